@@ -52,13 +52,13 @@ def test_the_document_holds_what_calibrate_has_and_the_ranges(tmp_path: Path) ->
     assert {"r2", "slope", "intercept", "p", "max_gflops"} < set(found)
     assert found["max_gflops"] == pytest.approx(216, rel=0.03)
     assert 0 < found["p"] < 1e-9
-    assert text.startswith("Not one line but 3: 0.1 to 0.5, 0.6 to 2.9, 3 to 4.")
+    assert text.startswith("Piecewise: 3 lines from 0.1 to 0.5, 0.6 to 2.9, 3 to 4.")
 
 
 def test_a_person_reads_verdict_picture_tables_and_what_next(tmp_path: Path) -> None:
     text = fit(write(tmp_path, LINE))
     assert text.startswith("Linear from 0.1 to 2")
-    for part in ("●", "slope, GFLOPS a CPU", "R²", "< 2.2e-16", "max, GFLOPS", "Next    tare"):
+    for part in ("●", "slope, GFLOPS per CPU", "R²", "< 2.2e-16", "max, GFLOPS", "Next    tare"):
         assert part in text
 
 

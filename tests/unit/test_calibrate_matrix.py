@@ -242,7 +242,7 @@ def test_it_is_told_that_combinations_do_not_take_turns(
 ) -> None:
     out = tmp_path / "out"
     begin("turbo=on,off", out, server)
-    assert "Note    Combinations are measured one after another" in capsys.readouterr().out
-    assert "Combinations are measured one after another" in " ".join(
+    assert "Note    Settings are measured one after another" in capsys.readouterr().out
+    assert "Settings are measured one after another" in " ".join(
         (out / "report.html").read_text().split()
     )

@@ -25,7 +25,7 @@ def drawn(machine: sweeps.Sweep | None = None, **options) -> list[str]:
 )
 def test_it_fits_into_a_terminal(machine, quotas):
     lines = drawn(machine, quotas=quotas)
-    assert len(lines) == 12
+    assert len(lines) == 10
     assert max(map(len, lines)) <= 72
 
 
@@ -39,7 +39,7 @@ def test_breaks_and_saturation_are_marked_and_named():
 
 
 def test_means_rise_from_left_to_right():
-    lines = drawn()[:9]
+    lines = drawn()[:7]
     places = [x for line in reversed(lines) for x, sign in enumerate(line) if sign == "●"]
     assert len(places) == 20
     assert places == sorted(places)

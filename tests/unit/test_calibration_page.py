@@ -14,6 +14,7 @@ from tare.calibration.document import Calibration
 from tare.calibration.mapping import mapping
 from tare.calibration.matrix import Matrix, combinations
 from tare.errors import StoreError
+from tare.render import words
 from tare.report import calibration_page as page
 from tare.report.calibration_charts import fitted
 from tare.statistics.scaling import scaling
@@ -57,7 +58,7 @@ def matrix(measured) -> Matrix:
     asked = sweeps.make(trials=1, quotas=WIDE[:5]).experiment
     found = Matrix(asked=VALUES, experiment=asked, each_s=2.0, combinations=tuple(some),
                    standings=rows, work="flop")  # fmt: skip
-    return msgspec.structs.replace(found, answer=fairness.answer(found))
+    return msgspec.structs.replace(found, answer=words.paragraph(fairness.answer(found)))
 
 
 def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, measured, tmp_path):
@@ -66,7 +67,7 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     assert "performance" in laid.headline[0]
     assert [f.name for f in laid.figures] == ["settings", "each"]
     assert [row[1] for row in laid.sections[0].tables[0].rows] == ["fairest", ""]
-    assert laid.doubts[0].startswith("Combinations are measured one after another")
+    assert laid.doubts[0].startswith("Settings are measured one after another")
     assert len(laid.doubts) == 3
     assert all("turbo cannot be set here" in doubt for doubt in laid.doubts[1:])
     written = page.write_matrix(matrix, measured, tmp_path / "page.html", "tare calibrate")

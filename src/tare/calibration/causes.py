@@ -15,9 +15,10 @@ import numpy as np
 
 from tare.calibration import ceiling
 from tare.calibration.document import Cause, Machine, Point, Regime
-from tare.calibration.numbers import clock, span
+from tare.calibration.numbers import clock, share, span
+from tare.render.words import sentence
+from tare.results.message import Chosen, Message, message
 from tare.statistics.scaling import Scaling, Segment
-from tare.units import percent
 
 #: A range that is slower than the fastest by less is as fast [the rule for lines with breaks
 #: lets a single line err by as much].
@@ -26,6 +27,8 @@ AS_FAST = 0.03
 _EXPLAINS = 0.5
 #: Stolen time has steps of 10 ms: less than this of the CPU time asked for says nothing.
 _LEAST_STEAL = 0.01
+#: Share of periods below which the quota throttled next to nobody.
+_STOPPED = 0.05
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class _Range:
     points: Sequence[Point]
 
     @property
-    def told(self) -> str:
+    def span(self) -> Message:
         return span(self.points[0].cpus, self.points[-1].cpus)
 
     @property
@@ -101,7 +104,7 @@ def regimes(
         expected: bool | None = None
         cause: Cause
         if ceiling.is_flat(asked, one.segment):
-            cause, expected, evidence = ceiling.told(asked, usable, one.points)
+            cause, expected, evidence = ceiling.found(asked, usable, one.points)
         elif one is fastest or relative > 1 - AS_FAST:
             cause, evidence = "none", _as_fast(one, fastest, len(ranges))
         else:
@@ -112,7 +115,7 @@ def regimes(
                 end=_at(one.segment.end, one.points),
                 relative_speed=relative,
                 cause=cause,
-                evidence=evidence,
+                evidence=sentence(evidence),
                 expected=expected,
             )
         )
@@ -135,42 +138,52 @@ def _at(cpus: float, points: Sequence[Point]) -> float:
     return next((p.cpus for p in points if math.isclose(p.cpus, cpus)), cpus)
 
 
-def _as_fast(one: _Range, fastest: _Range, ranges: int) -> str:
-    seen = _clock_told(one)
+def _as_fast(one: _Range, fastest: _Range, ranges: int) -> Message:
+    clock_hz = _clock(one)
     if ranges == 1:
-        return f"One line holds throughout{f'; {seen}' if seen else ''}."
+        return message("calibration.range.line", clock=clock_hz)
     if one is fastest:
-        return f"The fastest range{f'; {seen}' if seen else ''}."
-    return (
-        f"As fast as from {fastest.told}, to within {percent(AS_FAST)}"
-        f"{f'; {seen}' if seen else ''}."
+        return message("calibration.range.fastest", clock=clock_hz)
+    return message(
+        "calibration.range.as_fast", fastest=fastest.span, within=Chosen(AS_FAST), clock=clock_hz
     )
 
 
-def _slower(one: _Range, fastest: _Range, relative: float, machine: Machine) -> tuple[Cause, str]:
+def _slower(
+    one: _Range, fastest: _Range, relative: float, machine: Machine
+) -> tuple[Cause, Message]:
     """Find what explains at least half of the loss."""
-    told = f"Each CPU does {percent(1 - relative)} less than from {fastest.told}"
+    slower = message("calibration.range.slower", loss=share(1 - relative), fastest=fastest.span)
     stolen = (one.steal or 0) - (fastest.steal or 0)
     if stolen >= max(_LEAST_STEAL, _EXPLAINS * (1 - relative)):
-        return "steal", (
-            f"{told}: the hypervisor gave {percent(one.steal or 0)} of the CPU time asked for to "
-            f"others, there {percent(fastest.steal or 0)}."
+        return "steal", message(
+            "calibration.range.steal",
+            slower=slower,
+            here=share(one.steal or 0),
+            there=share(fastest.steal or 0),
         )
     if _explains(one.arrived, fastest.arrived, relative):
-        return "quota", f"{told}: {_arrival(one, fastest)}."
-    for here, there, what in (
-        (one.clock_hz, fastest.clock_hz, "its clock, by chains of additions, was"),
-        (one.frequency_hz, fastest.frequency_hz, "its frequency, by cpufreq, was"),
+        return "quota", _undelivered(slower, one, fastest)
+    for here, there, source in (
+        (one.clock_hz, fastest.clock_hz, "chain"),
+        (one.frequency_hz, fastest.frequency_hz, "cpufreq"),
     ):
         if here is not None and there is not None and _explains(here, there, relative):
-            seen = f"{told}: {what} {clock(here)}, there {clock(there)}"
-            if (one.heat or 0) > (fastest.heat or 0):
-                return "heat", (
-                    f"{seen}, and the processor held itself back for its heat "
-                    f"{one.heat:.3g} times a trial."
+            seen = message(f"calibration.range.{source}", here=clock(here), there=clock(there))
+            if one.heat is not None and one.heat > (fastest.heat or 0):
+                return "heat", message(
+                    "calibration.range.heat",
+                    slower=slower,
+                    clock=seen,
+                    times=Chosen(float(f"{one.heat:.3g}"), "1"),
                 )
-            return "frequency", f"{seen}{_governed(machine)}."
-    return "unseen", f"{told}: {_unseen(one, fastest, machine)}"
+            return "frequency", message(
+                "calibration.range.slow_clock",
+                slower=slower,
+                clock=seen,
+                governed=_governed(machine),
+            )
+    return "unseen", _unseen(slower, one, fastest, machine)
 
 
 def _explains(here: float | None, there: float | None, relative: float) -> bool:
@@ -179,73 +192,73 @@ def _explains(here: float | None, there: float | None, relative: float) -> bool:
     return math.log(here / there) <= _EXPLAINS * math.log(relative)
 
 
-def _arrival(one: _Range, fastest: _Range) -> str:
-    arrived = (
-        f"{percent(one.arrived or 0)} of the CPU time asked for arrived, "
-        f"there {percent(fastest.arrived or 0)}"
+def _undelivered(slower: Message, one: _Range, fastest: _Range) -> Message:
+    throttled = one._mean(lambda p: p.throttled_share)
+    unstopped = throttled is not None and throttled < _STOPPED
+    return message(
+        "calibration.range.quota",
+        slower=slower,
+        here=share(one.arrived or 0),
+        there=share(fastest.arrived or 0),
+        unstopped=unstopped,
+        throttled=None if throttled is None else share(throttled),
     )
-    share = one._mean(lambda p: p.throttled_share)
-    if share is None:
-        return arrived
-    if share < 0.05:
-        return f"{arrived}, though the quota stopped nobody"
-    return f"{arrived}; the quota stopped the workers in {percent(share)} of its periods"
 
 
-def _governed(machine: Machine) -> str:
-    """Name who decides on the frequency, as far as the machine tells."""
+def _governed(machine: Machine) -> Message:
+    """Name what decides on the frequency, as far as the machine reports it."""
     if machine.driver is None and machine.governor is None:
-        return "; who set it cannot be seen here" + (
-            ", in a virtual machine" if _virtual(machine) else ""
+        return message("calibration.range.unknown_governor", virtual=_virtual(machine))
+    held = []
+    if machine.driver:
+        modes = [machine.driver_mode, "HWP" if machine.hwp == "on" else None]
+        held.append(
+            message("calibration.range.driver", name=machine.driver, modes=[*filter(None, modes)])
         )
-    modes = [machine.driver_mode, "HWP" if machine.hwp == "on" else None]
-    mode = ", ".join(word for word in modes if word)
-    driver = f"driver {machine.driver}{f' ({mode})' if mode else ''}"
-    named = [
-        driver if machine.driver else "",
-        f"governor {machine.governor}" if machine.governor else "",
-        f"turbo {machine.turbo}" if machine.turbo else "",
-    ]
-    told = ", ".join(word for word in named if word)
+    for name in ("governor", "turbo"):
+        if (value := getattr(machine, name)) is not None:
+            held.append(message(f"calibration.range.{name}", name=value))
     by_load = machine.governor in ("powersave", "schedutil", "ondemand", "conservative")
-    follows = ": the frequency follows the load" if by_load else ""
-    like = ", as CALIBRATE saw it on H90" if by_load and machine.driver == "intel_pstate" else ""
-    return f", under {told}{follows}{like}"
+    return message(
+        "calibration.range.governed",
+        held=held,
+        by_load=by_load,
+        h90=by_load and machine.driver == "intel_pstate",
+    )
 
 
-def _unseen(one: _Range, fastest: _Range, machine: Machine) -> str:
-    """Say what could be seen and was no cause, and so what is left."""
-    hidden = "not visible in this virtual machine" if _virtual(machine) else "not visible"
-    seen = []
+def _unseen(slower: Message, one: _Range, fastest: _Range, machine: Machine) -> Message:
+    """Say what was measured and was no cause, and so what is left."""
+    known: list[Message] = []
     if one.arrived is not None and fastest.arrived is not None:
-        seen.append(
-            f"{percent(one.arrived)} of the CPU time arrived, there {percent(fastest.arrived)}"
+        known.append(
+            message(
+                "calibration.range.arrived", here=share(one.arrived), there=share(fastest.arrived)
+            )
         )
+    left = None
     if one.clock_hz is None or fastest.clock_hz is None:
-        no_clock = "the clock was not measured"
-        if one.frequency_hz is None:
-            no_clock += " and the machine tells no frequency"
-        return f"{hidden}. {_sentence([*seen, no_clock])}"
-    seen.append(f"the clock was {clock(one.clock_hz)}, there {clock(fastest.clock_hz)}")
-    left = "each cycle did less: caches, memory, or the other thread of a core"
-    if machine.smt == "on":
-        left += " (SMT is on)"
-    neighbours = ", or neighbours" if _virtual(machine) else ""
-    return f"{hidden}. {_sentence(seen)} What is left: {left}{neighbours}."
-
-
-def _sentence(parts: Sequence[str]) -> str:
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+        known.append(message("calibration.range.no_clock", no_frequency=one.frequency_hz is None))
+    else:
+        here, there = clock(one.clock_hz), clock(fastest.clock_hz)
+        known.append(message("calibration.range.same_clock", here=here, there=there))
+        left = message("calibration.range.left", smt=machine.smt == "on", virtual=_virtual(machine))
+    return message(
+        "calibration.range.unseen",
+        slower=slower,
+        virtual=_virtual(machine),
+        known=known,
+        left=left,
+    )
 
 
 def _virtual(machine: Machine) -> bool:
     return machine.hypervisor not in (None, "none")
 
 
-def _clock_told(one: _Range) -> str:
+def _clock(one: _Range) -> Message | None:
     if one.clock_hz is not None:
-        return f"clock {clock(one.clock_hz)}"
+        return message("calibration.range.clock", hertz=clock(one.clock_hz))
     if one.frequency_hz is not None:
-        return f"frequency {clock(one.frequency_hz)}"
-    return ""
+        return message("calibration.range.frequency", hertz=clock(one.frequency_hz))
+    return None

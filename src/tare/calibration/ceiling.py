@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.calibration.document import Cause, Point
 from tare.calibration.numbers import cpus
+from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Scaling, Segment
 
 #: A ceiling within this of what can be used is where it must be, however sure its place is.
@@ -51,7 +52,9 @@ def is_flat(asked: Scaling, segment: Segment) -> bool:
     return at is not None and (segment.slope == 0 or at <= segment.start)
 
 
-def told(asked: Scaling, usable: Usable, points: Sequence[Point]) -> tuple[Cause, bool | None, str]:
+def found(
+    asked: Scaling, usable: Usable, points: Sequence[Point]
+) -> tuple[Cause, bool | None, Message]:
     """Say where the line ends, and whether that is where it must.
 
     Parameters
@@ -64,43 +67,36 @@ def told(asked: Scaling, usable: Usable, points: Sequence[Point]) -> tuple[Cause
 
     Returns
     -------
-    (str, bool or None, str)
+    (str, bool or None, Message)
         The cause, whether it was to be expected (None: not known), and a sentence.
     """
-    place = asked.saturates_at or 0.0
-    interval = ""
-    if asked.saturates_low is not None and asked.saturates_high is not None:
-        interval = f" [{asked.saturates_low:.2f}, {asked.saturates_high:.2f}]"
-    text = f"More CPU gives nothing from {place:.2f}{interval} CPUs on"
+    at = asked.saturates_at or 0.0
+    place = message(
+        "calibration.ceiling.place",
+        place=Amount(at, "CPUs", asked.saturates_low, asked.saturates_high),
+    )
     most = usable.most
     if most is None:
-        return "saturated", None, f"{text}; how many could be used is not known."
-    low = min(asked.saturates_low or place, (1 - _NEAR) * place)
-    high = max(asked.saturates_high or place, (1 + _NEAR) * place)
-    who = (
-        f"{most} thread{'s' * (most != 1)} can use {cpus(most)}"
+        return "saturated", None, message("calibration.ceiling.unknown", place=place)
+    low = min(asked.saturates_low or at, (1 - _NEAR) * at)
+    high = max(asked.saturates_high or at, (1 + _NEAR) * at)
+    can = (
+        message("calibration.ceiling.threads", threads=most, cpus=cpus(most))
         if most == usable.threads
-        else f"tare may use {cpus(most)} here"
+        else message("calibration.ceiling.machine", cpus=cpus(most))
     )
     if low <= most <= high:
-        return "saturated", True, f"{text}: {who}, so that it must end there."
-    if place < most and (short := shortage(points, usable)) is not None:
+        return "saturated", True, message("calibration.ceiling.expected", place=place, usable=can)
+    if at >= most:
+        return "saturated", False, message("calibration.ceiling.late", place=place, usable=can)
+    if (short := shortage(points, usable)) is not None:
         cause, why = short
-        return cause, False, f"{text}, although {who}: {why}."
-    if place < most:
-        return (
-            "saturated",
-            False,
-            (
-                f"{text}, although {who}: something else ends it, such as waiting for each other, "
-                "memory, or CPUs that were promised to others too."
-            ),
-        )
-    return "saturated", False, f"{text}, although {who} and no more: look whether the quota held."
+        return cause, False, message("calibration.ceiling.short", place=place, usable=can, why=why)
+    return "saturated", False, message("calibration.ceiling.early", place=place, usable=can)
 
 
-def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | None:
-    """Say what is known of CPU time that did not arrive; None where it did, or nobody knows."""
+def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, Message] | None:
+    """Say what is known of CPU time that did not arrive; None where it did, or it is not known."""
     known = [(p, p.delivered.value) for p in points if p.delivered is not None]
     if not known or len(known) < len(points):
         return None
@@ -108,12 +104,13 @@ def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | Non
     got = float(np.mean([arrived for _, arrived in known]))
     if got > _ARRIVES * could:
         return None
-    arrived = f"only {got:.2g} of the {could:.2g} CPUs that could be used arrived"
+    arrived = message("calibration.ceiling.arrived", got=Amount(got, "1"), could=Amount(could, "1"))
     steal = [p.steal_cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) >= (could - got) / 2:
-        return "steal", f"{arrived}, and the hypervisor gave {np.mean(steal):.2g} to others"
+        stolen = Amount(float(np.mean(steal)), "1")
+        return "steal", message("calibration.ceiling.stolen", arrived=arrived, stolen=stolen)
     if stopped(points) is False:
-        return "quota", f"{arrived}, though the quota stopped nobody"
+        return "quota", message("calibration.ceiling.unstopped", arrived=arrived)
     return "quota", arrived
 
 

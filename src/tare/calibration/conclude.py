@@ -16,6 +16,8 @@ from tare.errors import AgentError, StoreError
 from tare.experiment import WorkloadSpec
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import sentences, text
+from tare.results.message import Message
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling, withheld
 
@@ -58,8 +60,8 @@ def calibration(results: Results) -> Calibration | None:
     return next(iter(calibrations(results)), None)
 
 
-def refusal(results: Results) -> str | None:
-    """Say why results hold no calibration, to follow "…is no calibration: "; None: they do."""
+def refusal(results: Results) -> Message | None:
+    """Say why results hold no calibration; None: they do."""
     return why_not(results)
 
 
@@ -73,8 +75,10 @@ def required(results: Results, name: str) -> tuple[Calibration, ...]:
     """
     found = calibrations(results)
     if not found:
+        why = refusal(results)
         raise StoreError(
-            f"{name} is no calibration: {refusal(results)}", "tare calibrate   (makes one)"
+            f"{name} is no calibration: {text(why) if why else 'unknown'}",
+            "tare calibrate   (makes one)",
         )
     return found
 
@@ -107,7 +111,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         lost_share=lost,
         machine=machine,
         settings=_held(results),
-        caveats=tuple(caveats(results, sweep, points, usable, asked, lost)),
+        caveats=tuple(sentences(caveats(results, sweep, points, usable, asked, lost))),
     )
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 from tare.calibration.document import Calibration, Interval, Point
 from tare.calibration.matrix import Combination, Matrix, Standing
+from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Verdict
 
 #: What is fairer, best first.
@@ -152,13 +153,10 @@ def _share(mean: _Mean, best: _Mean) -> Interval:
 
 
 #: What the intervals of a matrix do not hold.
-IN_TURN = (
-    "Combinations are measured one after another, not in turns: what drifts meanwhile, heat or "
-    "neighbours, counts as a difference between them."
-)
+IN_ORDER = message("calibration.settings.order")
 
 
-def answer(matrix: Matrix) -> str:
+def answer(matrix: Matrix) -> tuple[Message, ...]:
     """Say which settings are the fairest, and what they cost.
 
     Parameters
@@ -168,40 +166,44 @@ def answer(matrix: Matrix) -> str:
     """
     rows = matrix.standings
     if not rows:
-        return "Nothing was measured, so that no settings are the fairest."
+        return (message("calibration.settings.none"),)
+    best = rows[0]
     fairest = [row for row in rows if row.fairest]
     if len(rows) == 1:
-        return f"{rows[0].label} alone was measured: {rows[0].verdict}{_errs(rows[0])}."
-    if rows[0].verdict == "inconclusive":
-        return "None can be called the fairest: all are inconclusive."
+        only = message("calibration.settings.single", setting=best.label, verdict=_verdict(best))
+        return (only,)
+    if best.verdict == "inconclusive":
+        return (message("calibration.settings.inconclusive"),)
     if len(fairest) == len(rows):
-        told = f"None is fairer than the others beyond what is uncertain: all are {rows[0].verdict}"
+        first = message("calibration.settings.tie_of_all", verdict=best.verdict)
     elif len(fairest) > 1:
-        names = ", ".join(row.label for row in fairest)
-        told = f"{names} are the fairest, a tie: {fairest[0].verdict}"
+        labels = [row.label for row in fairest]
+        first = message("calibration.settings.tie", settings=labels, verdict=best.verdict)
     else:
-        told = f"{fairest[0].label} is the fairest: {fairest[0].verdict}{_errs(fairest[0])}"
-    return f"{told}. {_cost(rows, fairest)}"
+        first = message("calibration.settings.fairest", setting=best.label, verdict=_verdict(best))
+    return first, _cost(rows, fairest)
 
 
-def _errs(row: Standing) -> str:
-    if row.largest_error is None:
-        return ""
-    return f", one straight line errs by {100 * row.largest_error:.1f} % at most"
+def _verdict(row: Standing) -> Message:
+    error = None if row.largest_error is None else Amount(row.largest_error, "share")
+    return message("calibration.settings.verdict", verdict=row.verdict, error=error)
 
 
-def _cost(rows: Sequence[Standing], fairest: Sequence[Standing]) -> str:
+def _cost(rows: Sequence[Standing], fairest: Sequence[Standing]) -> Message:
     cheapest = max(fairest, key=lambda row: row.maximum_share.value)
     share = cheapest.maximum_share
-    of_it = cheapest.label if len(fairest) > 1 else "it"
     if share.value >= 1:
-        return f"And {of_it} is the fastest at its most."
+        return message("calibration.settings.fastest", setting=cheapest.label)
     if share.low is not None and share.high is not None and share.high >= 1:
-        return f"At its most {of_it} is not slower than the fastest beyond what is uncertain."
-    fastest = max(rows, key=lambda row: row.maximum.value).label
-    within = (
-        ""
-        if share.low is None or share.high is None
-        else f" [{100 * (1 - share.high):.1f}, {100 * (1 - share.low):.1f}]"
+        return message("calibration.settings.as_fast", setting=cheapest.label)
+    return message(
+        "calibration.settings.slower",
+        setting=cheapest.label,
+        slower=Amount(
+            1 - share.value,
+            "share",
+            None if share.high is None else 1 - share.high,
+            None if share.low is None else 1 - share.low,
+        ),
+        fastest=max(rows, key=lambda row: row.maximum.value).label,
     )
-    return f"At its most {of_it} is {100 * (1 - share.value):.1f} %{within} slower than {fastest}."

@@ -17,8 +17,9 @@ import msgspec
 from tare.calibration.document import Calibration, Interval
 from tare.calibration.lines import FittedLine, fitted, quantile, undivided
 from tare.calibration.mapping_document import Equal, Mapping, Piece, Side
-from tare.calibration.mapping_telling import caveats, outside, sentence, unreached
+from tare.calibration.mapping_telling import answer, caveats, outside, unreached
 from tare.errors import ExperimentError
+from tare.render.words import sentence, sentences, text
 
 #: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
 _COARSE = 0.005
@@ -57,14 +58,14 @@ def mapping(
     steps = cpus or sorted(point.cpus for point in a.points)
     equals = tuple(_equal(x, a, on_a, on_b, sides) for x in steps)
     return Mapping(
-        sentence=sentence(equals, sides, a.workload),
+        sentence=sentence(answer(equals, sides, a.workload)),
         workload=a.workload,
         work=a.work,
         a=sides[0],
         b=sides[1],
         equals=equals,
         pieces=tuple(_pieces(on_a.pieces, on_b.pieces)),
-        caveats=tuple(caveats(a, b, names)),
+        caveats=tuple(sentences(caveats(a, b, names))),
     )
 
 
@@ -120,7 +121,7 @@ def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> S
 def _equal(x: float, first: Calibration, a: _Lines, b: _Lines, sides: tuple[Side, Side]) -> Equal:
     on_a = next((line for line in a.pieces if line.holds(x)), None)
     if on_a is None or not on_a.rises:
-        return Equal(cpus=x, rate=None, why=outside(x, first, a.pieces, sides[0].name))
+        return Equal(cpus=x, rate=None, why=text(outside(x, first, a.pieces, sides[0].name)))
     rate = on_a.at(x)
     some = sorted(
         (
@@ -131,7 +132,7 @@ def _equal(x: float, first: Calibration, a: _Lines, b: _Lines, sides: tuple[Side
         key=lambda one: one[0].value,
     )
     if not some:
-        return Equal(cpus=x, rate=rate, why=unreached(rate, sides[1], first.work))
+        return Equal(cpus=x, rate=rate, why=text(unreached(rate, sides[1], first.work)))
     told = Equal(cpus=x, rate=rate, on=tuple(y for y, _ in some))
     if sides[1].by != "quota":
         return told

@@ -2,96 +2,109 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
+from tare.calibration import numbers
 from tare.calibration.document import Calibration, Interval
 from tare.calibration.lines import FittedLine
 from tare.calibration.mapping_document import Equal, Side
-from tare.calibration.rates import unit_for
+from tare.results.message import Amount, Chosen, Message, message
 
 
-def outside(x: float, a: Calibration, lines: Sequence[FittedLine], name: str) -> str:
-    """Say where on A a number of CPUs is that is on none of its lines, to follow "0.7 CPU is"."""
+def outside(x: float, a: Calibration, lines: Sequence[FittedLine], name: str) -> Message:
+    """Say where on A a number of CPUs is that is on none of its lines."""
     first, last = a.points[0].cpus, a.points[-1].cpus
     if not first <= x <= last:
-        return f"outside of what {name} was measured at ({first:.3g} to {last:.3g} CPU)"
+        return message("calibration.equal.outside", name=name, span=numbers.span(first, last))
     top = a.asked.saturates_at
     if top is not None and x >= top:
-        return f"above {name}'s ceiling ({top:.3g}): every share from there on is worth the same"
+        return message("calibration.equal.ceiling", name=name, ceiling=numbers.cpus(top))
     if any(line.holds(x) for line in lines):
-        return f"where {name} is not surely faster with more CPU"
+        return message("calibration.equal.flat", name=name)
     below = max((line.end for line in lines if line.end < x), default=first)
     above = min((line.start for line in lines if line.start > x), default=last)
-    return f"where {name} changes its speed (between {below:.3g} and {above:.3g} CPU)"
+    return message(
+        "calibration.equal.gap", name=name, below=numbers.step(below), above=numbers.step(above)
+    )
 
 
-def unreached(rate: float, b: Side, work: str) -> str:
+def unreached(rate: float, b: Side, work: str) -> Message:
     """Say why no quota of B has a rate."""
-    size, unit = unit_for(work, [b.fastest])
     if rate > b.fastest:
-        return (
-            f"{b.name} cannot be as fast, its maximum is {b.fastest / size:.3g} {unit} at "
-            f"{b.fastest_at:.3g} CPU"
+        return message(
+            "calibration.equal.too_slow",
+            name=b.name,
+            most=numbers.rate(b.fastest, work),
+            cpus=numbers.cpus(b.fastest_at),
         )
     if rate < b.slowest:
-        return f"{b.name} is faster with the least that was measured there"
-    return f"the speed on {b.name} jumps past that"
+        return message("calibration.equal.too_fast", name=b.name)
+    return message("calibration.equal.jump", name=b.name)
 
 
-def sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> str:
+def answer(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> Message:
     """Say the answer at one place: asked for, or that people reckon in."""
     a, b = sides
     some = [one for one in equals if one.on]
     if not some:
         one = next((e for e in equals if e.rate is not None), equals[0])
-        where = f"{one.cpus:.3g} CPU"
+        where = numbers.cpus(one.cpus)
         if one.rate is None:
-            return f"{where} is {one.why}."
-        return f"No CPU on {b.name} is as fast as {where} on {a.name}: {one.why}."
+            return message("calibration.equal.nowhere", cpus=where, why=one.why)
+        return message(
+            "calibration.equal.none", second=b.name, cpus=where, first=a.name, why=one.why
+        )
     # One CPU is what people reckon in; where it has no equal, what is in the middle.
     one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
-    found = one.on[0]
-    said = f"{one.cpus:.3g} CPU on {a.name} = {cpus(found)} CPU on {b.name}{within(found)}"
-    if len(one.on) > 1:
-        said += f" (and {', '.join(cpus(other) for other in one.on[1:])}, where it jumps)"
-    return f"{said}, by {workload}."
-
-
-def cpus(found: Interval) -> str:
-    """Write CPUs as exactly as they are known."""
-    return f"{found.value:.{_places(found)}f}"
-
-
-def within(found: Interval) -> str:
-    """Write an interval of CPUs, to follow what it is of."""
-    if found.low is None or found.high is None:
-        return " (no interval)"
-    places = _places(found)
-    return f" [{found.low:.{places}f}, {found.high:.{places}f}]"
-
-
-def _places(found: Interval) -> int:
-    if found.low is None or found.high is None or found.high <= found.low:
-        return 2
-    return min(4, max(2, -math.floor(math.log10((found.high - found.low) / 2))))
-
-
-def caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[str]:
-    """Say what weakens a mapping."""
-    yield (
-        "Intervals hold for the two sweeps as they were measured: by how much a machine differs "
-        "from one session to the next is not in them."
+    return message(
+        "calibration.equal.found",
+        cpus=numbers.cpus(one.cpus),
+        first=a.name,
+        equal=share(one.on[0], "CPUs"),
+        second=b.name,
+        also=[share(other) for other in one.on[1:]],
+        workload=workload,
     )
+
+
+def share(found: Interval, unit: str = "1") -> Message:
+    """Return CPUs as exactly as they are known."""
+    return message("calibration.equal.share", cpus=Amount(found.value, unit, found.low, found.high))
+
+
+def linear(side: Side) -> list[Message]:
+    """Return where more CPU is more speed along a straight line."""
+    return [numbers.span(start, end) for start, end in side.linear]
+
+
+def also(one: Equal) -> Message | None:
+    """Name what else on B is as fast; None: nothing."""
+    if len(one.on) < 2:
+        return None
+    return message("calibration.equal.also", others=[share(other) for other in one.on[1:]])
+
+
+def caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[Message]:
+    """Say what weakens a mapping."""
+    first, second = names
+    yield message("calibration.equal.sessions")
     if abs(a.period_s - b.period_s) > 1e-9:
-        yield (
-            f"The quota's period is {1000 * a.period_s:.3g} ms on {names[0]} and "
-            f"{1000 * b.period_s:.3g} ms on {names[1]}, which matters at small quotas."
+        yield message(
+            "calibration.equal.periods",
+            first_period=Chosen(a.period_s, "s"),
+            first=first,
+            second_period=Chosen(b.period_s, "s"),
+            second=second,
         )
     if a.by != b.by:
-        yield f"CPU is given by {a.by} on {names[0]}, and by {b.by} on {names[1]}."
+        yield message(
+            "calibration.equal.by", first_by=a.by, first=first, second_by=b.by, second=second
+        )
     if a.workers != b.workers:
-        yield (
-            f"{a.workers} worked at once on {names[0]}, {b.workers} on {names[1]}: what has fewer "
-            "threads uses no more CPUs than it has of them."
+        yield message(
+            "calibration.equal.workers",
+            first_workers=a.workers,
+            first=first,
+            second_workers=b.workers,
+            second=second,
         )

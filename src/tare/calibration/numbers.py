@@ -1,27 +1,39 @@
-"""The numbers of a calibration in words: rates, clocks, CPU time."""
+"""The numbers of a calibration as values of messages: rates, clocks, CPU time."""
 
 from __future__ import annotations
 
 from tare.calibration.rates import unit_of
-from tare.units import quantity
+from tare.results.message import Amount, Chosen, Message, message
 
 
-def rate(value: float, work: str) -> str:
-    """Write a rate with its unit: ``rate(2.82e10, "flop")`` is "28.2 GFLOPS"."""
-    return quantity(value, unit_of(work))
+def rate(value: float, work: str) -> Amount:
+    """Return a rate with its unit: ``rate(2.82e10, "flop")`` is written "28.2 GFLOPS"."""
+    return Amount(value, unit_of(work))
 
 
-def clock(hertz: float) -> str:
-    """Write a clock: "4.10 GHz"."""
-    return quantity(hertz, "Hz")
+def clock(hertz: float) -> Amount:
+    """Return a clock, written "4.10 GHz"."""
+    return Amount(hertz, "Hz")
 
 
-def cpus(value: float) -> str:
-    """Write CPU time a second of time: "0.7 CPUs", "1 CPU"."""
-    text = f"{value:.3g}"
-    return f"{text} CPU" + ("" if text == "1" else "s")
+def share(value: float) -> Amount:
+    """Return a measured share, written "3.1 %"."""
+    return Amount(value, "share")
 
 
-def span(start: float, end: float) -> str:
-    """Write a range of CPU time: "0.1 to 2 CPUs"."""
-    return cpus(start) if start == end else f"{start:.3g} to {cpus(end)}"
+def step(cpus: float) -> Chosen:
+    """Return the CPU time of a step, written "0.7"."""
+    # Of memory sizes, and of places between steps, they have many digits.
+    return Chosen(float(f"{cpus:.3g}"), "1")
+
+
+def cpus(value: float) -> Message:
+    """Return CPU time a second of time, written "0.7 CPUs", "1 CPU"."""
+    return message("calibration.amount.cpus", value=step(value))
+
+
+def span(start: float, end: float) -> Message:
+    """Return a range of CPU time, written "0.1 to 2 CPUs"."""
+    if start == end:
+        return cpus(start)
+    return message("calibration.amount.span", start=step(start), end=step(end))

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from tare import state
-from tare.calibration.numbers import rate
+from tare.calibration.rates import unit_of
 from tare.journal import MachineFact
+from tare.units import quantity
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration, Machine
@@ -177,6 +178,7 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
 
 
 def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
+    slope, most = (quantity(value, unit_of(one.work)) for value in (one.slope, one.maximum))
     told: dict[str, float | str | None] = {
         "date": one.measured[:16].replace("T", " "),
         "workload": one.workload,
@@ -185,7 +187,7 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
         "linear": ", ".join(f"{start:g} to {end:g}" for start, end in one.linear) or "nowhere",
         "lost_share": None if one.lost_share is None else round(one.lost_share, 4),
         "r_squared": None if one.r2 is None else round(one.r2, 6),
-        "speed": f"{rate(one.slope, one.work)} for each CPU, {rate(one.maximum, one.work)} at most",
+        "speed": f"{slope} for each CPU, {most} at most",
         "changed": ", ".join(changes(one.machine, now, LASTING)) or None,
         "changed_kernel": ", ".join(changes(one.machine, now, PASSING)) or None,
     }

@@ -1,4 +1,4 @@
-"""What a calibration says, in words: the same on the page, on the screen and where it is cited."""
+"""What a calibration says: the same on the page, on the screen and where it is cited."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 
 from tare.calibration.ceiling import is_flat
 from tare.calibration.document import Calibration, Interval, Point, Regime
-from tare.calibration.numbers import cpus, rate, span
+from tare.calibration.numbers import cpus, rate, share, span, step
+from tare.calibration.trials import PERIOD
+from tare.results.message import Chosen, Levels, Message, Said, message
 from tare.statistics.scaling import FEWEST
-from tare.units import percent
 
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03
@@ -45,60 +46,72 @@ def answer(found: Calibration) -> Literal["yes", "no", "inconclusive"]:
     return "yes" if whole else "no"
 
 
-def verdict(found: Calibration) -> str:
+def verdict(found: Calibration) -> Said:
     """Say in one sentence how the speed follows the CPU time."""
     asked = found.asked
     if asked.verdict == "inconclusive":
         return asked.sentence
     rising = [s for s in asked.segments if not is_flat(asked, s)]
-    told = [span(s.start, s.end) for s in rising if s.start < s.end]
-    alone = [cpus(s.start) for s in rising if s.start == s.end]
-    at = asked.saturates_at
-    top = "" if at is None else f"; from {cpus(at)} on, more gives nothing"
-    off = f"; apart from it: {' and '.join(alone)}" if alone else ""
-    most = fastest(found)
-    reached = f"{rate(most.rate.value, found.work)} at {cpus(most.cpus)}"
+    ranges = [span(s.start, s.end) for s in rising if s.start < s.end]
+    best = fastest(found)
+    most = message(
+        "calibration.scales.most", rate=rate(best.rate.value, found.work), cpus=cpus(best.cpus)
+    )
+    if not ranges:
+        return message("calibration.scales.flat", most=most)
+    apart = [cpus(s.start) for s in rising if s.start == s.end]
+    top = None if asked.saturates_at is None else cpus(asked.saturates_at)
     r2 = asked.line.r2
-    if not told:
-        return f"More CPU gives nothing, at any step ({reached})."
-    if len(told) < 2:
-        fit = "" if r2 is None or at is not None else f"R² = {r2:.4f}, "
-        return f"From {told[0]} the speed follows one line{top}{off} ({fit}at most {reached})."
-    fit = "" if r2 is None else f"{'although ' if r2 > _HIGH else ''}R² = {r2:.4f}, "
-    if asked.curved:
-        return (
-            f"The speed bends gradually; one line is near it from {', another from '.join(told)} "
-            f"({fit}at most {reached})."
+    if len(ranges) < 2:
+        return message(
+            "calibration.scales.one",
+            span=ranges[0],
+            apart=apart,
+            ceiling=top,
+            r2=r2 if top is None else None,
+            most=most,
         )
-    places = " and ".join(f"{b:.3g}" for b in asked.breaks)
-    return (
-        f"The speed does not follow one line but {len(told)}: {', '.join(told)}, with breaks "
-        f"near {places}{top}{off} ({fit}at most {reached})."
+    high = r2 is not None and r2 > _HIGH
+    if asked.curved:
+        return message("calibration.scales.curved", ranges=ranges, r2=r2, high=high, most=most)
+    return message(
+        "calibration.scales.several",
+        ranges=ranges,
+        breaks=[step(place) for place in asked.breaks],
+        apart=apart,
+        ceiling=top,
+        r2=r2,
+        high=high,
+        most=most,
     )
 
 
-def comparability(found: Calibration) -> str | None:
-    """Say what that means for comparisons; None where nobody can say."""
+def comparability(found: Calibration) -> Message | None:
+    """Say what that means for comparisons; None where it is not known."""
     pairs = halves(found)
     # Too few steps for a line are no doubt about the steps themselves.
-    undecided = found.asked.verdict == "inconclusive" and len(found.points) >= FEWEST
-    if not pairs or undecided:
+    inconclusive = found.asked.verdict == "inconclusive" and len(found.points) >= FEWEST
+    if not pairs or inconclusive:
         return None
-    up_to = "" if found.asked.saturates_at is None else "up to there, "
+    at = found.asked.saturates_at
+    top = None if at is None else cpus(at)
     sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
     worst = max(sure or pairs, key=lambda pair: abs(pair.error))
     if not sure:
-        finer = "" if abs(worst.error) <= FAIR else "; these trials cannot tell it finer"
-        count = f"{len(pairs)} pair{'s' * (len(pairs) != 1)}"
-        told = f"half the CPU is half the speed to within {percent(abs(worst.error))}"
-        return _begun(f"{up_to}{told} ({count} of steps{finer}).")
-    half, whole = cpus(worst.cpus / 2), cpus(worst.cpus)
-    does = percent((1 + worst.error) / 2)
-    aside = "a line, but not through zero: " if _misses_zero(found, worst) else ""
-    return _begun(
-        f"{up_to}{aside}half the CPU is not half the speed: {half} gave {does} of the speed of "
-        f"{whole}, so that values measured with different shares of this machine are not "
-        "comparable as they stand."
+        return message(
+            "calibration.half.fair",
+            ceiling=top,
+            error=share(abs(worst.error)),
+            pairs=len(pairs),
+            wide=abs(worst.error) > FAIR,
+        )
+    return message(
+        "calibration.half.unfair",
+        ceiling=top,
+        half=cpus(worst.cpus / 2),
+        speed=share((1 + worst.error) / 2),
+        whole=cpus(worst.cpus),
+        offset=_misses_zero(found, worst),
     )
 
 
@@ -129,43 +142,34 @@ def _overlap(half: Interval, whole: Interval) -> bool:
     return 2 * half.low <= whole.high and whole.low <= 2 * half.high
 
 
-def parted(found: Calibration) -> str | None:
+def parted(found: Calibration) -> Message | None:
     """Say what the two fits tell apart: a quota that did not arrive, or a slower CPU."""
     asked = found.asked.line.r2
     delivered = None if found.delivered is None else found.delivered.line.r2
     if asked is None or delivered is None:
         return None
-    return (
-        f"R² is {asked:.4f} against the CPU time asked for, {delivered:.4f} against what arrived: "
-        f"{_parting(found, asked, delivered)}."
+    return message(
+        "calibration.delivery.fits",
+        asked=asked,
+        delivered=delivered,
+        meaning=message(f"calibration.delivery.{_parting(found, asked, delivered)}"),
     )
 
 
 def _parting(found: Calibration, asked: float, delivered: float) -> str:
     top = ceiling(found)
     if abs(delivered - asked) < _ALIKE:
-        return {
-            "linear": "what was asked for arrived, and was as fast throughout",
-            "inconclusive": "what was asked for arrived",
-        }.get(
-            found.asked.verdict,
-            "it arrived as asked for, so that what bends the line is a slower CPU",
-        )
+        return {"linear": "constant", "inconclusive": "arrived"}.get(found.asked.verdict, "slower")
     if delivered < asked:
-        return "what arrived is no better guide, so that the speed of the CPU differs"
+        return "differs"
     if top is not None and top.expected:
-        return "beyond the ceiling no more arrives, since no more can be used"
-    if delivered >= _STRAIGHT:
-        return "the CPU is as fast throughout, but what was asked for did not arrive"
-    return "a part of what was asked for did not arrive"
+        return "ceiling"
+    return "short" if delivered >= _STRAIGHT else "partly"
 
 
-def disturbed(lost_share: float) -> str:
-    """Say that too much of the CPU time due went to others for a verdict."""
-    return (
-        f"Inconclusive: {percent(lost_share)} of the CPU time due did not arrive (mean over the "
-        "steps), because others had the CPUs. Measure again when the machine is quiet."
-    )
+def disturbed(lost_share: float) -> Message:
+    """Say that others had too much of the CPU time due for a verdict."""
+    return message("calibration.scales.disturbed", lost=share(lost_share))
 
 
 def slowest(found: Calibration) -> Regime | None:
@@ -179,12 +183,17 @@ def ceiling(found: Calibration) -> Regime | None:
     return next((r for r in found.regimes if r.cause == "saturated"), None)
 
 
-def subject(found: Calibration) -> str:
-    """Name what was calibrated: "linpack (size 1000), 2 threads, on docker, period 5 ms"."""
-    workers = f"{found.workers} worker{'s' * (found.workers != 1)}"
-    levels = [f"{name} {value}" for name, value in found.levels.items()]
-    period = f"period {1000 * found.period_s:g} ms"
-    return ", ".join([found.workload, workers, f"on {found.platform}", *(levels or [period])])
+def subject(found: Calibration) -> Message:
+    """Name what was calibrated: "linpack (size 1000), 2 workers, on docker, quota period 5 ms"."""
+    levels = {name: value for name, value in found.levels.items() if name != PERIOD}
+    return message(
+        "calibration.subject.one",
+        workload=found.workload,
+        workers=found.workers,
+        platform=found.platform,
+        levels=Levels(levels) if levels else None,
+        period=Chosen(found.period_s, "s"),
+    )
 
 
 def fastest(found: Calibration) -> Point:
@@ -192,12 +201,10 @@ def fastest(found: Calibration) -> Point:
     return max(found.points, key=lambda p: p.rate.value)
 
 
-def because(slow: Regime) -> str:
+def because(slow: Regime) -> Said:
     """Say why a range is slower."""
     if slow.expected is not None:
         return slow.evidence  # of a ceiling, which says its place itself
-    return f"From {span(slow.start, slow.end)} {slow.evidence[:1].lower()}{slow.evidence[1:]}"
-
-
-def _begun(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:]}"
+    return message(
+        "calibration.range.because", span=span(slow.start, slow.end), evidence=slow.evidence
+    )

@@ -11,6 +11,7 @@ from tare.calibration.document import By
 from tare.experiment import Experiment, SizeSpec
 from tare.frames import Results
 from tare.metrics import ranked
+from tare.results.message import Message, message
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
 _FEWEST_STEPS = 4
@@ -55,7 +56,7 @@ class Sweep:
     asked : tuple of float
         CPUs of every step that has a trial, good or not.
     left_out : mapping
-        Number of trials that are not in it, by why.
+        Number of trials that are not in it, by why: ``failed``, ``no_limit``, ``no_rate``.
     """
 
     by: By
@@ -71,19 +72,19 @@ def fewest_steps(by: By) -> int:
     return _FEWEST_WHOLE if by == "cpuset" else _FEWEST_STEPS
 
 
-def why_not(results: Results) -> str | None:
+def why_not(results: Results) -> Message | None:
     """Say why an experiment is no calibration; None where it is one."""
     if results.experiment.window is None:
-        return "its trials are executions, not windows of time: [window] makes them so"
+        return message("calibration.refusal.windows")
     found = _swept(results)
     if found is None:
-        return "it has no steps of CPU: a factor quota, or sizes with cores or cpuset"
+        return message("calibration.refusal.steps")
     most = max((one.table["cpus"].nunique() for one in sweeps(results)), default=0)
     if most == 0:
-        return "no trial ended well"
+        return message("calibration.refusal.failed")
     fewest = fewest_steps(found[1])
     if most < fewest:
-        return f"it has {most} steps of CPU with good trials, and a line takes {fewest}"
+        return message("calibration.refusal.few", steps=most, fewest=fewest)
     return None
 
 
@@ -156,8 +157,8 @@ def _sweep(results: Results, by: By, levels: dict[str, str], trials: pd.DataFram
     )
     left_out = {
         "failed": int((trials["status"] == "failed").sum()),
-        "had no limit": int(trials["cpus"].isna().sum()),
-        "had no rate": int(table["rate"].isna().sum()),
+        "no_limit": int(trials["cpus"].isna().sum()),
+        "no_rate": int(table["rate"].isna().sum()),
     }
     return Sweep(
         by=by,

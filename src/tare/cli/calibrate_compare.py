@@ -14,15 +14,19 @@ from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.errors import ExperimentError
 from tare.render.terminal import aligned
+from tare.render.words import sentence, text
+from tare.results.message import Amount, Message, message
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration
     from tare.calibration.mapping_document import Equal, Mapping, Side
 
 #: Rows of the table, and signs of the chart.
-_MOST_ROWS = 21
-_WIDTH, _HEIGHT = 56, 12
+_MOST_ROWS = 12
+_WIDTH, _HEIGHT = 56, 6
 _LONGEST_NAME = 24
+#: What weakens it is on the page, too.
+_MOST_NOTES = 2
 
 
 def compare(
@@ -117,31 +121,35 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
     out = output.out
     out.print(found.sentence, style="bold", soft_wrap=True)
     out.print()
-    for side in (found.a, found.b):
-        out.print(_side(side), soft_wrap=True)
+    for number, line in enumerate(_table(found)):
+        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
     if len(found.equals) > 1:
         for line in picture(found):
             out.print(line, soft_wrap=True)
     out.print()
-    for number, line in enumerate(_table(found)):
-        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    for side in (found.a, found.b):
+        out.print(text(_side(side)), soft_wrap=True)
     errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
+    notes = [*found.caveats[:_MOST_NOTES]]
     if errors and max(errors) > 0:
-        out.print(
-            f"Flags are rounded, and stay within what was measured on {found.b.name}: off by at "
-            f"most {100 * max(errors):.2g} % of the speed.",
-            soft_wrap=True,
-        )
-    out.print()
-    for caveat in found.caveats:
-        out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
+        worst = Amount(max(errors), "share")
+        notes.append(sentence(message("calibration.screen.rounded", error=worst)))
+    for note in notes:
+        out.print(f"Note    {note}", style="yellow", soft_wrap=True)
     out.print(f"Next    {_next(found, paths)}", soft_wrap=True)
 
 
-def _side(side: Side) -> str:
-    linear = " and ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
-    told = [side.cpu or "CPU not told", side.platform, (side.measured or "date not told")[:10]]
-    return f"{side.name}: {', '.join(told)}; linear from {linear} CPU"
+def _side(side: Side) -> Message:
+    from tare.calibration.mapping_telling import linear
+
+    return message(
+        "calibration.screen.side",
+        name=side.name,
+        cpu=side.cpu or message("calibration.page.no_cpu"),
+        platform=side.platform,
+        date=(side.measured or "")[:10] or message("calibration.page.no_date"),
+        spans=linear(side),
+    )
 
 
 def _table(found: Mapping) -> list[str]:
@@ -149,7 +157,7 @@ def _table(found: Mapping) -> list[str]:
     rates = [one.rate for one in found.equals if one.rate is not None]
     size, unit = unit_for(found.work, rates or [found.a.fastest])
     flags = any(one.flag for one in found.equals)
-    heads = [f"CPU on {found.a.name}", unit, f"CPU on {found.b.name}", "95 %"]
+    heads = [f"CPUs on {found.a.name}", unit, f"CPUs on {found.b.name} [95 %]"]
     rows = [(*heads, "docker run" if flags else "")]
     reasons: list[str] = []
     for some in _rows(found.equals):
@@ -158,7 +166,7 @@ def _table(found: Mapping) -> list[str]:
         if one.on:
             rows.append((label, *_equal(one, size)))
         else:
-            rows.append((label, "", "–", "", ""))
+            rows.append((label, "", "–", ""))
         reasons.append(one.why or _also(one))
     lines = aligned(rows, left=0)
     return [lines[0], *(f"{a}  {b}".rstrip() for a, b in zip(lines[1:], reasons, strict=True))]
@@ -176,18 +184,18 @@ def _rows(equals: Sequence[Equal]) -> Iterator[list[Equal]]:
             yield list(some)
 
 
-def _equal(one: Equal, size: float) -> tuple[str, str, str, str]:
-    from tare.calibration.mapping_telling import cpus, within
+def _equal(one: Equal, size: float) -> tuple[str, str, str]:
+    from tare.calibration.mapping_telling import share
 
-    found = one.on[0]
     rate = "" if one.rate is None else f"{one.rate / size:.3g}"
-    return rate, cpus(found), within(found).strip(), one.flag or ""
+    return rate, text(share(one.on[0])), one.flag or ""
 
 
 def _also(one: Equal) -> str:
-    from tare.calibration.mapping_telling import cpus
+    from tare.calibration.mapping_telling import also
 
-    return f"also {', '.join(cpus(other) for other in one.on[1:])}" if one.on[1:] else ""
+    others = also(one)
+    return text(others) if others else ""
 
 
 def picture(found: Mapping) -> list[str]:
@@ -210,7 +218,7 @@ def picture(found: Mapping) -> list[str]:
     for x, y in places:
         row, column = spot(x, y)
         grid[row][column] = "•"
-    lines = ["", f"CPU on {found.b.name}, by CPU on {found.a.name} (· both alike)"]
+    lines = ["", f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"]
     for number in range(_HEIGHT - 1, -1, -1):
         label = f"{top:.3g}" if number == _HEIGHT - 1 else "0" if number == 0 else ""
         lines.append(f"{label:>6} │{''.join(grid[number]).rstrip()}")

@@ -14,7 +14,6 @@ from tare.cli.calibrate_picture import picture
 from tare.render.terminal import aligned
 from tare.report import calibration_page, format_of
 from tare.report.calibration_charts import fitted
-from tare.statistics.regression import Line
 from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
 from tare.units import significant
 
@@ -124,11 +123,11 @@ def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | N
     file, json, unit = asked
     out = output.out
     out.print(found.sentence, style="bold", soft_wrap=True)
-    for text in _drawn(found, read, unit):
-        out.print(text, soft_wrap=True)
+    for line in _drawn(found, read, unit):
+        out.print(line, soft_wrap=True)
     out.print()
-    for text in [*_pieces(found, unit), "", *_line(found.line, unit)]:
-        out.print(text, soft_wrap=True)
+    for line in _lines(found, unit):
+        out.print(line, soft_wrap=True)
     out.print()
     out.print(f"Next    {_next(found, file, json)}", soft_wrap=True)
 
@@ -137,29 +136,29 @@ def _drawn(found: Scaling, read: sweep_file.SweepFile, unit: str) -> list[str]:
     return picture(fitted(read.quotas.tolist(), read.values.tolist(), found, unit))
 
 
-def _pieces(found: Scaling, unit: str) -> list[str]:
-    rows: list[tuple[str, ...]] = [("from", "to", f"slope, {unit} a CPU", f"intercept, {unit}")]
-    rows += [
-        (f"{s.start:.4g}", f"{s.end:.4g}", significant(s.slope), significant(s.intercept))
+def _lines(found: Scaling, unit: str) -> list[str]:
+    """Return each piece, and CALIBRATE's table: one line through all points."""
+    line = found.line
+    p = "–" if line.p is None else f"< {_LEAST_P}" if line.p < _LEAST_P else f"{line.p:.2g}"
+    heads = ("CPUs", f"slope, {unit} per CPU", f"intercept, {unit}", "R²", "p", f"max, {unit}")
+    pieces = [
+        (
+            f"{s.start:.4g} to {s.end:.4g}",
+            significant(s.slope),
+            significant(s.intercept),
+            *("", "", ""),
+        )
         for s in found.segments
     ]
-    return aligned(rows, left=0)
-
-
-def _line(line: Line, unit: str) -> list[str]:
-    """CALIBRATE's table: one line through all points."""
-    p = "–" if line.p is None else f"< {_LEAST_P}" if line.p < _LEAST_P else f"{line.p:.2g}"
-    return aligned(
-        [
-            ("one line through all", ""),
-            ("slope", _within(line.slope, line.slope_low, line.slope_high)),
-            ("intercept", _within(line.intercept, line.intercept_low, line.intercept_high)),
-            ("R²", "–" if line.r2 is None else f"{line.r2:.4f}"),
-            ("p", p),
-            (f"max, {unit}", significant(line.maximum)),
-        ],
-        left=1,
+    whole = (
+        "one line through all",
+        _within(line.slope, line.slope_low, line.slope_high),
+        _within(line.intercept, line.intercept_low, line.intercept_high),
+        "–" if line.r2 is None else f"{line.r2:.4f}",
+        p,
+        significant(line.maximum),
     )
+    return aligned([heads, *pieces, whole], left=1)
 
 
 def _within(value: float, low: float | None, high: float | None) -> str:
@@ -171,9 +170,7 @@ def _within(value: float, low: float | None, high: float | None) -> str:
 def _next(found: Scaling, file: Path, json: str | None) -> str:
     """Return the next command worth typing."""
     if json is None:
-        return (
-            f"tare calibrate fit {shlex.quote(str(file))} --json fit.json   (the same as figures)"
-        )
+        return f"tare calibrate fit {shlex.quote(str(file))} --json fit.json   (the same as data)"
     if found.verdict == "linear":
-        return "tare calibrate   (and this machine?)"
-    return "tare calibrate   (this machine's, with the cause of each range where it can be seen)"
+        return "tare calibrate   (measure this machine)"
+    return "tare calibrate   (measure this machine, with the cause of each range)"

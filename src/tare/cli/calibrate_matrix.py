@@ -16,6 +16,7 @@ from tare.cli.calibrate_sweep import FILE, measure
 from tare.errors import InterruptError, PlatformError, StoreError, TareError, TrialError
 from tare.experiment import Experiment
 from tare.kernel_files import KernelFiles
+from tare.render.words import paragraph
 
 
 def known() -> list[str]:
@@ -167,7 +168,7 @@ def judged(made: Matrix, folder: Path) -> Matrix:
     rows = fairness.standings({name: (by_label[name], found) for name, found in measured.items()})
     work = next((found.work for found in measured.values()), None)
     made = msgspec.structs.replace(made, standings=rows, work=work)
-    return msgspec.structs.replace(made, answer=fairness.answer(made))
+    return msgspec.structs.replace(made, answer=paragraph(fairness.answer(made)))
 
 
 def _measured(made: Matrix, folder: Path) -> dict[str, Calibration]:

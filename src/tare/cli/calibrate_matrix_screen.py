@@ -16,23 +16,26 @@ from tare.calibration.sweep import WINDOWS
 from tare.cli import output
 from tare.kernel_files import KernelFiles
 from tare.render.terminal import aligned
-from tare.units import counted, significant
+from tare.render.words import sentence, text
+from tare.results.message import message
+from tare.units import significant
 
 
 def announce(made: Matrix, folder: Path) -> None:
     """Tell how many combinations there are, and which cannot be had or have to wait."""
     states = [one.state for one in made.combinations]
-    done = states.count("measured")
-    told = f"{states.count('to do')} to measure now"
-    told += f", {done} measured already" if done else ""
-    if states.count("to do"):
-        windows = made.experiment.stopping.trials or WINDOWS
-        told += f", {output.about(states.count('to do') * windows * made.each_s)}"
-    waiting = states.count("waiting")
-    told += f", {waiting} waiting for a start of the machine" if waiting else ""
-    output.err.print(
-        f"Matrix  {counted(len(states), 'combination')} in {folder}: {told}", soft_wrap=True
+    due = states.count("to do")
+    windows = made.experiment.stopping.trials or WINDOWS
+    planned = message(
+        "calibration.screen.matrix",
+        combinations=len(states),
+        folder=str(folder),
+        due=due,
+        done=states.count("measured"),
+        time=output.about(due * windows * made.each_s) if due else None,
+        waiting=states.count("waiting"),
     )
+    output.err.print(f"Matrix  {text(planned)}", soft_wrap=True)
     for one in made.combinations:
         if one.state == "left out":
             output.err.print(f"Left out {one.label}: {one.why}", soft_wrap=True)
@@ -61,10 +64,11 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
             out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
         out.print()
         if len(made.standings) > 1:
-            out.print(f"Note    {fairness.IN_TURN}", style="yellow", soft_wrap=True)
+            out.print(f"Note    {sentence(fairness.IN_ORDER)}", style="yellow", soft_wrap=True)
     for one in made.combinations:
         if one.state == "failed":
-            out.print(f"Failed  {one.label}: {one.why}", style="yellow", soft_wrap=True)
+            failed = message("calibration.screen.failed", setting=one.label, why=one.why)
+            out.print(f"Failed  {text(failed)}", style="yellow", soft_wrap=True)
     _tell_waiting(made, folder, kernel)
     if page is not None:
         out.print(f"Page    {page}", soft_wrap=True)
@@ -113,7 +117,7 @@ def _tell_waiting(made: Matrix, folder: Path, kernel: KernelFiles) -> None:
     if not waiting:
         return
     out = output.out
-    out.print("Waiting for a start of the machine with other kernel parameters:")
+    out.print(sentence(message("calibration.screen.waiting")))
     for one in waiting:
         out.print(f"  {one.label}: {_words(one.boot)}", soft_wrap=True)
     first = waiting[0]

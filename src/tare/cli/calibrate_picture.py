@@ -6,7 +6,7 @@ from tare.report.calibration_charts.sweep import Sweep
 from tare.units import significant
 
 #: Columns and rows of the field in which marks stand.
-_WIDTH, _HEIGHT = 60, 9
+_WIDTH, _HEIGHT = 60, 7
 #: Fewer steps are no curve.
 _FEWEST = 3
 _MEAN, _LINE, _BREAK, _TOP = "●", "·", "┊", "│"
@@ -23,7 +23,7 @@ def picture(sweep: Sweep) -> list[str]:
     Returns
     -------
     list of str
-        At most 12 lines of at most 72 columns, readable without colour; none where there are too
+        At most 10 lines of at most 72 columns, readable without colour; none where there are too
         few steps.
     """
     steps = [step for step in sweep.steps if step.y > 0]

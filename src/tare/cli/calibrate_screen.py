@@ -10,14 +10,16 @@ from rich.text import Text
 
 from tare.calibration import sweep, telling
 from tare.calibration.document import Calibration
+from tare.calibration.numbers import step
 from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.calibration_comparison import compared
 from tare.render.terminal import aligned
-from tare.render.words import sentences
+from tare.render.words import sentence, sentences, text
+from tare.results.message import Said, Value, message
 from tare.statistics.regression import Line
-from tare.units import counted, significant
+from tare.units import significant
 
 if TYPE_CHECKING:
     from tare.cli.calibrate_sweep import Told
@@ -31,24 +33,33 @@ _MANY_STEPS = 20
 def plan_line(found: Experiment, each_s: float, right: str, *, resume: bool) -> str:
     """Return one line on what is to come: what, how many windows, how long, by which right."""
     cpus = sweep.given_cpus(found)
-    by = sweep.by(found)
-    steps = f"{counted(len(cpus), 'step')} from {min(cpus):.3g} to {max(cpus):.3g} whole CPUs"
-    if by == "quota":
-        steps = f"{counted(len(cpus), 'quota')} from {min(cpus):.3g} to {max(cpus):.3g} CPUs"
-    if by == "memory":
+    periods = len(found.factors.get("period", ()))
+    ends: tuple[Value, Value] = step(min(cpus)), step(max(cpus))
+    kind = {"quota": "quotas", "cpuset": "whole", "memory": "sizes"}[sweep.by(found)]
+    if kind == "sizes":
         sizes = [str(name) for name in found.factors["size"]]
-        steps = f"{len(sizes)} memory sizes from {sizes[0]} to {sizes[-1]}"
-    if len(periods_s := found.factors.get("period", ())) > 1:
-        steps += f" × {len(periods_s)} periods"
-    windows = found.stopping.trials or sweep.WINDOWS
-    threads = sweep.threads(found)
-    takes = "at most " if resume else "about "
-    where = f" on {found.factors['platform'][0]}" if found.factors["platform"][0] != "bare" else ""
-    return (
-        f"Sweep   {workload_name(found.workloads[0])}{where}, {counted(threads, 'thread')}: "
-        f"{steps} × {counted(windows, 'window')}, {takes}{output.seconds(windows * each_s)}; "
-        f"{right}"
+        ends = sizes[0], sizes[-1]
+    steps = message(
+        f"calibration.screen.{kind}",
+        steps=len(cpus),
+        first=ends[0],
+        last=ends[1],
+        periods=periods if periods > 1 else None,
     )
+    windows = found.stopping.trials or sweep.WINDOWS
+    platform = str(found.factors["platform"][0])
+    time = output.seconds(windows * each_s)
+    planned = message(
+        "calibration.screen.sweep",
+        workload=workload_name(found.workloads[0]),
+        platform=None if platform == "bare" else platform,
+        threads=sweep.threads(found),
+        steps=steps,
+        windows=windows,
+        time=message(f"calibration.screen.{'at_most' if resume else 'about'}", time=time),
+        right=right,
+    )
+    return f"Sweep   {text(planned)}"
 
 
 def workload_name(spec: WorkloadSpec) -> str:
@@ -60,54 +71,42 @@ def workload_name(spec: WorkloadSpec) -> str:
 def show(answered: Told, json: str | None) -> None:
     """Print a calibration for a person."""
     found, out = answered.calibration, output.out
-    out.print(_verdict(found), style="bold", soft_wrap=True)
-    if fair := telling.comparability(found):
-        out.print(fair, soft_wrap=True)
+    out.print(sentence(telling.verdict(found)), style="bold", soft_wrap=True)
+    slowest = telling.slowest(found) or telling.ceiling(found)
+    why = telling.because(slowest) if slowest else telling.parted(found)
+    for line in sentences(filter(None, (telling.comparability(found), why))):
+        out.print(line, soft_wrap=True)
     for line in _picture(found):
         out.print(line, soft_wrap=True)
     out.print()
     for number, line in enumerate(_table(found)):
         out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
-    if parted := telling.parted(found):
-        out.print(parted, soft_wrap=True)
     out.print()
-    for regime in found.regimes:
-        if regime.cause == "none" and len(found.regimes) == 1:
-            continue
-        out.print(
-            f"Range   {regime.start:.3g} to {regime.end:.3g} CPUs: {regime.evidence}",
-            soft_wrap=True,
-        )
     for line in _periods(answered):
         out.print(line, soft_wrap=True)
-    for caveat in found.caveats:
-        out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
-    if answered.ended == "budget":
-        out.print("Note    the budget ended before all windows were measured", style="yellow")
+    for note in _notes(answered):
+        out.print(f"Note    {note}", style="yellow", soft_wrap=True)
     out.print(f"Page    {answered.page}", soft_wrap=True)
     kept = [str(answered.folder / "calibration.json"), *([json] if json else [])]
     out.print(f"Kept    {', '.join(kept)}", soft_wrap=True)
     out.print(f"Next    {_next(found, answered.folder)}", soft_wrap=True)
 
 
-def _verdict(found: Calibration) -> str:
-    """Return the verdict in a word, and its sentence; none but this where nothing is concluded."""
-    told, word = telling.verdict(found), found.asked.verdict
-    return told if word == "inconclusive" else f"{word.capitalize()}. {told}"
+def _notes(answered: Told) -> list[str]:
+    """Return the gravest of what weakens it; the page has all of it."""
+    notes: list[Said] = [*answered.calibration.caveats]
+    if answered.ended == "budget":
+        notes.insert(0, message("calibration.screen.budget"))
+    rest = len(notes) - 1
+    more = [message("calibration.screen.more_notes", notes=rest)] if rest > 0 else []
+    return sentences([*notes[:1], *more])
 
 
 def _periods(answered: Told) -> list[str]:
     """Return what other periods of the quota did."""
-    first, *others = answered.calibrations
-    if not others:
+    if len(answered.calibrations) < 2:
         return []
-    told = [f"Period  {1000 * one.period_s:g} ms: {_verdict(one)}" for one in others]
-    picture = f"Period  {1000 * first.period_s:g} ms: what is shown above"
-    return [
-        picture,
-        *told,
-        *(f"        {line}" for line in sentences(compared(answered.calibrations))),
-    ]
+    return [f"Period  {line}" for line in sentences(compared(answered.calibrations))]
 
 
 def _picture(found: Calibration) -> list[str]:
@@ -121,7 +120,7 @@ def _picture(found: Calibration) -> list[str]:
 def _table(found: Calibration) -> list[str]:
     """Return CALIBRATE's table: the line against what was asked, and against what was had."""
     lines = [found.asked.line, *([found.delivered.line] if found.delivered else [])]
-    heads = ["", "by CPU asked for", *(["by CPU delivered"] if found.delivered else [])]
+    heads = ["", "by CPU requested", *(["by CPU delivered"] if found.delivered else [])]
     scale, unit = unit_for(found.work, [point.rate.value for point in found.points])
 
     def row(name: str, cell: list[str]) -> tuple[str, ...]:
@@ -132,7 +131,7 @@ def _table(found: Calibration) -> list[str]:
     return aligned(
         [
             tuple(heads),
-            row(f"slope, {unit} a CPU", [_slope(line, scale) for line in lines]),
+            row(f"slope, {unit} per CPU", [_slope(line, scale) for line in lines]),
             row(f"intercept, {unit}", [_intercept(line, scale) for line in lines]),
             row("R²", ["–" if line.r2 is None else f"{line.r2:.4f}" for line in lines]),
             row("p", [_p(line.p) for line in lines]),

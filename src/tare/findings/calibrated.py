@@ -14,6 +14,7 @@ from tare.calibration.numbers import cpus, span
 from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import text
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 
@@ -171,8 +172,8 @@ def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -
         rows=tuple(
             {
                 "level": label,
-                "cpus": cpus(share),
-                "range": None if (found := ranges_of[label]) is None else span(*found),
+                "cpus": text(cpus(share)),
+                "range": None if (found := ranges_of[label]) is None else text(span(*found)),
             }
             for label, share in sorted(shares.items(), key=lambda item: item[1])
         ),

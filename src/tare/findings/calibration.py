@@ -40,7 +40,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(*_each(found, _answer), *others),
         verdict=_verdict(found),
-        summary=(*_each(found, _summary), *others),
+        summary=(*_each(found, _short if several else _summary), *others),
         basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
         estimates=tuple(e for one in found for e in _estimates(one)),
         tables=tuple(
@@ -52,7 +52,7 @@ def find(results: Results) -> Finding | None:
                 models_table(one, several=several),
             )
         ),
-        caveats=tuple(_caveats(found)),
+        caveats=tuple(_each(found, _caveats)),
         charts=_CHARTS,
     )
 
@@ -62,21 +62,19 @@ def _of_kernels(results: Results) -> bool:
 
 
 def _each(
-    found: Sequence[Calibration], sentences: Callable[[Calibration], Iterator[str]]
+    found: Sequence[Calibration], said: Callable[[Calibration], Iterator[Said]]
 ) -> Iterator[Said]:
-    """Return the sentences of each calibration, with its subject where there are several."""
+    """Return what is said of each calibration, with its subject where there are several."""
     for one in found:
-        if len(found) > 1:
-            yield _of(one, [*sentences(one)])
-        else:
-            yield from sentences(one)
+        for each in said(one):
+            yield _of(one, each) if len(found) > 1 else each
 
 
-def _of(found: Calibration, said: Sequence[str]) -> Message:
+def _of(found: Calibration, said: Said) -> Message:
     return message("calibration.of", subject=telling.subject(found), said=said)
 
 
-def _answer(found: Calibration) -> Iterator[str]:
+def _answer(found: Calibration) -> Iterator[Said]:
     """Say the verdict, what it means for comparisons, and why a range is slower."""
     yield from _summary(found)
     ceiling = telling.ceiling(found)
@@ -86,13 +84,17 @@ def _answer(found: Calibration) -> Iterator[str]:
         yield parted
 
 
-def _summary(found: Calibration) -> Iterator[str]:
+def _summary(found: Calibration) -> Iterator[Said]:
     yield telling.verdict(found)
     if comparability := telling.comparability(found):
         yield comparability
     slowest = telling.slowest(found)
     if slowest is not None:
         yield telling.because(slowest)
+
+
+def _short(found: Calibration) -> Iterator[Said]:
+    yield telling.verdict(found)
 
 
 def _verdict(found: Sequence[Calibration]) -> Answer:
@@ -134,10 +136,8 @@ def _estimates(found: Calibration) -> Iterator[Estimate]:
         )  # fmt: skip
 
 
-def _caveats(found: Sequence[Calibration]) -> Iterator[Said]:
-    for one in found:
-        for caveat in dict.fromkeys(one.caveats):
-            yield _of(one, [caveat]) if len(found) > 1 else caveat
+def _caveats(found: Calibration) -> Iterator[Said]:
+    yield from dict.fromkeys(found.caveats)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=-10, find=find, of_sweeps=True)

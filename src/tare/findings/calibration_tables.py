@@ -11,9 +11,9 @@ from tare.results.finding import Column, Table
 from tare.results.message import Message, message
 
 _STEPS = {
-    "quota": "CPU asked for (quota)",
+    "quota": "CPU requested (quota)",
     "cpuset": "CPUs given",
-    "memory": "CPU asked for",
+    "memory": "CPU requested",
 }
 _CAUSES = {
     "none": "–",
@@ -38,7 +38,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
         Column(key="delivered", title="CPU delivered", unit="1"),
         Column(key="delivered_low", title="from", unit="1"),
         Column(key="delivered_high", title="to", unit="1"),
-        Column(key="per_cpu", title=f"{unit} per CPU asked for", unit="1"),
+        Column(key="per_cpu", title=f"{unit} per CPU requested", unit="1"),
         Column(key="clock_hz", title="clock (chain)", unit="Hz"),
         Column(key="frequency_hz", title="frequency (cpufreq)", unit="Hz"),
         Column(key="throttled", title="periods throttled", unit="%"),
@@ -51,10 +51,10 @@ def points_table(found: Calibration, *, several: bool) -> Table:
         title=_title("points", found, several=several),
         columns=columns,
         rows=tuple(_point_row(p, size) for p in found.points),
-        note="Means over the trials of a step with 95 % intervals (Student's t over trials). "
-        "Work of all workers together over the wall time of windows of whole quota periods; CPU "
-        "delivered: their own CPU time in the window. The clock is that of chains of dependent "
-        "additions between the pieces of work.",
+        note="Means of trials with 95 % intervals (Student's t). "
+        "Speed: work of all workers over the wall time of windows of whole quota periods. CPU "
+        "delivered: their own CPU time in the window. Clock: by chains of dependent additions "
+        "between the pieces of work.",
     )
 
 
@@ -106,14 +106,14 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
             }
             for r in found.regimes
         ),
-        note="The cause of a loss explains at least half of it; otherwise none is named.",
+        note="A cause explains at least half of the loss; otherwise it is unknown.",
     )
 
 
 def models_table(found: Calibration, *, several: bool) -> Table:
     """Lay out one straight line against the CPU asked for, and against the CPU delivered."""
     size, unit = _unit(found)
-    kinds = (("asked for", found.asked), ("delivered", found.delivered))
+    kinds = (("requested", found.asked), ("delivered", found.delivered))
     return Table(
         title=_title("models", found, several=several),
         columns=(
@@ -149,8 +149,8 @@ def models_table(found: Calibration, *, several: bool) -> Table:
             if model is not None
         ),
         note="Least squares with HC3 errors over all trials. The verdict chooses between one, two "
-        "and three lines through the means (1.5 × BIC, growth of errors fitted), since a high R² "
-        "does not mean linear.",
+        "and three lines through the means (1.5 × BIC, growth of errors fitted). A high R² does "
+        "not mean linear.",
     )  # fmt: skip
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import tare
 from tare.calibration.document import Calibration
-from tare.calibration.fairness import IN_TURN
+from tare.calibration.fairness import IN_ORDER
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
 from tare.render.tables import Laid
+from tare.render.words import text
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.results.finding import Finding
+from tare.results.message import Message, Said, message
 
 #: With which a page is asked for.
 OPTION = "--report calibration.html"
@@ -119,12 +121,12 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
                        charts.tell_overlay(sweeps))  # fmt: skip
         each = _figure("each", "Each by itself", charts.multiples(sweeps),
                        charts.tell_multiples(sweeps))  # fmt: skip
-        verdicts = [f"{name}: {sweeps[name].scaling.sentence}" for name in names]
+        verdicts = [_of(name, sweeps[name].scaling.sentence) for name in names]
         sections = [
             _section("settings", "Which settings are the fairest?", answer, [over],
                      [tables.standings(matrix)]),
             _section("each", "How does the speed follow the CPU under each?",
-                     " ".join(verdicts), [each], []),
+                     verdicts, [each], []),
         ]  # fmt: skip
     measured = sum(one.state == "measured" for one in matrix.combinations)
     strip = [("combinations", f"{len(matrix.combinations)}"), ("measured", f"{measured}")]
@@ -134,9 +136,9 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
         answers=[answer],
         strip=strip + (_strip(calibrations[names[0]]) if names else []),
         sections=sections,
-        doubts=[IN_TURN] * (len(matrix.standings) > 1)
+        doubts=[IN_ORDER] * (len(matrix.standings) > 1)
         + [
-            f"{one.label}: {one.state}{f', {one.why}' if one.why else ''}."
+            message("calibration.page.combination", setting=one.label, state=one.state, why=one.why)
             for one in matrix.combinations
             if one.state != "measured"
         ],
@@ -147,9 +149,11 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
 def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Page:
     """Lay the page of two machines out."""
     chart = charts.mapping_chart(found)
+    first, second = found.a.name, found.b.name
     figures = []
     if chart is not None:
-        figures = [_figure("mapping", f"CPUs on {found.b.name} that are as fast", chart.to_dict(),
+        title = text(message("calibration.page.equal", second=second, first=first))
+        figures = [_figure("mapping", title, chart.to_dict(),
                            charts.tell_mapping(found))]  # fmt: skip
     sweeps = charts.sweeps_of({found.a.name: a, found.b.name: b})
     both = [
@@ -157,10 +161,10 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Page
                 charts.tell_overlay(sweeps)),
         _figure("each", "Each by itself", charts.multiples(sweeps), charts.tell_multiples(sweeps)),
     ]  # fmt: skip
-    verdicts = " ".join(f"{name}: {sweeps[name].scaling.sentence}" for name in sweeps)
-    question = f"How much CPU on {found.b.name} is as fast as on {found.a.name}?"
+    verdicts = [_of(name, sweep.scaling.sentence) for name, sweep in sweeps.items()]
+    question = text(message("calibration.page.question", second=second, first=first))
     return _page(
-        name=f"{found.a.name} and {found.b.name}",
+        name=text(message("calibration.page.both", first=first, second=second)),
         question=question,
         answers=[found.sentence],
         strip=[("workload", found.workload), *tables.sides(found)],
@@ -169,10 +173,14 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Page
                      [tables.equals(found)]),
             _section("both", "How does each of them scale?", verdicts, both, []),
         ],
-        doubts=(*found.caveats, *(f"{found.a.name}: {c}" for c in a.caveats),
-                *(f"{found.b.name}: {c}" for c in b.caveats)),
+        doubts=(*found.caveats, *(_of(first, c) for c in a.caveats),
+                *(_of(second, c) for c in b.caveats)),
         command=command,
     )  # fmt: skip
+
+
+def _of(name: str, said: str) -> Message:
+    return message("calibration.page.of", name=name, said=said)
 
 
 def _figure(name: str, title: str, chart: object, told: str) -> Figure:
@@ -183,11 +191,12 @@ def _figure(name: str, title: str, chart: object, told: str) -> Figure:
 def _section(
     anchor: str,
     question: str,
-    answer: str | None,
+    answer: str | Sequence[Said],
     figures: Sequence[Figure],
     some: Sequence[Laid],
 ) -> Section:
-    finding = Finding(name=anchor, question=question, answer=answer or "", verdict="none")
+    said = answer if isinstance(answer, str) else tuple(answer)
+    finding = Finding(name=anchor, question=question, answer=said, verdict="none")
     return Section(anchor, finding, tuple(figures), tuple(some))
 
 
@@ -213,7 +222,7 @@ def _page(
     answers: Sequence[str],
     strip: Sequence[tuple[str, str]],
     sections: Sequence[Section],
-    doubts: Sequence[str],
+    doubts: Sequence[Said],
     command: str,
 ) -> Page:
     return Page(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from tare.calibration.document import Interval
 from tare.calibration.mapping_document import Equal, Side
 from tare.calibration.mapping_document import Mapping as Between
-from tare.calibration.mapping_telling import cpus, within
+from tare.calibration.mapping_telling import also, linear, share
 from tare.calibration.matrix import Matrix, Standing
 from tare.calibration.rates import unit_for
 from tare.render.tables import ABSENT, Head, Laid
+from tare.render.words import text
 from tare.report.calibration_charts import Sweep
+from tare.results.message import message
 from tare.units import percent, significant
 
 
@@ -25,14 +27,13 @@ def standings(matrix: Matrix) -> Laid:
             Head("how it scales", "", numeric=False),
             Head("R²", "", numeric=True),
             Head("one line errs by", "", numeric=True),
-            Head("most [95 %]", unit, numeric=True),
+            Head("maximum [95 %]", unit, numeric=True),
             Head("of the fastest's", "", numeric=True),
             Head("mean over steps [95 %]", unit, numeric=True),
             Head("of the fastest's", "", numeric=True),
         ),
         rows=tuple(_standing(row, scale) for row in rows),
-        note="Fairest is whose line is the straightest; several are a tie where they differ by "
-        "less than what is uncertain.",
+        note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
     )
 
 
@@ -78,13 +79,13 @@ def equals(found: Between) -> Laid:
 
 
 def _equal(one: Equal, scale: float) -> tuple[str, ...]:
-    also = ", ".join(cpus(other) for other in one.on[1:])
+    others = also(one)
     return (
         f"{one.cpus:.3g}",
         ABSENT if one.rate is None else significant(one.rate / scale),
-        f"{cpus(one.on[0])}{within(one.on[0])}" if one.on else ABSENT,
+        text(share(one.on[0])) if one.on else ABSENT,
         one.flag or ABSENT,
-        one.why or (f"also {also}" if also else ABSENT),
+        one.why or (text(others) if others else ABSENT),
     )
 
 
@@ -94,8 +95,14 @@ def sides(found: Between) -> list[tuple[str, str]]:
 
 
 def _side(side: Side) -> str:
-    linear = " and ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
-    return f"{side.cpu or 'CPU not told'}, {side.platform}, linear from {linear}"
+    return text(
+        message(
+            "calibration.page.side",
+            cpu=side.cpu or message("calibration.page.no_cpu"),
+            platform=side.platform,
+            spans=linear(side),
+        )
+    )
 
 
 def pieces(sweep: Sweep) -> Laid:
@@ -106,7 +113,7 @@ def pieces(sweep: Sweep) -> Laid:
             Head("", "", numeric=False),
             Head("from", "CPUs", numeric=True),
             Head("to", "CPUs", numeric=True),
-            Head("slope", f"{sweep.unit} a CPU", numeric=True),
+            Head("slope", f"{sweep.unit} per CPU", numeric=True),
             Head("intercept", sweep.unit, numeric=True),
         ),
         rows=tuple(
@@ -125,7 +132,7 @@ def line(sweep: Sweep) -> Laid:
     return Laid(
         title="One straight line, as CALIBRATE fits it",
         heads=(
-            Head("slope [95 %]", f"{sweep.unit} a CPU", numeric=True),
+            Head("slope [95 %]", f"{sweep.unit} per CPU", numeric=True),
             Head("intercept [95 %]", sweep.unit, numeric=True),
             Head("R²", "", numeric=True),
             Head("p (slope)", "", numeric=True),

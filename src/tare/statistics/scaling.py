@@ -11,6 +11,8 @@ import numpy as np
 from scipy import special
 
 from tare.registry import Description
+from tare.render.words import sentence
+from tare.results.message import Message
 from tare.statistics import scaling_words as words
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
@@ -135,7 +137,7 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
     if len(at.x) < FEWEST:
         return _unsaid("few steps", at, whole, words.too_few(len(at.x), FEWEST))
     if not at.level.any():
-        return _unsaid("zero", at, whole, "All values are zero: nothing can be said of them.")
+        return _unsaid("zero", at, whole, words.zero())
     fits = _fits(at)
     chosen, curved = _chosen(fits)
     straight = chosen if chosen.model.parameters == 2 else fits[0]
@@ -147,8 +149,8 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
             return _told(chosen, straight, whole, error, curved=curved)
         errors = _errors(but_one.intercept + but_one.slope * at.x, at.y)
         largest = float(errors.max())
-        sentence = words.apart(at.x, errors, min(UNSEEN, 0.99 * largest))
-        return _unsaid("steps apart", at, whole, sentence, largest, straight=but_one)
+        why = words.apart(at.x, errors, min(UNSEEN, 0.99 * largest))
+        return _unsaid("steps apart", at, whole, why, largest, straight=but_one)
     scatter = _scatter(straight, at)
     sees = _would_see(scatter, len(at.x))
     if error <= MATTERS or max(sees, error) <= UNSEEN:
@@ -156,12 +158,12 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
         sees = max(sees, error)
         return _told(straight, straight, whole, error, sees)
     reason: Reason = "noise" if sees > UNSEEN else "steps apart"
-    sentence = (
+    why = (
         words.too_noisy(at, error, scatter, (sees, UNSEEN))
         if reason == "noise"
         else words.apart(at.x, errors, UNSEEN)
     )
-    return _unsaid(reason, at, whole, sentence, error, sees, _line(straight))
+    return _unsaid(reason, at, whole, why, error, sees, _line(straight))
 
 
 def _variances(at: Steps) -> list[FloatArray]:
@@ -296,7 +298,9 @@ def _told(
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
-        sentence=words.told(verdict, segments, error, (at, low, high), sees, curved=curved),
+        sentence=sentence(
+            words.concluded(verdict, segments, error, (at, low, high), sees, curved=curved)
+        ),
         breaks=breaks,
         segments=segments,
         line=whole,
@@ -369,7 +373,7 @@ def _unsaid(
     reason: Reason,
     at: Steps,
     whole: Line,
-    sentence: str,
+    why: Message,
     error: float = math.inf,
     sees: float = math.inf,
     straight: Segment | None = None,
@@ -378,7 +382,7 @@ def _unsaid(
     return Scaling(
         verdict="inconclusive",
         reason=reason,
-        sentence=sentence,
+        sentence=sentence(why),
         breaks=(),
         segments=(Segment(start=start, end=end, slope=whole.slope, intercept=whole.intercept),),
         line=whole,
@@ -388,14 +392,14 @@ def _unsaid(
     )
 
 
-def withheld(found: Scaling, reason: Reason, sentence: str) -> Scaling:
+def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
     """Return what is left of a verdict that cannot be given for a reason outside of the numbers.
 
     Parameters
     ----------
     found : Scaling
     reason : str
-    sentence : str
+    why : Message
         What to say instead.
     """
     only = Segment(
@@ -407,7 +411,7 @@ def withheld(found: Scaling, reason: Reason, sentence: str) -> Scaling:
     return Scaling(
         verdict="inconclusive",
         reason=reason,
-        sentence=sentence,
+        sentence=sentence(why),
         breaks=(),
         segments=(only,),
         line=found.line,

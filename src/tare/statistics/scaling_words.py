@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps
-from tare.units import percent
 
 if TYPE_CHECKING:
     from tare.statistics.scaling import Segment
@@ -21,7 +21,7 @@ _MOST_WINDOWS = 50
 _MOST_NAMED = 3
 
 
-def told(
+def concluded(
     verdict: str,
     segments: Sequence[Segment],
     error: float,
@@ -29,81 +29,95 @@ def told(
     sees: float | None,
     *,
     curved: bool,
-) -> str:
+) -> Message:
     """Say how y follows x."""
-    at, low, high = ceiling
-    lines = [s for s in (segments if at is None else segments[:-1]) if s.start < s.end]
-    alone = [s for s in segments if s.start == s.end]
-    ranges = [f"{s.start:.3g} to {s.end:.3g}" for s in lines]
+    lines = [s for s in (segments if ceiling[0] is None else segments[:-1]) if s.start < s.end]
+    ranges = [_range(s.start, s.end) for s in lines]
     if verdict == "linear":
-        unseen = "" if sees is None or math.isinf(sees) else _unseen(sees)
-        holds = f"one line holds within {percent(error)} at every step"
-        return f"Linear from {ranges[0]}: {holds}{unseen}."
+        return message(
+            "scaling.linear", span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
+        )
     if not lines:
-        return f"Flat from {segments[0].start:.3g} to {segments[0].end:.3g}: more gives nothing."
-    flat = "" if at is None else f"; flat from {at:.3g} [{low:.3g}, {high:.3g}] on"
+        return message("scaling.flat", span=_range(segments[0].start, segments[0].end))
+    flat = _ceiling(*ceiling)
     if verdict == "saturating":
-        return f"Linear from {ranges[0]}{flat}: more than that gives nothing."
-    errs = f"A single line errs by {_up_to(error)}"
+        return message("scaling.saturating", span=ranges[0], ceiling=flat)
+    errs = message("scaling.error", share=_share(error))
     if curved:
-        return f"Bends gradually, from one line to another: near {', '.join(ranges)}. {errs}."
-    text = f"Not one line but {len(ranges)}: {', '.join(ranges)}{flat}"
-    if len(ranges) == 1:
-        text = f"One line from {ranges[0]}{flat}"
-    off = f"; apart from it, {' and '.join(f'{s.start:.3g}' for s in alone)}" if alone else ""
-    return f"{text}{off}. {errs}."
+        return message("scaling.curved", ranges=ranges, error=errs)
+    apart = [_place(s.start) for s in segments if s.start == s.end]
+    return message("scaling.piecewise", ranges=ranges, ceiling=flat, apart=apart, error=errs)
 
 
-def _up_to(error: float) -> str:
-    return f"up to {percent(error)}" if math.isfinite(error) else "an unknown share"
+def _ceiling(at: float | None, low: float | None, high: float | None) -> Message | None:
+    if at is None:
+        return None
+    return message(
+        "scaling.ceiling",
+        place=_place(at),
+        low=None if low is None else _place(low),
+        high=None if high is None else _place(high),
+    )
 
 
-def _unseen(sees: float) -> str:
-    return f"; a bend that made it err by {percent(sees)} would have been seen"
+def _range(start: float, end: float) -> Message:
+    return message("scaling.range", start=_place(start), end=_place(end))
 
 
-def apart(x: FloatArray, errors: FloatArray, most: float) -> str:
+def _place(x: float) -> Chosen:
+    return Chosen(float(f"{x:.3g}"), "1")
+
+
+def _share(error: float | None) -> Amount | None:
+    return None if error is None or not math.isfinite(error) else Amount(error, "share")
+
+
+def zero() -> Message:
+    """Say that all values are zero."""
+    return message("scaling.zero")
+
+
+def apart(x: FloatArray, errors: FloatArray, most: float) -> Message:
     """Say that one line describes all steps but a few; ``most``: the error that it may have."""
     far = errors > most
-    places = ", ".join(f"{place:.3g}" for place in x[far][:_MOST_NAMED])
-    more = f" and {int(far.sum()) - _MOST_NAMED} more" if far.sum() > _MOST_NAMED else ""
-    rest = float(errors[~far].max(initial=0.0))
-    return (
-        f"Inconclusive: one line errs by {_up_to(float(errors.max()))} at {places}{more}, and by "
-        f"at most {percent(rest)} elsewhere: so few steps are no line of their own. Measure at "
-        "more steps near them, with 3 windows or more at each."
+    return message(
+        "scaling.apart",
+        errs=message("scaling.errs", share=_share(float(errors.max()))),
+        places=[_place(float(place)) for place in x[far][:_MOST_NAMED]],
+        others=max(0, int(far.sum()) - _MOST_NAMED),
+        rest=Amount(float(errors[~far].max(initial=0.0)), "share"),
     )
 
 
-def too_few(steps: int, fewest: int) -> str:
+def too_few(steps: int, fewest: int) -> Message:
     """Say that there are too few steps to conclude anything."""
-    return (
-        f"Inconclusive: {steps} step{'s' * (steps != 1)} cannot tell a line from a bend; "
-        f"measure at {fewest} or more."
-    )
+    return message("scaling.few", steps=steps, fewest=fewest)
 
 
-def too_noisy(at: Steps, error: float, scatter: float, sees: tuple[float, float]) -> str:
+def too_noisy(at: Steps, error: float, scatter: float, sees: tuple[float, float]) -> Message:
     """Say why nothing is concluded, and what would help.
 
     ``scatter``: relative, of steps about the line; ``sees``: the error that would be seen, and the
     one that is to be.
     """
-    n, windows = len(at.x), float(np.mean(at.counts))
-    text = f"Inconclusive: one line errs by {_up_to(error)} at the {n} steps, "
+    errs = message("scaling.errs", share=_share(error))
     if not math.isfinite(sees[0]):
-        return f"{text}and so few cannot tell whether by chance: measure at 10 or more."
-    text += f"and a jump that made it err by {percent(sees[0])} could be overlooked. "
+        return message("scaling.few_noisy", errs=errs, steps=len(at.x))
+    return message(
+        "scaling.noisy",
+        errs=errs,
+        steps=len(at.x),
+        seen=Amount(sees[0], "share"),
+        remedy=_remedy(at, scatter, sees),
+    )
+
+
+def _remedy(at: Steps, scatter: float, sees: tuple[float, float]) -> Message:
+    windows = float(np.mean(at.counts))
     within = None if at.scatter is None else float(np.median(at.scatter / np.sqrt(at.counts)))
     if within is not None and scatter > 2 * within:
-        return text + (
-            "More windows would not help, since steps differ by more than their windows explain: "
-            "measure at smaller steps, or on an idle machine."
-        )
+        return message("scaling.remedy.steps")
     wanted = math.ceil(windows * (sees[0] / sees[1]) ** 2)
     if wanted > _MOST_WINDOWS:
-        return text + "Measure on an idle machine, or at smaller steps with more windows each."
-    return text + (
-        f"About {wanted} windows at each step instead of {windows:.3g} would do, "
-        "or smaller steps, or an idle machine."
-    )
+        return message("scaling.remedy.idle")
+    return message("scaling.remedy.windows", wanted=wanted, windows=_place(windows))
