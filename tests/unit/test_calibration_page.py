@@ -67,9 +67,9 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     assert "performance" in laid.headline[0]
     assert [f.name for f in laid.figures] == ["settings", "each"]
     assert [row[1] for row in laid.sections[0].tables[0].rows] == ["fairest", ""]
-    assert laid.doubts[0].startswith("Settings are measured one after another")
+    assert laid.doubts[0].id == "calibration.settings.order"
     assert len(laid.doubts) == 3
-    assert all("turbo cannot be set here" in doubt for doubt in laid.doubts[1:])
+    assert all("turbo cannot be set here" in words.text(doubt) for doubt in laid.doubts[1:])
     written = page.write_matrix(matrix, measured, tmp_path / "page.html", "tare calibrate")
     assert "governor=performance,turbo=on" in written[0].read_text()
 

@@ -53,7 +53,7 @@ def test_several_lines_are_a_no_with_their_ranges_and_the_cause():
         "Piecewise: 3 lines, 0.1 to 0.5 CPUs, 0.6 to 2.8 CPUs, 2.9 to 4 CPUs",
         "breaks at 0.55 and 2.85",
         "alf of the CPU is not half of the speed",
-        "each CPU does 80 % less",
+        "0.6 to 2.8 CPUs: Each CPU does 80 % less",
         "800 MHz",
     ):
         assert words in paragraph(found.summary)

@@ -57,7 +57,7 @@ def test_one_session_says_what_its_network_was() -> None:
     assert found.verdict == "none"
     (network,) = each(found.answer)
     assert sentence(network) == (
-        "The network to 192.0.2.1 on 2030-01-01 00:00: a bucket was not looked for."
+        "The network to 192.0.2.1 on 2030-01-01 00:00: no search for a bucket was made."
     )
     assert any("9.40 Gbit/s" in row["value"] for row in found.tables[0].rows)
 
@@ -141,4 +141,4 @@ def test_page_of_a_fingerprint(tmp_path: Path) -> None:
     )
     text = page.read_text()
     assert "9.40 Gbit/s" in text
-    assert "not looked for" in text
+    assert "o search for a bucket was made" in text

@@ -62,7 +62,7 @@ def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
         say(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
     for finding in answers.findings:
         if finding.shown == "no" and finding.name in _CHECKS:
-            say(f"No: {text(finding.question)}")
+            say(f"Check failed: {text(finding.question)}")
     undecided = [f for f in answers.findings if f.verdict in ("inconclusive", "partly")]
     if undecided:
         say(open_questions(undecided, len(answers.findings)))

@@ -49,8 +49,8 @@ SDS = {
 
 #: Metrics, as a person names them; the others have their own names.
 _QUANTITIES = {
-    "kernel_cpu_ns": "CPU time of the kernel",
-    "kernel_wall_ns": "wall time of the kernel",
+    "kernel_cpu_ns": "CPU time of the workload",
+    "kernel_wall_ns": "wall time of the workload",
     "cpu_ns": "CPU time",
     "wall_ns": "wall time",
     "memory_bytes": "peak memory",
