@@ -62,7 +62,7 @@ def test_many_steps_are_thinned_and_other_equals_told(
     written: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(capsys, written["h90"], written["laptop"], None, None)
-    assert sum("--cpus=" in line for line in lines) <= 21
+    assert sum("--cpus=" in line for line in lines) <= 12
     back = printed(capsys, written["laptop"], written["h90"], None, None)
     assert sum("  also " in line for line in back) >= 3
 

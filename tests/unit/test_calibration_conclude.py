@@ -103,7 +103,7 @@ def test_a_ceiling_below_what_is_there_is_told():
             Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0, clock_hz=None),
             {},
             "unseen",
-            ["The clock was not measured"],
+            ["the clock was not measured"],
         ),
     ],
 )
