@@ -66,7 +66,7 @@ def test_who_has_seen_enough_stops_it(key: bytes, tmp_path: Path) -> None:
 def test_a_comparison_stops_as_well(tmp_path: Path) -> None:
     written = tmp_path / "compare.json"
     process = subprocess.Popen(
-        [*TARE, "compare", "--budget", "5 min", "--margin", "0.1%", "--json", str(written),
+        [*TARE, "compare", "-n", "2000", "--json", str(written),
          "--out", str(tmp_path / "out"), "--no-fingerprint", "sleep 0.02", "sleep 0.02"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -213,7 +213,7 @@ def test_an_experiment_file_can_ask_for_a_comparison(tmp_path: Path) -> None:
     if done.returncode == 12:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
-    assert "unshare" in done.stdout.splitlines()[0]
+    assert "unshare" in done.stdout.splitlines()[1]
     assert tare("experiment", "report", str(tmp_path / "out")).stdout
     question = "Is unshare slower than bare by 900 % or more?"
     assert question in (tmp_path / "out/report.html").read_text()

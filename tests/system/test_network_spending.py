@@ -149,7 +149,7 @@ def test_an_interface_by_which_nothing_leaves_is_doubted(enter: list[str], tmp_p
     done = plan(enter, tmp_path, "--spend", "measured:lo", "--json", "-")
     assert done.returncode == 0, done.stderr
     doubts = json.loads(done.stdout)["doubts"]
-    assert any("is it the interface by which they send?" in doubt for doubt in doubts)
+    assert any("If trials send by another interface" in doubt for doubt in doubts)
 
 
 def test_an_interface_that_is_not_there_is_named_with_those_that_are(
