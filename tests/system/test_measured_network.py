@@ -123,7 +123,7 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
     assert sum("stopped and resumed" in why for why in whys) == 1
     assert len(whys) >= 2
     assert any("cut off or damaged" in one for one in end["caveats"])
-    assert re.search(r"\d gaps, \d+(\.\d)? s in all: ", said)
+    assert re.search(r"\d gaps, [\d.]+ m?s in all: ", " ".join(said.split()))
 
 
 def test_an_end_that_is_lost_for_good_is_no_success(tmp_path: Path, key: Path) -> None:

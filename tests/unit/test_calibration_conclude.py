@@ -11,6 +11,7 @@ import sweeps
 from sweeps import Sweep
 
 from tare.calibration import conclude, file, telling
+from tare.calibration.numbers import cpus, span
 from tare.experiment import SizeSpec
 from tare.report.calibration_charts import asked, sweep_chart, tell_sweep
 
@@ -249,7 +250,9 @@ def test_what_others_had_is_told_from_what_the_quota_withheld():
 def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
     found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: 0.5 if q < 0.15 else 1.0)))
     assert telling.answer(found) == "no"
-    assert telling.verdict(found).args["apart"]
+    said = telling.verdict(found)
+    assert (said.id, said.args["span"]) == ("calibration.scales.one", span(0.2, 2.0))
+    assert said.args["apart"] == [cpus(0.1)]
     first, rest = found.regimes
     assert (first.start, first.end, rest.start, rest.end) == (0.1, 0.1, 0.2, 2.0)
     assert first.relative_speed == pytest.approx(0.5, abs=0.02)

@@ -108,7 +108,10 @@ def test_what_is_flat_from_the_first_quota_saturates_there() -> None:
 
 @pytest.mark.parametrize(
     ("noise", "repetitions", "advice"),
-    [(0.15, 1, "windows per step instead of 1"), (0.9, 5, "idle machine")],
+    [
+        (0.15, 1, "windows per step instead of 1 would settle it, or smaller steps"),
+        (0.9, 5, "idle machine"),
+    ],
 )
 def test_too_noisy_says_what_would_help(noise: float, repetitions: int, advice: str) -> None:
     found = say(*sweep(54 * QUOTAS[:20], repetitions, noise))

@@ -26,7 +26,7 @@ _MOST_ROWS = 12
 _WIDTH, _HEIGHT = 56, 6
 _LONGEST_NAME = 24
 #: What weakens it is on the page, too.
-_MOST_NOTES = 2
+_MOST_NOTES = 4
 
 
 def compare(
