@@ -83,25 +83,20 @@ def open_questions(undecided: Sequence[Finding], of: int) -> str:
 def table(overview: Table, width: int) -> list[str]:
     """Return the lines of the table of cells, no wider than a terminal."""
     rows, left_out = most_telling(overview.rows)
-    gone, lines = set(_PAGE_ONLY), _lines(overview, rows, _PAGE_ONLY)
+    gone = set(_PAGE_ONLY)
+    laid, left = _laid(overview, rows, gone)
     for keys in _DISPENSABLE:
-        if max(map(len, lines)) <= width:
+        if max(map(len, aligned(laid, left))) <= width:
             break
         gone |= keys
-        lines = _lines(overview, rows, gone)
-    if max(map(len, lines)) > width:
         laid, left = _laid(overview, rows, gone)
-        lines = fitted(laid, width, left)
+    lines = fitted(laid, width, left)
     if left_out:
         lines.append(f"… and {counted(left_out, 'more cell')} in the report")
     return [text(overview.title), *lines]
 
 
 Rows = tuple[dict[str, Any], ...]
-
-
-def _lines(overview: Table, rows: Rows, gone: set[str]) -> list[str]:
-    return aligned(*_laid(overview, rows, gone))
 
 
 def _laid(overview: Table, rows: Rows, gone: set[str]) -> tuple[list[tuple[str, ...]], int]:

@@ -35,7 +35,7 @@ class Headline:
         The metric, its source, trials per cell.
     failed : tuple of str
         What failed besides, and why.
-    left_out : tuple of str
+    left_out : tuple of Said
         What was not measured.
     """
 

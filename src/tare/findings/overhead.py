@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from tare.findings import emulation
@@ -117,6 +119,7 @@ def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     )
 
 
+@lru_cache(maxsize=8)
 def compare_locations(
     cells: Cells, factor: str, margin: float, reference: str | None = None
 ) -> Compared:

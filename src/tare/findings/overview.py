@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from tare.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of, verdict_words
@@ -25,6 +26,7 @@ _FACTORS = ("platform", "network", "pinning", "load", "workers")
 Key = tuple[tuple[str, str], ...]
 
 
+@lru_cache(maxsize=4)
 def overview(results: Results) -> Table | None:
     """Lay out all cells, a row each; None where no cell has values that can be compared.
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tare.findings.cells import Pair
 from tare.findings.phrasing import where
 from tare.render.vocabulary import SPREADS, Words
-from tare.render.words import text
 from tare.results.message import Amount, Duration, Message, Ratio, message
 from tare.results.verdict import (
     EQUIVALENT,
@@ -121,14 +120,3 @@ def by_level(compared: Compared) -> dict[str, Compared]:
 def spread_kind(margin: float) -> tuple[Words, str]:
     """Return what verdicts on spreads are called, and how their margin is written."""
     return SPREADS, factor(margin)
-
-
-def further(some: Compared) -> str:
-    """Write in brackets what would settle these comparisons; empty where nothing says."""
-    found = more(some)
-    return f" ({text(found)})" if found else ""
-
-
-def share_of(some: int, total: int) -> str:
-    """Write how many of the cells."""
-    return text(share(some, total))
