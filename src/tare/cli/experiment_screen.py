@@ -74,10 +74,7 @@ def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
 
 def open_questions(undecided: Sequence[Finding], of: int) -> str:
     """Say how many questions are inconclusive."""
-    return (
-        f"Inconclusive: {len(undecided)} of {counted(of, 'question')}; "
-        "the report lists what would settle each."
-    )
+    return f"Inconclusive: {len(undecided)} of {counted(of, 'question')}; the report has each."
 
 
 def table(overview: Table, width: int) -> list[str]:
