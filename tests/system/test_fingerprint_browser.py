@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import fingerprints
 
+from tare.render import files
 from tare.report import fingerprint_page
 
 pytestmark = [
@@ -27,7 +28,8 @@ def pages(tmp_path_factory):
     def write(name: str, **asked: object) -> Path:
         made = fingerprints.make(**asked)
         command = "tare fingerprint --full"
-        return fingerprint_page.write(made, fingerprints.probes(), folder / name, command)[0]
+        page = fingerprint_page.make(made, fingerprints.probes(), command)
+        return files.write(page, folder / name)[0]
 
     return {"small": write("small.html"), "large": write("large.html", cpus=128),
             "part": write("part.html", only="memory.latency")}  # fmt: skip

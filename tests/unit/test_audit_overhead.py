@@ -220,7 +220,7 @@ def test_the_page_draws_what_was_measured_and_what_it_costs(study: Audit) -> Non
         "means-by-size", "medians-by-size", "overhead-by-size", "overhead-by-size-rest"
     ]  # fmt: skip
     assert page.question == "What does each platform cost, size by size?"
-    assert page.headline[0].id == "audit.overhead.collapse"
+    assert page.answers[0].id == "audit.overhead.collapse"
 
 
 def test_the_json_has_every_cost(study: Audit) -> None:

@@ -19,6 +19,7 @@ from tare.audit.telling import shared
 from tare.errors import InputError
 from tare.interop import Columns, Specification
 from tare.registry import scan
+from tare.render import files
 from tare.render.words import sentence
 from tare.render.words import text as text_of
 from tare.report import audit_page
@@ -182,7 +183,7 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
     assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
                      "as_stability_would_say", "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
-    assert audit_page.write(found, target, "tare audit x") == [target]
+    assert files.write(audit_page.make(found, "tare audit x"), target) == [target]
     text = target.read_text()
     assert "docker<b>" not in text
     assert "docker&lt;b&gt;" in text
@@ -191,13 +192,13 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
 
 def test_a_page_takes_a_command_that_is_no_text(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    audit_page.write(found, target, "tare audit --report u\udcff.html")
+    files.write(audit_page.make(found, "tare audit --report u\udcff.html"), target)
     assert "u\\udcff.html" in target.read_text()
 
 
 def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.md"
-    written = audit_page.write(found, target, "tare audit x")
+    written = files.write(audit_page.make(found, "tare audit x"), target)
     assert written[0] == target
     charts = {p.name for p in written[1:]}
     assert {"medians-0.svg", "convergence.svg", "comparisons.svg", "shares-0.svg"} <= charts

@@ -12,10 +12,11 @@ import synthetic
 from typer.testing import CliRunner
 
 from tare import conclude
-from tare.cli import experiment_screen, output, planning
+from tare.cli import output, planning
 from tare.cli.app import app
 from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.pilot import Forecast
+from tare.render import screen
 from tare.render.words import sentences
 from tare.results.message import Duration, Message
 
@@ -49,17 +50,17 @@ def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column
     for width in (60, 80, 120, 200):
-        lines = experiment_screen.table(overview, width)
+        lines = screen.table(overview, width)
         assert max(map(len, lines)) <= width
         assert all(any(row["platform"] in line for line in lines) for row in overview.rows)
-    assert "with 2 workers" in "\n".join(experiment_screen.table(overview, 200))
+    assert "with 2 workers" in "\n".join(screen.table(overview, 200))
 
 
 def test_of_many_cells_those_are_shown_that_differ_most_and_least() -> None:
     rows = [{"n": 9, "ratio": None}, *({"n": 9, "ratio": 1 + i / 100} for i in range(30))]
     rows[5] = {"n": 0, "ratio": None}
-    kept, left_out = experiment_screen.most_telling(rows)
-    assert len(kept) == experiment_screen.MOST_ROWS
+    kept, left_out = screen.most_telling(rows)
+    assert len(kept) == screen.MOST_ROWS
     assert left_out == 31 - len(kept)
     assert {"n": 0, "ratio": None} in kept
     assert [row["ratio"] for row in kept if row["ratio"]] == [
@@ -69,7 +70,7 @@ def test_of_many_cells_those_are_shown_that_differ_most_and_least() -> None:
 
 def test_a_terminal_says_in_fifteen_lines_besides_the_table(folder: Path) -> None:
     said = report(str(folder)).splitlines()
-    assert len(said) <= 15 + experiment_screen.MOST_ROWS
+    assert len(said) <= 15 + screen.MOST_ROWS
 
 
 def test_json_alone_is_what_programs_get(folder: Path) -> None:

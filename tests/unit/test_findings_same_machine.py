@@ -316,12 +316,12 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     assert results.levels_of == 2
     answers = conclude.answers(folder, results)
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
-    page = report.write(folder, "html", None, answers.findings, results=results)[0].read_text()
+    page = report.write(folder, None, answers.findings, results=results)[0].read_text()
     caveat = page.index("The machine changed between sessions 1 and 2")
     assert caveat < page.index('class="lead"')
-    text = report.write(folder, "markdown", sessions=(1, 2))[0].read_text()
+    text = report.write(folder, tmp_path / "both.md", sessions=(1, 2))[0].read_text()
     assert "> The machine changed" in text.split("\n##")[0]
-    alone = report.write(folder, "markdown", tmp_path / "one.md", sessions=(1,))[0].read_text()
+    alone = report.write(folder, tmp_path / "one.md", sessions=(1,))[0].read_text()
     assert "The machine changed" not in alone
     store.export(folder, "takes", "csv", tmp_path / "takes.csv")
     assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5

@@ -18,6 +18,7 @@ from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
+from tare.render import files
 from tare.render.words import sentence, text
 from tare.report import network_fingerprint_page
 from tare.results.message import Message, each, message
@@ -136,8 +137,9 @@ def test_baselines_of_another_network_do_not_agree() -> None:
 
 
 def test_page_of_a_fingerprint(tmp_path: Path) -> None:
-    (page,) = network_fingerprint_page.write(
-        fingerprint(9.4), tmp_path / "network.html", "tare net fingerprint 192.0.2.1"
+    (page,) = files.write(
+        network_fingerprint_page.make(fingerprint(9.4), "tare net fingerprint 192.0.2.1"),
+        tmp_path / "network.html",
     )
     text = page.read_text()
     assert "9.40 Gbit/s" in text

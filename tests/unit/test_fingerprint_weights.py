@@ -20,6 +20,7 @@ from tare.fingerprint.weighing import agreement, weighed
 from tare.fingerprint.weights import Weights
 from tare.platforms.clocks import Offset
 from tare.platforms.processes import Share, Weight
+from tare.render import files
 from tare.report import fingerprint_weights as page
 
 MS = 10**6
@@ -118,14 +119,14 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(
     lines = [line for line in told.splitlines() if line.startswith("system call, syscall.getpid")]
     assert any("▲" in line for line in lines)
     assert any("(× 8.0" in line for line in lines)
-    headlines = page.make(found, "tare fingerprint").headline
+    headlines = page.make(found, "tare fingerprint").answers
     assert [said.id for said in headlines] == [
         "fingerprint.platform.vs", "fingerprint.platform.emulated"
     ]  # fmt: skip
 
 
 def test_the_page_is_written(found: Weights, tmp_path: Path) -> None:
-    (written, *_) = page.write(found, tmp_path / "weights.html", "tare fingerprint")
+    (written, *_) = files.write(page.make(found, "tare fingerprint"), tmp_path / "weights.html")
     text = written.read_text()
     assert "null is emulated" in text
     assert "How much slower is each primitive?" in text

@@ -16,8 +16,9 @@ from tare.errors import StoreError
 from tare.network import folder, writing
 from tare.network.caveats import caveats
 from tare.network.summary import summaries
+from tare.render import html
 from tare.render.words import paragraph, sentence
-from tare.report import html, network_page
+from tare.report import network_page
 from tare.report.network_charts.thinning import MOST_BINS, thin
 from tare.results.message import Message
 
@@ -85,9 +86,9 @@ def test_page_of_nothing(tmp_path: Path) -> None:
     with writing.create(tmp_path / "m", folder.read(a_sweep(tmp_path / "s")).asked):
         pass
     with pytest.raises(StoreError, match="holds no measurement"):
-        network_page.write([tmp_path / "none"], tmp_path / "p.html", "x")
+        network_page.make([tmp_path / "none"], "x")
     page = network_page.of([folder.read(tmp_path / "m")], "x")
-    assert sentence(page.headline[0]) == "Nothing was measured."
+    assert sentence(page.answers[0]) == "Nothing was measured."
     html.render(page)
 
 

@@ -17,11 +17,11 @@ from synthetic import Behaviour
 
 from tare import report, store
 from tare.drawing import COLOURS, MOST_MARKS, by_itself
-from tare.errors import StoreError
+from tare.errors import InputError, StoreError
 from tare.findings.answers import all_findings
 from tare.registry import scan
-from tare.render import words
-from tare.report import html, markdown, page, pictures
+from tare.render import files, html, markdown, pictures, screen, words
+from tare.report import page
 from tare.report.charts.rows import of_where
 from tare.report.origin import origin
 
@@ -157,7 +157,7 @@ def shown(document: str) -> str:
 
 def test_the_answer_comes_first(rendered, made):
     text = shown(rendered)
-    places = [text.index(one) for one in (made.question, words.sentence(made.headline[0]))]
+    places = [text.index(one) for one in (made.question, words.sentence(made.answers[0]))]
     answer = words.sentences(made.sections[0].finding.answer)[0]
     first_section = text.index(answer, places[1] + 1)
     assert places[0] < places[1] < first_section
@@ -165,7 +165,7 @@ def test_the_answer_comes_first(rendered, made):
 
 def test_every_sentence_of_every_finding_is_told(rendered, made):
     text = shown(rendered)
-    for sentence in words.sentences(made.headline):
+    for sentence in words.sentences(made.answers):
         assert sentence.split(". ")[0] in text
     for section in made.sections:
         finding = section.finding
@@ -178,7 +178,11 @@ def test_every_sentence_of_every_finding_is_told(rendered, made):
 
 def test_every_row_of_every_table_is_there(rendered, made):
     text = Text(rendered)
-    tables = [t for s in made.sections for t in s.tables] + [made.cells, made.stops, *made.machine]
+    tables = [t for s in made.sections for t in s.finding.tables] + [
+        made.cells,
+        made.stops,
+        *made.machine,
+    ]
     rows = sum(len(t.rows) + 1 for t in tables)
     assert sum(tag == "tr" for tag, _ in text.tags) == rows
 
@@ -210,7 +214,7 @@ def test_a_chart_needs_nothing_from_outside(every, name):
 
 
 def test_page_and_chart_have_the_same_colours():
-    css = (Path(report.__file__).parent / "templates" / "page.css").read_text()
+    css = (Path(html.__file__).parent / "templates" / "page.css").read_text()
     light = css[: css.index("@media")]
     for name in COLOURS:
         assert f"--{name}:" in light
@@ -270,7 +274,7 @@ def test_names_are_never_markup(tmp_path):
     blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', document)
     specs = json.dumps([json.loads(block) for block in blocks])
     assert json.dumps(HOSTILE)[1:-1] in specs, "the charts have the name as it is"
-    for path in report.write(folder, "svg"):
+    for path in files.write_charts(report.document(folder), "svg", tmp_path / "charts"):
         xml.dom.minidom.parseString(path.read_bytes())
 
 
@@ -352,8 +356,8 @@ def test_no_name_turns_the_direction_of_a_line_or_gives_a_terminal_orders(tmp_pa
     names = ["judge\u202ecod.exe", "b\x1b[2J\u2066c"]
     made = synthetic.make(workloads=names, platforms=("bare", "docker"), trials=8)
     folder = journals.write(made, tmp_path / "out")
-    (page,) = report.write(folder, "html")
-    document, *pictures = report.write(folder, "markdown")
+    (page,) = report.write(folder)
+    document, *pictures = report.write(folder, folder / "report.md")
     # What draws the charts is tare's own and fixed by its digest.
     plain = re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.S)
     for text in (plain, document.read_text(), *(one.read_text() for one in pictures)):
@@ -367,43 +371,81 @@ def test_no_name_turns_the_direction_of_a_line_or_gives_a_terminal_orders(tmp_pa
 
 
 def test_a_document_and_its_charts_lie_together(small, tmp_path):
-    document, *drawn = report.write(small, "markdown")
-    assert document == small / "report.md"
+    document, *drawn = report.write(small, small / "small.md")
     assert drawn
     assert all(path.relative_to(small).as_posix() in document.read_text() for path in drawn)
 
 
 def test_charts_for_papers(small):
-    drawn = report.write(small, "png")
+    drawn = files.write_charts(report.document(small), "png", small / "charts")
+    assert drawn
     assert {p.parent for p in drawn} == {small / "charts"}
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in drawn)
 
 
-def test_unknown_format_and_place(small, tmp_path):
-    with pytest.raises(StoreError, match="no format"):
-        report.write(small, "pdf")
-    with pytest.raises(StoreError, match="cannot write"):
-        report.write(small, "html", tmp_path / "no" / "such" / "report.html")
+@pytest.mark.parametrize("name", ["report.html", "report.md", "report.json"])
+def test_where_no_report_can_be_written(small, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        report.write(small, tmp_path / "file" / name)
+    assert str(tmp_path / "file") in caught.value.message
+
+
+def test_a_saved_report_renders_the_same_elsewhere(made, tmp_path):
+    (saved,) = files.write(made, tmp_path / "saved.json")
+    again = files.load(saved)
+    assert html.render(again) == html.render(made)
+    assert markdown.render(again, "charts") == markdown.render(made, "charts")
+    assert screen.lines(again, 80) == screen.lines(made, 80)
+
+
+def test_a_saved_report_has_its_messages_as_text_too(made):
+    first = json.loads(files.encode(made))["answers"][0]
+    assert first["text"] == words.text(made.answers[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"version": "x"},
+        {"answers": [{"type": "message", "id": "no.such", "args": {}}]},
+        {"answers": [{"type": "message", "id": "headline.basis", "args": {}}]},
+        {"sections": 1},
+        {"overview": [{"name": "../up", "title": "t", "spec": {}, "alternative": "a"}]},
+        {"overview": 2 * [{"name": "same", "title": "t", "spec": {}, "alternative": "a"}]},
+        {"cells": {"title": "t", "columns": [], "rows": [{"a": {"type": "nothing"}}]}},
+    ],
+)
+def test_what_is_no_report_is_refused(made, tmp_path, change):
+    file = tmp_path / "saved.json"
+    file.write_text(json.dumps({**json.loads(files.encode(made)), **change}))
+    with pytest.raises(InputError) as caught:
+        files.load(file)
+    assert str(file) in caught.value.message
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b"null"])
+def test_what_is_no_json_is_no_report(tmp_path, content):
+    file = tmp_path / "saved.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError):
+        files.load(file)
 
 
 def test_a_report_has_the_format_that_its_name_ends_in(small, tmp_path):
-    document = report.write(small, None, tmp_path / "small.md")[0].read_text()
+    document = report.write(small, tmp_path / "small.md")[0].read_text()
     assert not document.startswith("<")
     assert "](small-charts/" in document
-    page = report.write(small, None, tmp_path / "small.html")[0].read_text()
+    page = report.write(small, tmp_path / "small.html")[0].read_text()
     assert page.lower().startswith("<!doctype html")
-    for format, name, said in (
-        (None, "small.txt", "ends neither in .html nor in .md"),
-        ("html", "small.md", "whose ending says markdown"),
-        ("markdown", "small.html", "whose ending says html"),
-    ):
-        with pytest.raises(StoreError, match=said):
-            report.write(small, format, tmp_path / name)
+    with pytest.raises(StoreError, match=r"small\.txt"):
+        report.write(small, tmp_path / "small.txt")
 
 
 def test_the_same_results_give_the_same_page(small, tmp_path):
-    one = report.write(small, "html", tmp_path / "1.html")[0].read_bytes()
-    assert report.write(small, "html", tmp_path / "2.html")[0].read_bytes() == one
+    one = report.write(small, tmp_path / "1.html")[0].read_bytes()
+    assert report.write(small, tmp_path / "2.html")[0].read_bytes() == one
 
 
 def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):

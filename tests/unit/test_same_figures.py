@@ -155,7 +155,7 @@ def page(folder: Path) -> str:
     """Return the page's text, without the marks of Markdown."""
     results = conclude.results_of(folder)
     answers = conclude.answers(folder, results)
-    written = report.write(folder, "markdown", None, answers.findings, results=results)
+    written = report.write(folder, folder / "report.md", answers.findings, results=results)
     return written[0].read_text().replace("\\", "")
 
 

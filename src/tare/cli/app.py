@@ -27,6 +27,7 @@ from tare.cli import (
     limits,
     net,
     renamed,
+    report,
     run,
     selftest,
     terminated,
@@ -72,6 +73,7 @@ app.command(rich_help_panel=_MACHINE)(selftest.selftest)
 app.command(rich_help_panel=_MACHINE)(describe.describe)
 app.command(rich_help_panel=_MACHINE)(cleanup.cleanup)
 app.command(rich_help_panel=_RESULTS)(audit.audit)
+app.command(rich_help_panel=_RESULTS)(report.report)
 app.command(rich_help_panel=_RESULTS)(export.export)
 
 

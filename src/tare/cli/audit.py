@@ -93,10 +93,13 @@ def audit(
     from tare.audit.question import PRECISION, QUANTILES, Question, Sizing
     from tare.cli.audit_screen import follow_up, show
     from tare.interop import Columns
-    from tare.report import audit_page as page
+    from tare.render import files as written
+    from tare.report import audit_page
 
     if kappa is not None:
         return _agree(kappa, files, quantities.share("--confidence", confidence), json)
+    if report is not None:
+        written.format_of(report)
     if not files:
         raise InputError("no file was named", "tare audit results.json")
     compared = _names(compare)
@@ -123,7 +126,7 @@ def audit(
         found = look(files, question, progress)
         if report is not None:
             progress("drawing the page", 0, 1)
-            page.write(found, report, shlex.join(["tare", *sys.argv[1:]]))
+            written.write(audit_page.make(found, shlex.join(["tare", *sys.argv[1:]])), report)
     if json is not None:
         output.write_json(as_json(found), json)
     if json != "-":

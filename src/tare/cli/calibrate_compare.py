@@ -54,11 +54,12 @@ def compare(
     """
     from tare.calibration import file
     from tare.calibration.mapping import mapping
-    from tare.report import calibration_page, format_of
+    from tare.render import files
+    from tare.report import calibration_page
 
     output.check_writable(json, report)
     if report is not None:
-        format_of(report, calibration_page.OPTION)
+        files.format_of(report)
     asked = _asked(cpus)
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
     found = mapping(a, b, names(first, second), asked)
@@ -66,7 +67,7 @@ def compare(
         only = [] if cpus is None else ["--cpus", cpus]
         words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
         words += ["--report", str(report)]
-        calibration_page.write_comparison(found, a, b, report, shlex.join(words))
+        files.write(calibration_page.of_two(found, a, b, shlex.join(words)), report)
         output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
         output.write_json(found, json)

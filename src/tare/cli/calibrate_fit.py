@@ -11,8 +11,9 @@ import numpy as np
 from tare.calibration import sweep_file
 from tare.cli import output
 from tare.cli.calibrate_picture import picture
+from tare.render import files
 from tare.render.terminal import aligned
-from tare.report import calibration_page, format_of
+from tare.report import calibration_page
 from tare.report.calibration_charts import fitted
 from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
 from tare.units import significant
@@ -67,7 +68,7 @@ def fit(file: Path, json: str | None, report: Path | None, quota: str, value: st
     """
     output.check_writable(json, report)
     if report is not None:
-        format_of(report, calibration_page.OPTION)
+        files.format_of(report)
     read = sweep_file.read(file, quota, value)
     found = scaling(read.quotas, read.values)
     unit = "GFLOPS" if value == sweep_file.VALUE else value
@@ -77,7 +78,7 @@ def fit(file: Path, json: str | None, report: Path | None, quota: str, value: st
         words += [] if value == sweep_file.VALUE else ["--value", value]
         command = shlex.join(words)
         sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, unit)
-        calibration_page.write_fit(sweep, file.name, report, command)
+        files.write(calibration_page.of_fit(sweep, file.name, command), report)
         output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
         output.write_json(_document(found, len(np.unique(read.quotas))), json)

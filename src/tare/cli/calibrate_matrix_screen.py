@@ -45,13 +45,14 @@ def announce(made: Matrix, folder: Path) -> None:
 
 def write_page(made: Matrix, measured: Mapping[str, Calibration], folder: Path) -> Path | None:
     """Draw the page of all combinations; None where nothing was measured."""
+    from tare.render import files
     from tare.report import calibration_page
 
     if not measured:
         return None
     words = ["tare", "calibrate", "--resume", "--out", str(folder)]
     page = folder / "report.html"
-    return calibration_page.write_matrix(made, measured, page, shlex.join(words))[0]
+    return files.write(calibration_page.of_matrix(made, measured, shlex.join(words)), page)[0]
 
 
 def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> None:

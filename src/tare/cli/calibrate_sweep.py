@@ -266,7 +266,7 @@ def conclusion(folder: Path, ended: str) -> Told:
         results = conclude.results_of(folder)
         answers = conclude.answers(folder, results)
         status.update("drawing the page")
-        page = report.write(folder, "html", None, answers.findings, results=results)[0]
+        page = report.write(folder, None, answers.findings, results=results)[0]
         several = required(results.of_levels, str(folder))
         found = tuple(sorted(several, key=lambda one: -one.period_s))
         told = Told(

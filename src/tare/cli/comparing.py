@@ -285,12 +285,12 @@ def check_report(destination: Path | None) -> None:
     Raises
     ------
     StoreError
-        If it ends neither as a page nor as Markdown.
+        If no format of a report ends so.
     """
     if destination is not None:
-        from tare.report import format_of
+        from tare.render import files
 
-        format_of(destination, "--report report.html")
+        files.format_of(destination)
 
 
 def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
@@ -302,7 +302,7 @@ def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
         return None
     with output.err.status("drawing the page"):
         answers = conclude.answers(folder, results)
-        return pages.write(folder, None, wanted.report, answers.findings, results=results)[0]
+        return pages.write(folder, wanted.report, answers.findings, results=results)[0]
 
 
 def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:

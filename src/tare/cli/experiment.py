@@ -9,7 +9,7 @@ import typer
 
 from tare.cli import options, output
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,10 +137,7 @@ def report(
         list[int] | None,
         typer.Option(metavar="N", min=1, help="Only what this session measured; repeatable."),
     ] = None,
-    charts: Annotated[
-        str | None,
-        typer.Option(metavar="svg|png", help="Instead of a page: the charts, into --out DIR."),
-    ] = None,
+    charts: options.Charts = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -149,7 +146,7 @@ def report(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Page: .html, or .md. [default: DIR/report.html]"),
+        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
     ] = None,
     json: options.Json = None,
 ) -> None:
@@ -159,15 +156,8 @@ def report(
 
         tare experiment report demo-results --report demo.md
     """
-    if out is not None and charts is None:
-        raise UsageError(
-            "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
-        )
-    if charts is not None and (charts not in ("svg", "png") or report is not None):
-        raise UsageError(
-            "--charts writes svg or png, and no page", "--charts svg --out DIR   (without --report)"
-        )
-    _tell(folder, json, sessions=session or (), format=charts, out=out or report, keep=False)
+    options.check_charts(charts, out, report)
+    _tell(folder, json, sessions=session or (), charts=charts, out=out or report, keep=False)
 
 
 def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:
@@ -183,7 +173,7 @@ def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialErro
     results = conclude.results_of(folder)
     if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
         return error
-    page = pages.write(folder, "html", None, results=results)[0]
+    page = pages.write(folder, results=results)[0]
     output.out.print(f"Report: {page}", soft_wrap=True)
     told = explained(error, failures(results), prepared)
     return TrialError(told.message, told.hint or error.hint)
@@ -194,21 +184,22 @@ def _tell(
     json: str | None,
     *,
     sessions: Sequence[int] = (),
-    format: str | None = None,
+    charts: str | None = None,
     out: Path | None = None,
     keep: bool = True,
     again: str | None = None,
 ) -> Answers:
     """Print the answers, write the report, say where it is, and return the answers.
 
-    ``keep``: also store the findings in the folder. ``again``: what to type for more trials.
+    ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
+    folder. ``again``: what to type for more trials.
     """
     from tare import conclude
     from tare import report as pages
-    from tare.cli.experiment_screen import show
-    from tare.render import data
+    from tare.render import data, files
 
-    pages.chosen(format, out)
+    if charts is None and out is not None:
+        files.format_of(out)
     with output.err.status("working out the answers") as status:
 
         def tell(done: int, of: int) -> None:
@@ -217,9 +208,13 @@ def _tell(
         results = conclude.results_of(folder, sessions)
         answers = conclude.answers(folder if keep else None, results, tell)
         status.update("drawing the page")
-        written = pages.write(folder, format, out, answers.findings, results=results)
+        page = pages.document(folder, answers.findings, results=results)
+        if charts is None:
+            written = files.write(page, out or folder / "report.html")
+        else:
+            written = files.write_charts(page, charts, out or folder / "charts")
     if json != "-":
-        show(answers, written, again)
+        output.show(page, written, again)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)

@@ -102,9 +102,9 @@ def take(
 
     output.check_writable(json, report)
     if report is not None:
-        from tare.report import fingerprint_page, format_of
+        from tare.render import files
 
-        format_of(report, fingerprint_page.OPTION)
+        files.format_of(report)
     stacks = platform or ["bare"]
     _measure(
         stacks,
@@ -194,9 +194,11 @@ def _report(found: Fingerprint, destination: Path | None) -> bool:
         return False
     from tare.catalogue import catalogue
     from tare.cli.fingerprint_several import typed
+    from tare.render import files
     from tare.report import fingerprint_page
 
-    for path in fingerprint_page.write(found, catalogue().probes, destination, typed()):
+    page = fingerprint_page.make(found, catalogue().probes, typed())
+    for path in files.write(page, destination):
         output.err.print(f"Wrote   {path}")
     return True
 

@@ -80,7 +80,8 @@ def follow(command: str, brings: str) -> str:
 
 
 def _report(found: Weights, destination: Path) -> None:
+    from tare.render import files
     from tare.report import fingerprint_weights
 
-    for path in fingerprint_weights.write(found, destination, typed()):
+    for path in files.write(fingerprint_weights.make(found, typed()), destination):
         output.err.print(f"Wrote   {path}")

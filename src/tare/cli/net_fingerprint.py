@@ -73,9 +73,9 @@ def take(
     """
     output.check_writable(json, report)
     if report is not None:
-        from tare.report import format_of
+        from tare.render import files
 
-        format_of(report, "--report network.html")
+        files.format_of(report)
     wanted = _wanted(
         host, key, quick=quick, search=not quick or bool(duration or max_bytes),
         duration=duration, max_bytes=max_bytes,
@@ -212,10 +212,11 @@ def _report(found: NetworkFingerprint, destination: Path | None) -> bool:
         return False
     import shlex
 
+    from tare.render import files
     from tare.report import network_fingerprint_page
 
     command = shlex.join(["tare", *sys.argv[1:]])
-    for path in network_fingerprint_page.write(found, destination, command):
+    for path in files.write(network_fingerprint_page.make(found, command), destination):
         output.err.print(f"Wrote   {path}")
     return True
 

@@ -270,11 +270,12 @@ def _tell(folder: Path, json: str | None, *, quiet: bool) -> dict[str, Any]:
 def _report(folder: Path) -> Path | None:
     """Write the page; what was measured is not lost where it cannot be."""
     from tare.network.writing import REPORT
+    from tare.render import files
     from tare.report import network_page
 
     command = shlex.join(["tare", "net", "report", str(folder)])
     try:
-        return network_page.write([folder], folder / REPORT, command)[0]
+        return files.write(network_page.make([folder], command), folder / REPORT)[0]
     except StoreError as error:
         output.err.print(f"Note: no page: {error.message}")
         return None

@@ -17,7 +17,7 @@ def report(
     ],
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Page: .html, or .md. [default: DIR/report.html]"),
+        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
     ] = None,
 ) -> None:
     """Write a page of measured networks.
@@ -27,14 +27,16 @@ def report(
         tare net report week
     """
     from tare.network.writing import REPORT, read_asked
+    from tare.render import files
     from tare.report import network_page
 
     for folder in folders:
         # Whether it is one is worth more than whether the page could be written there.
         read_asked(folder)
     destination = report or folders[0] / REPORT
+    files.format_of(destination)
     output.check_writable(destination)
     words = ["tare", "net", "report", *(str(folder) for folder in folders)]
     command = shlex.join([*words, *(["--report", str(report)] if report else [])])
-    for path in network_page.write(folders, destination, command):
+    for path in files.write(network_page.make(folders, command), destination):
         output.err.print(f"Wrote   {path}", soft_wrap=True)

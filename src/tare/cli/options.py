@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tare.errors import UsageError
+
 # How many.
 Trials = Annotated[
     int | None, typer.Option("--trials", "-n", metavar="N", min=1, help="Fixed number of trials.")
@@ -99,7 +101,8 @@ Store = Annotated[
     typer.Option("--store/--no-store", help="Do not store it with the results of later sessions."),
 ]
 Report = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a page: .html, or .md with charts.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a page: .html, .md with charts, or .json."),
 ]
 Markdown = Annotated[
     str | None,
@@ -109,3 +112,26 @@ JUnit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write verdicts
 Json = Annotated[
     str | None, typer.Option(metavar="FILE|-", help="Write results as JSON; -: standard output.")
 ]
+
+Charts = Annotated[
+    str | None,
+    typer.Option(metavar="svg|png", help="Instead of a page: the charts, into --out DIR."),
+]
+
+
+def check_charts(charts: str | None, out: Path | None, report: Path | None) -> None:
+    """Refuse options of charts and pages that do not go together.
+
+    Raises
+    ------
+    UsageError
+        If one of them would have no effect.
+    """
+    if out is not None and charts is None:
+        raise UsageError(
+            "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
+        )
+    if charts is not None and (charts not in ("svg", "png") or report is not None):
+        raise UsageError(
+            "--charts writes svg or png, and no page", "--charts svg --out DIR   (without --report)"
+        )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,6 +16,9 @@ from rich.segment import Segment
 from tare import units
 from tare.errors import StoreError
 from tare.harmless import ORDERS, harmless
+
+if TYPE_CHECKING:
+    from tare.results.report import Report
 
 
 class _Harmless(Console):
@@ -95,6 +98,21 @@ def check_writable(*files: Path | str | None) -> None:
             )
         if not os.access(folder, os.W_OK) or Path(file).is_dir():
             raise StoreError(f"cannot write {file}", "choose another file")
+
+
+def show(report: Report, written: Sequence[Path], next_: str | None = None) -> None:
+    """Print a report, what to type for more trials where some are wanted, and where files are."""
+    from tare.render import screen
+
+    question, *others = screen.lines(report, out.width)
+    out.print(question, style="bold")
+    for line in others:
+        # A table fits already.
+        out.print(line, soft_wrap=len(line) <= out.width)
+    if report.inconclusive and next_ is not None:
+        out.print(f"Next: {next_}", soft_wrap=True)
+    for path in written:
+        out.print(f"Report: {path}", soft_wrap=True)
 
 
 def write_json(value: Any, destination: str) -> None:

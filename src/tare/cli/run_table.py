@@ -283,8 +283,8 @@ def markdown(
     failed : sequence of Message
         Which trials failed, and why.
     """
+    from tare.render.markdown import text
     from tare.render.words import text as written
-    from tare.report.markdown import text
 
     heads = _heads("workload", reference, metric)
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]

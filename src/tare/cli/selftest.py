@@ -78,13 +78,12 @@ def selftest(
 
         tare selftest
     """
-    from tare.report import format_of
-    from tare.selftest import page
+    from tare.render import files
     from tare.selftest.document import document
 
     output.check_writable(json, report)
     if report is not None:
-        format_of(report, page.OPTION)
+        files.format_of(report)
     if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",
@@ -208,10 +207,11 @@ def _keep(found: Document) -> None:
 
 
 def _page(found: Document, destination: Path) -> None:
+    from tare.render import files
     from tare.selftest import page
 
     with output.err.status("drawing the page"):
-        page.write(found, destination, shlex.join(["tare", *sys.argv[1:]]))
+        files.write(page.make(found, shlex.join(["tare", *sys.argv[1:]])), destination)
 
 
 def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | None) -> None:

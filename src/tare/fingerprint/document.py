@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tare.results.message import Amount
+
 #: Version of the file; one of another version is refused.
 VERSION = 1
 
@@ -32,6 +34,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
     #: Of each round, in order of time: what differences are judged by.
     values: tuple[float, ...] = ()
+
+    @property
+    def amount(self) -> Amount:
+        """The value with its interval, as a message has it."""
+        return Amount(self.value, self.unit, *(self.ci or ()))
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from tare.identification.document import Identification
+from tare.results.message import Amount
 
 #: Version of the file; one of another version is refused.
 VERSION = 2
@@ -33,6 +34,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unit: Unit
     #: Parts of the time that the interval rests on.
     n: _Count
+
+    @property
+    def amount(self) -> Amount:
+        """The value with its interval, as a message has it."""
+        return Amount(self.value, self.unit, *(self.ci or ()))
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from tare.results.message import Message
 
 def builtins(value: Any) -> Any:
     """Return lists, mappings and plain values; to each message its ``text`` is added."""
-    return _written(msgspec.to_builtins(value))
+    return _written(msgspec.to_builtins(value, enc_hook=_plain))
 
 
 def _written(value: Any) -> Any:
@@ -24,3 +24,12 @@ def _written(value: Any) -> Any:
         case list() | tuple():
             return [_written(one) for one in value]
     return value
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy, as a chart may hold, as a plain one."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be JSON")

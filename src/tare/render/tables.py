@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.render.words import paragraph, text
+from tare.render.words import paragraph, shown, text
 from tare.results.finding import Column, Table
+from tare.results.message import Amount, Change, Ratio
 from tare.units import (
     change,
     change_interval,
@@ -145,7 +146,8 @@ def _single(
     raw = [row.get(column.key) for row in rows]
     present = [v for v in raw if v is not None]
     if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
-        return Head(column.title, "", numeric=False), [_word(v) for v in raw]
+        numeric = column.unit is not None or (bool(present) and all(map(_is_measured, present)))
+        return Head(column.title, "", numeric=numeric), [_word(v) for v in raw]
     if column.unit == "ratio":
         texts = [ABSENT if v is None else change(v) for v in raw]
         return Head(column.title, "", numeric=True), texts
@@ -185,12 +187,16 @@ def _measured(value: float, unit: str) -> str:
     return percent(value) if unit == "share" else quantity(value, unit)
 
 
+def _is_measured(value: Any) -> bool:
+    return isinstance(value, Amount | Ratio | Change)
+
+
 def _word(value: Any) -> str:
     if value is None or value == "":
         return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return str(value) if isinstance(value, str | int | float) else shown(value)
 
 
 def _probability(value: float | None) -> str:

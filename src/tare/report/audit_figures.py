@@ -16,8 +16,8 @@ from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
 from tare.render.words import paragraph, text
 from tare.report.audit_overhead import overhead_figures
-from tare.report.page import Figure
 from tare.results.message import Chosen, Message, Ratio, Said, message
+from tare.results.report import Figure
 from tare.statistics import charts
 from tare.statistics.charts.forest import MOST_ROWS
 from tare.statistics.comparison import Comparison

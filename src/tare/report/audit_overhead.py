@@ -8,8 +8,8 @@ from typing import Any
 from tare.audit import overhead_telling as words
 from tare.audit.overhead import Line, OverheadAudit, Place
 from tare.render.words import sentence
-from tare.report.page import Figure
 from tare.results.message import Amount, Message, message
+from tare.results.report import Figure
 from tare.statistics import charts
 from tare.statistics.intervals import Interval
 from tare.units import scale_for

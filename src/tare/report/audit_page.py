@@ -5,75 +5,43 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import msgspec
+
 import tare
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.answers import findings
 from tare.audit.cold_telling import cold_start, item_name
 from tare.audit.overhead_telling import brief
-from tare.render.tables import lay
-from tare.render.words import listing, text
+from tare.render.words import listing
 from tare.report.audit_figures import figures
-from tare.report.origin import Origin
-from tare.report.page import Page, Section
 from tare.results.message import Said, message
+from tare.results.report import Origin, Report, Section
 from tare.units import chosen, counted, percent
 
 #: Files larger than this are not read again for a digest.
 _MOST_DIGESTED = 1 << 30
 
 
-def write(audit: Audit, destination: Path, command: str) -> list[Path]:
-    """Write the page of an audit: HTML, or Markdown with its charts beside it.
-
-    Parameters
-    ----------
-    audit : Audit
-    destination : Path
-        Its ending, ``.html`` or ``.md``, tells the format.
-    command : str
-        That makes the same audit again.
-
-    Returns
-    -------
-    list of Path
-        What was written, the page itself first.
-
-    Raises
-    ------
-    StoreError
-        If the ending is another, or the page cannot be written.
-    """
-    from tare.report import format_of, put
-
-    format = format_of(destination, "--report audit.html")
-    return put(make(audit, command), format, destination)
-
-
-def make(audit: Audit, command: str) -> Page:
+def make(audit: Audit, command: str) -> Report:
     """Lay the page of an audit out."""
     drawn = figures(audit)
     sections = tuple(
         Section(
-            anchor=f.name.replace(" ", "-"),
-            finding=f,
-            figures=drawn.get(f.name, ()),
-            tables=tuple(lay(t) for t in f.tables if t.rows),
+            msgspec.structs.replace(f, tables=tuple(t for t in f.tables if t.rows)),
+            drawn.get(f.name, ()),
         )
         for f in findings(audit)
     )
     names = [f.path.name for f in audit.files]
-    return Page(
+    return Report(
         name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
-        question=text(sections[0].finding.question),
-        lead=sections[0],
-        headline=_headline(audit),
+        question=sections[0].finding.question,
+        lead=sections[0].finding.name,
+        answers=_headline(audit),
         strip=_strip(audit),
         sections=sections,
-        overview=(),
-        stops=None,
         doubts=_noted(audit),
-        machine=(),
         origin=_origin(audit, command),
         doubtful="Noted while reading",
         calm="Nothing was left out while reading.",
@@ -136,7 +104,6 @@ def _noted(audit: Audit) -> tuple[Said, ...]:
 
 def _origin(audit: Audit, command: str) -> Origin:
     return Origin(
-        file=None,
         commands=(command,),
         digests=tuple((f.path.name, _digest(f.path)) for f in audit.files[:40] if f.path.is_file()),
         versions=(tare.__version__,),

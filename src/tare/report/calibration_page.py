@@ -3,90 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import tare
 from tare.calibration.document import Calibration
 from tare.calibration.fairness import IN_ORDER
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
-from tare.render.tables import Laid
 from tare.render.words import text
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
-from tare.report.origin import Origin
-from tare.report.page import Figure, Page, Section
-from tare.results.finding import Finding
+from tare.results.finding import Finding, Table
 from tare.results.message import Message, Said, message
+from tare.results.report import Figure, Origin, Report, Section
 
-#: With which a page is asked for.
-OPTION = "--report calibration.html"
 _LINEAR = "Does this machine scale linearly with the CPU it is given?"
 
 
-def write_fit(sweep: charts.Sweep, source: str, destination: Path, command: str) -> list[Path]:
-    """Write the page of somebody else's sweep: HTML, or Markdown with its charts beside it.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        As :func:`tare.report.calibration_charts.fitted` makes it.
-    source : str
-        Where it comes from: the file's name.
-    destination : Path
-        Its ending, ``.html`` or ``.md``, tells the format.
-    command : str
-        That makes the page again.
-
-    Returns
-    -------
-    list of Path
-        What was written, the page itself first.
-
-    Raises
-    ------
-    StoreError
-        If the ending is another, or the page cannot be written.
-    """
-    return _put(of_fit(sweep, source, command), destination)
-
-
-def write_matrix(
-    matrix: Matrix, calibrations: Mapping[str, Calibration], destination: Path, command: str
-) -> list[Path]:
-    """Write the page of the same sweep under several settings; otherwise as :func:`write_fit`.
-
-    Parameters
-    ----------
-    matrix : Matrix
-        With its standings and its answer.
-    calibrations : mapping of str to Calibration
-        What was measured, by the label of the combination.
-    """
-    return _put(of_matrix(matrix, calibrations, command), destination)
-
-
-def write_comparison(
-    found: Between, a: Calibration, b: Calibration, destination: Path, command: str
-) -> list[Path]:
-    """Write the page of two machines; otherwise as :func:`write_fit`.
-
-    Parameters
-    ----------
-    found : tare.calibration.mapping_document.Mapping
-    a, b : Calibration
-        That it maps.
-    """
-    return _put(of_two(found, a, b, command), destination)
-
-
-def _put(page: Page, destination: Path) -> list[Path]:
-    from tare.report import format_of, put
-
-    return put(page, format_of(destination, OPTION), destination)
-
-
-def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
+def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
     """Lay the page of somebody else's sweep out."""
     found = sweep.scaling
     figure = _figure("sweep", "How the rate follows the CPU", charts.sweep_chart(sweep),
@@ -109,7 +42,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
     )  # fmt: skip
 
 
-def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Page:
+def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Report:
     """Lay the page of several settings out."""
     answer = matrix.answer or "Nothing was measured yet."
     names = [row.label for row in matrix.standings if row.label in calibrations]
@@ -146,7 +79,7 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
     )
 
 
-def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Page:
+def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Report:
     """Lay the page of two machines out."""
     chart = charts.mapping_chart(found)
     first, second = found.a.name, found.b.name
@@ -193,11 +126,13 @@ def _section(
     question: str,
     answer: str | Sequence[Said],
     figures: Sequence[Figure],
-    some: Sequence[Laid],
+    some: Sequence[Table],
 ) -> Section:
     said = answer if isinstance(answer, str) else tuple(answer)
-    finding = Finding(name=anchor, question=question, answer=said, verdict="none")
-    return Section(anchor, finding, tuple(figures), tuple(some))
+    finding = Finding(
+        name=anchor, question=question, answer=said, verdict="none", tables=tuple(some)
+    )
+    return Section(finding, tuple(figures))
 
 
 def _strip(found: Calibration) -> list[tuple[str, str]]:
@@ -224,25 +159,16 @@ def _page(
     sections: Sequence[Section],
     doubts: Sequence[Said],
     command: str,
-) -> Page:
-    return Page(
+) -> Report:
+    return Report(
         name=name,
         question=question,
-        lead=None,
-        headline=tuple(answers),
+        answers=tuple(answers),
         strip=tuple(strip),
         sections=tuple(sections),
-        overview=(),
-        stops=None,
         doubts=tuple(doubts),
-        machine=(),
         origin=Origin(
-            file=None,
-            commands=(command,),
-            digests=(),
-            versions=(tare.__version__,),
-            seed=None,
-            title="How to make this page again",
+            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
         ),
         doubtful="What weakens it",
         calm="Nothing was doubtful.",

@@ -2,90 +2,90 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tare.calibration.document import Interval
-from tare.calibration.mapping_document import Equal, Side
 from tare.calibration.mapping_document import Mapping as Between
+from tare.calibration.mapping_document import Side
 from tare.calibration.mapping_telling import also, linear, share
 from tare.calibration.matrix import Matrix, Standing
 from tare.calibration.rates import unit_for
-from tare.render.tables import ABSENT, Head, Laid
 from tare.render.words import text
 from tare.report.calibration_charts import Sweep
-from tare.results.message import message
-from tare.units import percent, significant
+from tare.results.finding import Column, Table
+from tare.results.message import Amount, message
 
 
-def standings(matrix: Matrix) -> Laid:
+def standings(matrix: Matrix) -> Table:
     """Lay out how the settings compare, the fairest first."""
     rows = matrix.standings
     scale, unit = unit_for(matrix.work or "execution", [row.maximum.value for row in rows])
-    return Laid(
+    return Table(
         title="The settings, the fairest first",
-        heads=(
-            Head("settings", "", numeric=False),
-            Head("", "", numeric=False),
-            Head("how it scales", "", numeric=False),
-            Head("R²", "", numeric=True),
-            Head("one line errs by", "", numeric=True),
-            Head("maximum [95 %]", unit, numeric=True),
-            Head("of the fastest's", "", numeric=True),
-            Head("mean over steps [95 %]", unit, numeric=True),
-            Head("of the fastest's", "", numeric=True),
+        columns=(
+            Column(key="settings", title="settings"),
+            Column(key="place", title=""),
+            Column(key="verdict", title="how it scales"),
+            Column(key="r2", title="R²", unit="1"),
+            Column(key="error", title="one line errs by"),
+            *_with_ends("maximum", "maximum", unit),
+            Column(key="maximum_share", title="of the fastest's"),
+            *_with_ends("mean", "mean over steps", unit),
+            Column(key="mean_share", title="of the fastest's"),
         ),
         rows=tuple(_standing(row, scale) for row in rows),
         note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
     )
 
 
-def _standing(row: Standing, scale: float) -> tuple[str, ...]:
-    return (
-        row.label,
-        "fairest" if row.fairest else "",
-        row.verdict,
-        ABSENT if row.r2 is None else f"{row.r2:.4f}",
-        ABSENT if row.largest_error is None else percent(row.largest_error),
-        _interval(row.maximum, scale),
-        percent(row.maximum_share.value),
-        _interval(row.mean, scale),
-        percent(row.mean_share.value),
-    )
+def _with_ends(key: str, title: str, unit: str) -> tuple[Column, ...]:
+    return tuple(Column(key=f"{key}{end}", title=title, unit=unit) for end in ("", "_low", "_high"))
 
 
-def _interval(found: Interval, scale: float) -> str:
-    text = significant(found.value / scale)
-    if found.low is None or found.high is None:
-        return text
-    return f"{text} [{significant(found.low / scale)}, {significant(found.high / scale)}]"
+def _ends(key: str, found: Interval, scale: float) -> dict[str, float | None]:
+    """Return a value and its interval, in the unit of the column."""
+    some = {key: found.value, f"{key}_low": found.low, f"{key}_high": found.high}
+    return {name: None if value is None else value / scale for name, value in some.items()}
 
 
-def equals(found: Between) -> Laid:
+def _standing(row: Standing, scale: float) -> dict[str, Any]:
+    error = row.largest_error
+    return {
+        "settings": row.label,
+        "place": "fairest" if row.fairest else None,
+        "verdict": row.verdict,
+        "r2": row.r2,
+        "error": None if error is None else Amount(error, "share"),
+        **_ends("maximum", row.maximum, scale),
+        "maximum_share": Amount(row.maximum_share.value, "share"),
+        **_ends("mean", row.mean, scale),
+        "mean_share": Amount(row.mean_share.value, "share"),
+    }
+
+
+def equals(found: Between) -> Table:
     """Lay out which CPU on B is as fast as which on A."""
     rates = [one.rate for one in found.equals if one.rate is not None]
     scale, unit = unit_for(found.work, rates)
-    rows = [_equal(one, scale) for one in found.equals]
-    heads = (
-        Head(f"CPUs on {found.a.name}", "", numeric=True),
-        Head("rate", unit, numeric=True),
-        Head(f"CPUs on {found.b.name} [95 %]", "", numeric=True),
-        Head("docker run", "", numeric=False),
-        Head("otherwise", "", numeric=False),
-    )
-    kept = [i for i in range(len(heads)) if any(row[i] != ABSENT for row in rows)]
-    return Laid(
+    return Table(
         title="As fast as each other",
-        heads=tuple(heads[i] for i in kept),
-        rows=tuple(tuple(row[i] for i in kept) for row in rows),
-    )
-
-
-def _equal(one: Equal, scale: float) -> tuple[str, ...]:
-    others = also(one)
-    return (
-        f"{one.cpus:.3g}",
-        ABSENT if one.rate is None else significant(one.rate / scale),
-        text(share(one.on[0])) if one.on else ABSENT,
-        one.flag or ABSENT,
-        one.why or (text(others) if others else ABSENT),
+        columns=(
+            Column(key="a", title=f"CPUs on {found.a.name}", unit="1"),
+            Column(key="rate", title="rate", unit=unit),
+            Column(key="b", title=f"CPUs on {found.b.name} [95 %]", unit="1"),
+            Column(key="docker", title="docker run"),
+            Column(key="otherwise", title="otherwise"),
+        ),
+        rows=tuple(
+            {
+                "a": one.cpus,
+                "rate": None if one.rate is None else one.rate / scale,
+                "b": share(one.on[0]) if one.on else None,
+                "docker": one.flag,
+                "otherwise": one.why or also(one),
+            }
+            for one in found.equals
+        ),
     )
 
 
@@ -105,49 +105,45 @@ def _side(side: Side) -> str:
     )
 
 
-def pieces(sweep: Sweep) -> Laid:
+def pieces(sweep: Sweep) -> Table:
     """Lay out the straight pieces of a sweep."""
-    return Laid(
-        title="The pieces",
-        heads=(
-            Head("", "", numeric=False),
-            Head("from", "CPUs", numeric=True),
-            Head("to", "CPUs", numeric=True),
-            Head("slope", f"{sweep.unit} per CPU", numeric=True),
-            Head("intercept", sweep.unit, numeric=True),
+    return Table.of(
+        "The pieces",
+        (
+            Column(key="piece", title=""),
+            Column(key="from", title="from", unit="CPUs"),
+            Column(key="to", title="to", unit="CPUs"),
+            Column(key="slope", title="slope", unit=f"{sweep.unit} per CPU"),
+            Column(key="intercept", title="intercept", unit=sweep.unit),
         ),
-        rows=tuple(
-            (p.letter, f"{p.start:.3g}", f"{p.end:.3g}", significant(p.slope),
-             significant(p.intercept))
-            for p in sweep.pieces
-        ),
-    )  # fmt: skip
+        ((p.letter, p.start, p.end, p.slope, p.intercept) for p in sweep.pieces),
+    )
 
 
-def line(sweep: Sweep) -> Laid:
+def line(sweep: Sweep) -> Table:
     """Lay out the one straight line, as CALIBRATE fits it."""
-    found, scale = sweep.scaling.line, sweep.scale
+    found = sweep.scaling.line
     slope = Interval(value=found.slope, low=found.slope_low, high=found.slope_high)
     start = Interval(value=found.intercept, low=found.intercept_low, high=found.intercept_high)
-    return Laid(
+    return Table(
         title="One straight line, as CALIBRATE fits it",
-        heads=(
-            Head("slope [95 %]", f"{sweep.unit} per CPU", numeric=True),
-            Head("intercept [95 %]", sweep.unit, numeric=True),
-            Head("R²", "", numeric=True),
-            Head("p (slope)", "", numeric=True),
-            Head("maximum", sweep.unit, numeric=True),
-            Head("n", "", numeric=True),
+        columns=(
+            *_with_ends("slope", "slope", f"{sweep.unit} per CPU"),
+            *_with_ends("intercept", "intercept", sweep.unit),
+            Column(key="r2", title="R²", unit="1"),
+            Column(key="p", title="p (slope)", unit="1"),
+            Column(key="maximum", title="maximum", unit=sweep.unit),
+            Column(key="n", title="n", unit="1"),
         ),
         rows=(
-            (
-                _interval(slope, scale),
-                _interval(start, scale),
-                ABSENT if found.r2 is None else f"{found.r2:.4f}",
-                ABSENT if found.p is None else f"{found.p:.2g}",
-                significant(found.maximum / scale),
-                f"{found.n}",
-            ),
+            {
+                **_ends("slope", slope, sweep.scale),
+                **_ends("intercept", start, sweep.scale),
+                "r2": found.r2,
+                "p": found.p,
+                "maximum": found.maximum / sweep.scale,
+                "n": found.n,
+            },
         ),
         note="Least squares with HC3 errors over all values.",
     )

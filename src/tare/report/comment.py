@@ -10,9 +10,9 @@ from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.frames import Results
+from tare.render.markdown import text
 from tare.render.words import sentences
 from tare.render.words import text as written
-from tare.report.markdown import text
 from tare.results.message import Message
 from tare.units import change, chosen, quantity
 

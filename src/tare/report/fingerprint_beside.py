@@ -8,13 +8,14 @@ from typing import Any
 from tare.fingerprint import summary
 from tare.fingerprint.document import Fingerprint
 from tare.fingerprint.summary import ratio
+from tare.render import words
 from tare.render.words import sentence, text
-from tare.report.fingerprint_groups import interval_told, ordered
+from tare.report.fingerprint_groups import ordered
 from tare.report.machine_charts import beside
 from tare.report.machine_charts.beside import Beside
-from tare.report.page import Figure, Section
 from tare.results.finding import Finding
 from tare.results.message import message
+from tare.results.report import Figure, Section
 from tare.units import change, quantity
 
 #: Rows of the chart; the tables have all.
@@ -35,7 +36,7 @@ def section(fingerprint: Fingerprint) -> Section | None:
         verdict="none",
         basis=text(message("fingerprint.page.reasons")),
     )
-    return Section("specification", finding, figures, ())
+    return Section(finding, figures)
 
 
 def _figures(fingerprint: Fingerprint) -> tuple[Figure, ...]:
@@ -50,7 +51,7 @@ def _figures(fingerprint: Fingerprint) -> tuple[Figure, ...]:
             ratio=r,
             low=None if f.ci is None or f.ci[0] <= 0 else f.ci[0] / (f.predicted or 1.0),
             high=None if f.ci is None or f.ci[0] <= 0 else f.ci[1] / (f.predicted or 1.0),
-            measured=interval_told(f),
+            measured=words.shown(f.amount),
             predicted=quantity(f.predicted, f.unit),
         )
         for name, (f, r) in shown.items()

@@ -21,8 +21,8 @@ from tare.report.fingerprint_groups import (
     listed,
 )
 from tare.report.machine_charts import Axis, Line, Rule, heat_map, lines, place
-from tare.report.page import Figure
 from tare.results.message import Amount, Message, message
+from tare.results.report import Figure
 
 #: Lines of one panel; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import floor, log10
 
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
 from tare.results.message import Amount, Message, message
-from tare.units import fixed, quantity, scale_for
 
 
 @dataclass(frozen=True)
@@ -152,20 +150,6 @@ def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
 def _amount(figure: Figure) -> Amount:
     share = figure.unit == "1" and 0 <= figure.value <= 1
     return Amount(figure.value, "share" if share else figure.unit)
-
-
-def interval_told(figure: Figure) -> str:
-    """Write "1.220 ns [1.213, 1.231]": as many digits as the interval supports."""
-    scale, unit = scale_for([figure.value], figure.unit)
-    value = figure.value / scale
-    if figure.ci is None:
-        return f"{quantity(figure.value, figure.unit)} [–]"
-    low, high = (end / scale for end in figure.ci)
-    width = high - low
-    most = 4 if not value else max(0, 3 - floor(log10(abs(value))))
-    places = min(most, 1 - floor(log10(width))) if width > 0 else most
-    one, start, end = (fixed(v, max(0, places)) if v else "0" for v in (value, low, high))
-    return f"{one}{' ' if unit else ''}{unit} [{start}, {end}]"
 
 
 def listed(

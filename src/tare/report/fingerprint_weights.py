@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from tare.findings.phrasing import fact
 from tare.fingerprint import summary
-from tare.fingerprint.document import Figure
-from tare.fingerprint.weights import Cost, Weighed, Weights
-from tare.render.tables import ABSENT, Head, Laid
+from tare.fingerprint.weights import Cost, Holding, Weighed, Weights
 from tare.render.words import paragraph, sentence, text
-from tare.report.fingerprint_groups import interval_told
-from tare.report.fingerprint_page import OPTION
+from tare.report.fingerprint_page import facts_table
 from tare.report.fingerprint_primitives import (
     SHOWN,
     clocks_told,
@@ -24,44 +19,16 @@ from tare.report.fingerprint_primitives import (
     ratio_told,
 )
 from tare.report.machine_charts.weights import Field, weights
-from tare.report.origin import Origin
-from tare.report.page import Figure as Chart
-from tare.report.page import Page, Section
-from tare.results.finding import Finding
-from tare.results.message import message
-from tare.units import duration, quantity, significant
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Amount, message
+from tare.results.report import Figure as Chart
+from tare.results.report import Origin, Report, Section
+from tare.units import duration, significant
 
 
-def write(found: Weights, destination: Path, command: str) -> list[Path]:
-    """Write the page: HTML, or Markdown with its chart beside it.
-
-    Parameters
-    ----------
-    found : Weights
-    destination : Path
-        Its ending, ``.html`` or ``.md``, tells the format.
-    command : str
-        That measures the same again.
-
-    Returns
-    -------
-    list of Path
-        What was written, the page itself first.
-
-    Raises
-    ------
-    StoreError
-        If the ending is another, or the page cannot be written.
-    """
-    from tare.report import format_of, put
-
-    format = format_of(destination, OPTION)
-    return put(make(found, command), format, destination)
-
-
-def make(found: Weights, command: str) -> Page:
+def make(found: Weights, command: str) -> Report:
     """Lay the page out."""
-    first = found.platforms[0].platform
+    first, own = found.platforms[0].platform, found.platforms[0].fingerprint
     problems = [
         message("fingerprint.platform.doubt", platform=one.platform, probe=p.probe, why=p.why)
         for one in found.platforms
@@ -72,24 +39,20 @@ def make(found: Weights, command: str) -> Page:
         for one in found.platforms
         if one.why is not None
     ]
-    return Page(
+    return Report(
         name=text(
             message(
                 "fingerprint.platform.name", platforms=[one.platform for one in found.platforms]
             )
         ),
         question="What is the overhead of each platform?",
-        lead=None,
-        headline=tuple(summary.versus(one, first) for one in found.platforms[1:]),
+        answers=tuple(summary.versus(one, first) for one in found.platforms[1:]),
         strip=_strip(found),
         sections=(_costs(found), _starting(found), _holding(found)),
-        overview=(),
-        stops=None,
         doubts=tuple(problems),
-        machine=_machine(found),
+        machine=() if own is None else (facts_table(own),),
         origin=Origin(
-            file=None, commands=(command,), digests=(("agent", found.agent),),
-            versions=(found.tare,), seed=None,
+            commands=(command,), digests=(("agent", found.agent),), versions=(found.tare,)
         ),
         doubtful="Not measured here",
         calm=sentence(message("fingerprint.page.complete")),
@@ -134,9 +97,10 @@ def _costs(found: Weights) -> Section:
         ),
         verdict="none",
         basis=text(message("fingerprint.platform.costs_basis")),
+        tables=(_table(first, measured, names),),
     )
     figures = (_chart(first, measured, shown),) if measured and shown else ()
-    return Section("costs", finding, figures, (_table(first, measured, names),))
+    return Section(finding, figures)
 
 
 def _chart(first: Weighed, others: Sequence[Weighed], shown: Sequence[tuple[str, str]]) -> Chart:
@@ -163,91 +127,75 @@ def _told(one: Weighed, cost: Cost) -> str:
     return f"({ratio})" if one.emulated else f"{ratio} {mark(cost)}"
 
 
-def _table(first: Weighed, others: Sequence[Weighed], names: Sequence[str]) -> Laid:
+def _table(first: Weighed, others: Sequence[Weighed], names: Sequence[str]) -> Table:
     own = first.fingerprint.metrics if first.fingerprint is not None else {}
-    rows = [
+    rows = (
         (
             name,
-            interval_told(own[name]) if name in own else ABSENT,
-            *(ratio_told(one, name) or ABSENT for one in others),
+            own[name].amount if name in own else None,
+            *(ratio_told(one, name) for one in others),
         )
         for name in names
-    ]
-    heads = [Head("figure", "", numeric=False), Head(first.platform, "", numeric=True)]
-    heads += [Head(f"{one.platform} [95 %]", "", numeric=True) for one in others]
-    return Laid(title="Every figure", heads=tuple(heads), rows=tuple(rows))
+    )
+    ratios = (Column(key=one.platform, title=f"{one.platform} [95 %]", unit="1") for one in others)
+    return Table.of("Every figure", ("figure", first.platform, *ratios), rows)
 
 
 def _starting(found: Weights) -> Section:
-    rows = [
-        (one.platform, *(_figure(getattr(one.starting, key)) for key in ("cold", "warm", "stop")))
+    rows = (
+        (one.platform, *(getattr(one.starting, key).amount for key in ("cold", "warm", "stop")))
         for one in found.platforms
         if one.starting is not None
-    ]
-    titles = ("first start", "later starts [95 %]", "tear-down [95 %]")
-    finding = Finding(
-        name="starting",
-        closed=False,
-        question="How long does it take to start and to end?",
-        answer=(
-            message("fingerprint.platform.starts"),
-            message("fingerprint.platform.first_start"),
-        ),
-        verdict="none",
-        basis=text(message("fingerprint.platform.starts_basis")),
     )
-    heads = (Head("platform", "", numeric=False), *(Head(t, "", numeric=True) for t in titles))
+    heads = ("platform", "first start", "later starts [95 %]", "tear-down [95 %]")
     return Section(
-        "starting", finding, (), (Laid(title="Starting", heads=heads, rows=tuple(rows)),)
+        Finding(
+            name="starting",
+            closed=False,
+            question="How long does it take to start and to end?",
+            answer=(
+                message("fingerprint.platform.starts"),
+                message("fingerprint.platform.first_start"),
+            ),
+            verdict="none",
+            basis=text(message("fingerprint.platform.starts_basis")),
+            tables=(Table.of("Starting", heads, rows),),
+        )
     )
-
-
-def _figure(one: Figure) -> str:
-    return interval_told(one)
 
 
 def _holding(found: Weights) -> Section:
-    rows = []
-    for one in found.platforms:
-        held = one.holding
-        memory = (None, None) if held is None else (
-            held.around_memory_bytes, held.agent_memory_bytes
-        )  # fmt: skip
-        rows.append(
-            (
-                one.platform,
-                *(ABSENT if m is None else quantity(m, "bytes") for m in memory),
-                cpu_told(held) or ABSENT,
-                clocks_told(one.clocks) or ABSENT,
-                clocks_told(one.clocks, realtime=True) or ABSENT,
-                drift_told(one.clocks) or ABSENT,
-            )
+    rows = (
+        (
+            one.platform,
+            *(None if m is None else Amount(m, "bytes") for m in _memory(one.holding)),
+            cpu_told(one.holding),
+            clocks_told(one.clocks),
+            clocks_told(one.clocks, realtime=True),
+            drift_told(one.clocks),
         )
-    titles = (
-        "memory around the agent", "memory of the agent", "CPU around the agent",
-        "monotonic, inside − host",
-        "realtime, inside − host", "drift of the clock",
+        for one in found.platforms
+    )
+    numeric = (
+        "CPU around the agent", "monotonic, inside − host", "realtime, inside − host",
+        "drift of the clock",
     )  # fmt: skip
-    finding = Finding(
-        name="holding",
-        closed=False,
-        question="What does it use on the host, and do the clocks agree?",
-        answer=(message("fingerprint.platform.around"), message("fingerprint.platform.inside")),
-        verdict="none",
-        basis=text(message("fingerprint.platform.holding_basis")),
+    heads: tuple[str | Column, ...] = (
+        "platform", "memory around the agent", "memory of the agent",
+        *(Column(key=title, title=title, unit="1") for title in numeric),
+    )  # fmt: skip
+    return Section(
+        Finding(
+            name="holding",
+            closed=False,
+            question="What does it use on the host, and do the clocks agree?",
+            answer=(message("fingerprint.platform.around"), message("fingerprint.platform.inside")),
+            verdict="none",
+            basis=text(message("fingerprint.platform.holding_basis")),
+            tables=(Table.of("Host", heads, rows),),
+        )
     )
-    heads = (Head("platform", "", numeric=False), *(Head(t, "", numeric=True) for t in titles))
-    return Section("holding", finding, (), (Laid(title="Host", heads=heads, rows=tuple(rows)),))
 
 
-def _machine(found: Weights) -> tuple[Laid, ...]:
-    first = found.platforms[0].fingerprint
-    if first is None:
-        return ()
-    return (
-        Laid(
-            title="Facts of the machine",
-            heads=(Head("fact", "", numeric=False), Head("value", "", numeric=False)),
-            rows=tuple((name, fact(name, v)) for name, v in sorted(first.facts.items())),
-        ),
-    )
+def _memory(held: Holding | None) -> tuple[float | None, float | None]:
+    return (None, None) if held is None else (held.around_memory_bytes, held.agent_memory_bytes)

@@ -9,7 +9,7 @@ from tare.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_wi
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import figure_told
 from tare.report.machine_charts import Axis, Line, lines
-from tare.report.page import Figure as Chart
+from tare.results.report import Figure as Chart
 from tare.units import chosen, quantity, scale_for
 
 _GBIT = 1e9

@@ -3,88 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
     doubts,
-    figure_told,
     name_told,
     shaping_of,
 )
-from tare.render.tables import ABSENT, Head, Laid
 from tare.report import network_fingerprint_figures as charts
-from tare.report.origin import Origin
-from tare.report.page import Figure as Chart
-from tare.report.page import Page, Section
-from tare.results.finding import Finding
+from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, message
+from tare.results.report import Figure as Chart
+from tare.results.report import Origin, Report, Section
 from tare.units import chosen, duration, quantity
 
-#: With which the page is asked for.
-OPTION = "--report network.html"
 #: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
 _SAME_SHARE = 0.01
 
 
-def write(found: NetworkFingerprint, destination: Path, command: str) -> list[Path]:
-    """Write the page of a fingerprint: HTML, or Markdown with its charts beside it.
-
-    Parameters
-    ----------
-    found : NetworkFingerprint
-    destination : Path
-        Its ending, ``.html`` or ``.md``, tells the format.
-    command : str
-        That takes the same fingerprint again.
-
-    Returns
-    -------
-    list of Path
-        What was written, the page itself first.
-
-    Raises
-    ------
-    StoreError
-        If the ending is another, or the page cannot be written.
-    """
-    from tare.report import format_of, put
-
-    return put(make(found, command), format_of(destination, OPTION), destination)
-
-
-def make(found: NetworkFingerprint, command: str) -> Page:
+def make(found: NetworkFingerprint, command: str) -> Report:
     """Lay the page of a fingerprint out."""
     headline = [
         message(
             "net.fingerprint.figure",
             name=name_told(name),
-            value=figure_told(found.figures[name]),
+            value=found.figures[name].amount,
         )
         for name in ("bandwidth.fresh", "latency.unpaced.p50", "latency.loaded.p99")
         if name in found.figures
     ]
-    return Page(
+    return Report(
         name=f"network to {found.end}",
         question="What does this network do?",
-        lead=None,
-        headline=(shaping_of(found), *headline),
+        answers=(shaping_of(found), *headline),
         strip=_strip(found),
         sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
-        overview=(),
-        stops=None,
         doubts=(
             *(message("net.fingerprint.missing", what=p.what, why=p.why) for p in found.problems),
             *doubts(found),
         ),
         machine=(_ends(found),),
         origin=Origin(
-            file=None,
             commands=(command,),
             digests=(("agent", found.agent),),
             versions=(found.tare,),
-            seed=None,
         ),
         doubtful="Not measured, or doubtful",
         calm="Everything was measured.",
@@ -109,34 +72,24 @@ def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
 
 
 def _section(
-    anchor: str, question: str, answer: tuple[Said, ...], figures: list[Chart], tables: list[Laid]
+    anchor: str, question: str, answer: tuple[Said, ...], figures: list[Chart], tables: list[Table]
 ) -> Section:
-    finding = Finding(name=anchor, question=question, answer=answer, verdict="none")
-    return Section(anchor, finding, tuple(figures), tuple(tables))
+    return Section(
+        Finding(
+            name=anchor, question=question, answer=answer, verdict="none", tables=tuple(tables)
+        ),
+        tuple(figures),
+    )
 
 
 def _figures(found: NetworkFingerprint) -> Section:
-    rows = tuple(
-        (name_told(name), figure_told(figure), f"{figure.n}")
-        for name, figure in found.figures.items()
-    )
-    heads = (("figure", False), ("value [95 %]", True), ("parts", True))
+    rows = ((name_told(name), f.amount, f.n) for name, f in found.figures.items())
     return _section(
         "published",
         "Which figures belong to results on this network?",
         (message("net.fingerprint.published"),),
         [],
-        [_laid("Every figure", heads, rows)],
-    )
-
-
-def _laid(
-    title: str, heads: tuple[tuple[str, bool], ...], rows: tuple[tuple[str, ...], ...]
-) -> Laid:
-    return Laid(
-        title=title,
-        heads=tuple(Head(name, "", numeric=numeric) for name, numeric in heads),
-        rows=rows,
+        [Table.of("Every figure", ("figure", "value [95 %]", "parts"), rows)],
     )
 
 
@@ -170,28 +123,26 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
     if not found.writes:
         return ()
 
-    def value(figure: Figure | None) -> str:
-        return ABSENT if figure is None else quantity(figure.value, figure.unit)
+    def value(figure: Figure | None) -> Amount | None:
+        return None if figure is None else figure.amount
 
-    rows = tuple(
+    rows = (
         (
             f"{chosen(one.write_bytes, 'bytes')}{', throttled' if one.throttled else ''}",
-            figure_told(one.bandwidth),
+            one.bandwidth.amount,
             value(one.round_trip),
             value(one.retransmitted),
         )
         for one in found.writes
     )
-    heads = (
-        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("retransmitted", True)
-    )  # fmt: skip
+    heads = ("size", "bandwidth [95 %]", "round trip", "retransmitted")
     return (
         _section(
             "writes",
             "What does the size of writes do?",
             (fastest(found.writes), message("net.fingerprint.sizes_note")),
             [chart for chart in charts.writes(found) if chart is not None],
-            [_laid("By size", heads, rows)],
+            [Table.of("By size", heads, rows)],
         ),
     )
 
@@ -223,8 +174,7 @@ def _is_slower(one: Figure, best: Figure) -> bool:
     return one.ci[1] < (1 - _SAME_SHARE) * best.ci[0]
 
 
-def _ends(found: NetworkFingerprint) -> Laid:
-    names = list(dict.fromkeys([*found.here, *found.there]))
-    rows = tuple((n, found.here.get(n, ABSENT), found.there.get(n, ABSENT)) for n in names)
-    heads = (("fact", False), ("here", False), ("there", False))
-    return _laid("What both ends report", heads, rows)
+def _ends(found: NetworkFingerprint) -> Table:
+    names = dict.fromkeys([*found.here, *found.there])
+    rows = ((n, found.here.get(n), found.there.get(n)) for n in names)
+    return Table.of("What both ends report", ("fact", "here", "there"), rows)

@@ -12,8 +12,6 @@ from tare.errors import StoreError
 from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
 from tare.network.summary import summaries
-from tare.render.tables import Laid
-from tare.render.words import paragraph, text
 from tare.report import network_shape
 from tare.report import network_tables as tables
 from tare.report.network_charts import (
@@ -26,50 +24,39 @@ from tare.report.network_charts import (
     write_sizes,
 )
 from tare.report.network_charts.series import Group, Series, grouped, series
-from tare.report.origin import Origin
-from tare.report.page import Figure, Page, Section
-from tare.results.finding import Finding
-from tare.results.message import Message, Said, message
+from tare.results.finding import Finding, Table
+from tare.results.message import Message, Said, each, message
+from tare.results.report import Figure, Origin, Report, Section
 
-OPTION = "--report network.html"
 #: Side by side, a page holds no more.
 MOST_FOLDERS = 12
 
 
-def write(folders: Sequence[Path], destination: Path, command: str) -> list[Path]:
-    """Write the page of some measurements.
+def make(folders: Sequence[Path], command: str) -> Report:
+    """Lay the page of some measurements out.
 
     Parameters
     ----------
     folders : sequence of Path
         As ``tare net measure --out`` made them; they may still be measured.
-    destination : Path
-        Its ending, ``.html`` or ``.md``, tells the format.
     command : str
         That makes the page again.
-
-    Returns
-    -------
-    list of Path
-        What was written, the page itself first.
 
     Raises
     ------
     StoreError
-        If a folder holds no measurement, or the page cannot be written.
+        If a folder holds no measurement, or they are too many.
     """
-    from tare.report import format_of, put
-
     if len(folders) > MOST_FOLDERS:
         raise StoreError(
-            f"{len(folders)} measurements are more than a page holds: {MOST_FOLDERS}", OPTION
+            f"{len(folders)} measurements are more than a page holds: {MOST_FOLDERS}",
+            "tare net report DIR DIR --report network.html",
         )
-    format = format_of(destination, OPTION)
-    return put(of([read(folder) for folder in folders], command), format, destination)
+    return of([read(folder) for folder in folders], command)
 
 
-def of(some: Sequence[Measured], command: str) -> Page:
-    """Lay the page of some measurements out."""
+def of(some: Sequence[Measured], command: str) -> Report:
+    """Lay the page of some measurements out that are read already."""
     courses, groups = series(some), grouped(some)
     sections = [
         _section("sizes", "Does the size of writes matter?", tables.by_size(groups), courses, [],
@@ -89,23 +76,19 @@ def of(some: Sequence[Measured], command: str) -> Page:
                  [tables.ends_at_work(groups)]),
     ]  # fmt: skip
     kept = tuple(section for section in sections if section is not None)
-    return Page(
+    return Report(
         name=", ".join(one.name for one in some),
-        question=text(kept[0].finding.question),
-        lead=None,
-        headline=(
-            *(paragraph(s.finding.answer) for s in kept[: 2 if groups else 1]),
+        question=kept[0].finding.question,
+        answers=(
+            *(said for s in kept[: 2 if groups else 1] for said in each(s.finding.answer)),
             *blamed([one.summary for one in groups]),
         ),
         strip=tables.strip(some),
         sections=kept,
-        overview=(),
-        stops=None,
         doubts=_doubts(some),
         machine=tables.facts(some),
         origin=Origin(
-            file=None, commands=(command,), digests=(), versions=(tare.__version__,), seed=None,
-            title="How to make this page again",
+            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
         ),
         doubtful="Caveats",
         calm="No caveats.",
@@ -130,17 +113,15 @@ def _section(
     of_courses: Sequence[ModuleType],
     groups: Sequence[Group],
     of_groups: Sequence[ModuleType],
-    laid: Sequence[Laid],
+    some: Sequence[Table],
 ) -> Section:
     figures = [
         *(_figure(chart, courses) for chart in of_courses),
         *(_figure(chart, groups) for chart in of_groups),
     ]
     return Section(
-        anchor=anchor,
-        finding=Finding(name=anchor, question=question, answer=answer, verdict="none"),
-        figures=tuple(figure for figure in figures if figure is not None),
-        tables=tuple(laid),
+        Finding(name=anchor, question=question, answer=answer, verdict="none", tables=tuple(some)),
+        tuple(figure for figure in figures if figure is not None),
     )
 
 

@@ -9,9 +9,9 @@ from tare.identification.identifying import identify
 from tare.identification.reading import Reading, of_measured
 from tare.network.folder import Measured
 from tare.report.network_charts import identified
-from tare.report.page import Figure, Section
 from tare.results.finding import Finding
 from tare.results.message import Said, message
+from tare.results.report import Figure, Section
 
 
 def section(some: Sequence[Measured]) -> Section | None:
@@ -34,16 +34,14 @@ def section(some: Sequence[Measured]) -> Section | None:
     if not answers:
         return None
     return Section(
-        anchor="shape",
-        finding=Finding(
+        Finding(
             name="shape",
             closed=False,
             question="What shapes it?",
             answer=tuple(answers),
             verdict="none",
         ),
-        figures=tuple(figures),
-        tables=(),
+        tuple(figures),
     )
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
-from tare.render.tables import ABSENT, Head, Laid, lay
-from tare.render.words import text
 from tare.report.network_charts import write_sizes
 from tare.report.network_charts.series import Group, rate_unit
 from tare.results.finding import Column, Table
@@ -91,7 +89,7 @@ def limited(groups: Sequence[Group]) -> tuple[Message, ...]:
     return said[:_TOLD] or (message("net.page.network_limit"),)
 
 
-def bandwidth(groups: Sequence[Group]) -> Laid:
+def bandwidth(groups: Sequence[Group]) -> Table:
     """Lay the bandwidths out."""
     scale, unit = rate_unit([one.summary.bandwidth_bps["p50"] for one in groups])
     rows = [
@@ -103,11 +101,11 @@ def bandwidth(groups: Sequence[Group]) -> Laid:
             "change": _percent(one.summary.largest_change),
             "retransmits": one.summary.retransmits,
             "share": _percent(one.summary.retransmit_share),
-            "sent": quantity(8 * one.summary.sent_bytes, "bits"),
+            "sent": Amount(8 * one.summary.sent_bytes, "bits"),
         }
         for one in groups
     ]
-    columns = [
+    columns = (
         Column(key="name", title="what"),
         Column(key="n", title="intervals", unit="1"),
         *(Column(key=f"p{p}", title=f"p{p}", unit=unit) for p in PERCENTILES),
@@ -116,11 +114,11 @@ def bandwidth(groups: Sequence[Group]) -> Laid:
         Column(key="retransmits", title="retransmitted", unit="1"),
         Column(key="share", title="of all", unit="%"),
         Column(key="sent", title="in all"),
-    ]
-    return _laid("Bandwidth", columns, rows)
+    )
+    return Table(title="Bandwidth", columns=columns, rows=tuple(rows))
 
 
-def latency(groups: Sequence[Group]) -> Laid:
+def latency(groups: Sequence[Group]) -> Table:
     """Lay the round trips out."""
     rows = []
     for one in groups:
@@ -132,7 +130,7 @@ def latency(groups: Sequence[Group]) -> Laid:
         row["smoothed"] = None if s.smoothed is None else s.smoothed.p50_ns
         row["n"] = None if s.loaded is None else s.loaded.n
         rows.append(row)
-    columns = [
+    columns = (
         Column(key="name", title="what"),
         Column(key="min_rtt", title="min RTT of the stream", unit="ns"),
         Column(key="idle", title="idle latency, median", unit="ns"),
@@ -142,11 +140,11 @@ def latency(groups: Sequence[Group]) -> Laid:
         Column(key="max", title="max", unit="ns"),
         Column(key="smoothed", title="smoothed RTT of the stream, median", unit="ns"),
         Column(key="n", title="round trips", unit="1"),
-    ]
-    return _laid("Round trips", columns, rows)
+    )
+    return Table(title="Round trips", columns=columns, rows=tuple(rows))
 
 
-def ends_at_work(groups: Sequence[Group]) -> Laid:
+def ends_at_work(groups: Sequence[Group]) -> Table:
     """Lay out what held the ends back."""
     rows = [
         {
@@ -156,11 +154,11 @@ def ends_at_work(groups: Sequence[Group]) -> Laid:
             "busy": _percent(one.summary.busy),
             "buffer": _percent(one.summary.buffer_limited),
             "window": _percent(one.summary.receiver_limited),
-            "limit": None if one.summary.limit is None else text(one.summary.limit),
+            "limit": one.summary.limit,
         }
         for one in groups
     ]
-    columns = [
+    columns = (
         Column(key="name", title="what"),
         Column(key="sender", title="CPUs of the sender", unit="1"),
         Column(key="receiver", title="CPUs of the receiver", unit="1"),
@@ -168,23 +166,26 @@ def ends_at_work(groups: Sequence[Group]) -> Laid:
         Column(key="buffer", title="held by the sender's buffer", unit="%"),
         Column(key="window", title="held by the receiver's window", unit="%"),
         Column(key="limit", title="limit"),
-    ]
-    return _laid("Ends at work", columns, rows)
+    )
+    return Table(title="Ends at work", columns=columns, rows=tuple(rows))
 
 
-def facts(some: Sequence[Measured]) -> tuple[Laid, ...]:
+def facts(some: Sequence[Measured]) -> tuple[Table, ...]:
     """Lay out what the ends said of themselves."""
-    laid = []
+    tables = []
     for one in some:
         here, there = one.facts["here"], one.facts["there"]
         names = dict.fromkeys([*here, *there])
         if names:
-            heads = (Head("fact", "", numeric=False), Head("here", "", numeric=False),
-                     Head("there", "", numeric=False))  # fmt: skip
-            rows = tuple((n, here.get(n, ABSENT), there.get(n, ABSENT)) for n in names)
             title = "What the ends report"
-            laid.append(Laid(f"{title}: {one.name}" if len(some) > 1 else title, heads, rows))
-    return tuple(laid)
+            tables.append(
+                Table.of(
+                    f"{title}: {one.name}" if len(some) > 1 else title,
+                    ("fact", "here", "there"),
+                    ((n, here.get(n), there.get(n)) for n in names),
+                )
+            )
+    return tuple(tables)
 
 
 def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:
@@ -206,10 +207,6 @@ def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:
         if values:
             told.append((title, ", ".join(values)))
     return tuple(told)
-
-
-def _laid(title: str, columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Laid:
-    return lay(Table(title=title, columns=tuple(columns), rows=tuple(rows)))
 
 
 def _percent(share: float | None) -> float | None:

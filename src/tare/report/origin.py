@@ -4,40 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
 from tare import plan_file
 from tare.frames import Results
+from tare.results.report import Origin
 
 #: Of an experiment file that the page shows.
 _MOST_CHARACTERS = 20_000
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The files and the programs behind a report.
-
-    Attributes
-    ----------
-    file : str or None
-        The experiment file; None for ``tare run``, whose command line is the question.
-    commands : tuple of str
-        To type, in order, for the same experiment.
-    digests : tuple of (str, str)
-        What is identified, and its SHA-256.
-    versions : tuple of str
-        Versions of tare that measured.
-    """
-
-    file: str | None
-    commands: tuple[str, ...]
-    digests: tuple[tuple[str, str], ...]
-    versions: tuple[str, ...]
-    #: None: nothing was drawn by lot that could be drawn again.
-    seed: int | None
-    #: What the commands are there for.
-    title: str = "How to measure the same again"
 
 
 def origin(folder: Path, results: Results) -> Origin:

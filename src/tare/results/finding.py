@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tare.results.message import Said, each
+from tare.results.message import Said, Value, each
+
+if TYPE_CHECKING:
+    Cell = Any
+else:
+    # So that saved rows come back with the amounts and messages in them.
+    Cell = Value
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Answer = Literal[
@@ -32,7 +39,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     title: str
-    #: Unit of the numbers as stored ("ns", "bytes", "%", "1"); None for words.
+    #: Unit of the numbers as stored ("ns", "bytes", "%", "1"); None for words, and where each cell
+    #: has a unit of its own (:class:`tare.results.message.Amount`).
     unit: str | None = None
 
 
@@ -46,10 +54,28 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     #: By which charts find it, where a finding has several.
     id: str | None = None
     columns: tuple[Column, ...]
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[dict[str, Cell], ...]
     note: Said | tuple[Said, ...] | None = None
     #: Of the intervals in it.
     confidence: float = 0.95
+
+    @classmethod
+    def of(
+        cls,
+        title: Said,
+        heads: Sequence[str | Column],
+        rows: Iterable[Sequence[Any]],
+        note: Said | None = None,
+    ) -> Table:
+        """Make a table of rows that have their cells in order; a head that is text is its key."""
+        columns = tuple(Column(key=h, title=h) if isinstance(h, str) else h for h in heads)
+        keys = [column.key for column in columns]
+        return cls(
+            title=title,
+            columns=columns,
+            rows=tuple(dict(zip(keys, row, strict=True)) for row in rows),
+            note=note,
+        )
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import tare
-from tare.render.tables import lay
 from tare.render.words import listing, sentence, text
-from tare.report import format_of, put
-from tare.report.origin import Origin
-from tare.report.page import Figure, Page, Section
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import message
+from tare.results.report import Figure, Origin, Report, Section
 from tare.selftest import chart, messages
 from tare.selftest.document import Accuracy, Document, FalseAlarms
 from tare.selftest.lines import Line
@@ -22,25 +18,12 @@ _COLUMNS = {
     "metric": "figure", "source": "source", "program": "program", "platform": "platform",
     "workers": "at once", "n": "trials",
 }  # fmt: skip
-#: With which the page is asked for.
-OPTION = "--report selftest.html"
 _ACCURACY = "Does tare measure correctly here?"
 _ALARMS = "Are false alarms as rare here as tare claims?"
 _TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
 
 
-def write(found: Document, destination: Path, command: str) -> list[Path]:
-    """Write the page: HTML, or Markdown with its charts beside it.
-
-    Raises
-    ------
-    StoreError
-        If the ending is another, or the page cannot be written.
-    """
-    return put(make(found, command), format_of(destination, OPTION), destination)
-
-
-def make(found: Document, command: str) -> Page:
+def make(found: Document, command: str) -> Report:
     """Lay the page of a self-test out."""
     sections: list[Section] = []
     headline: list[str] = []
@@ -61,19 +44,15 @@ def make(found: Document, command: str) -> Page:
         sections.append(_alarms(found.false_alarms))
         headline.append(text(messages.alarms(found.false_alarms)))
         strip.append(("comparisons", f"{found.false_alarms.comparisons:,}"))
-    return Page(
+    return Report(
         name="selftest",
         question=_ACCURACY if found.accuracy is not None else _ALARMS,
-        lead=sections[0] if sections else None,
-        headline=tuple(" ".join(text.split()) for text in headline),
+        lead=sections[0].finding.name if sections else None,
+        answers=tuple(" ".join(text.split()) for text in headline),
         strip=tuple(strip),
         sections=tuple(sections),
-        overview=(),
-        stops=None,
         doubts=tuple(notes),
-        machine=(),
         origin=Origin(
-            file=None,
             commands=(command,),
             digests=(("agent", found.agent_digest),),
             versions=(tare.__version__,),
@@ -87,6 +66,9 @@ def make(found: Document, command: str) -> Page:
 
 
 def _accuracy(accuracy: Accuracy) -> Section:
+    by_unit: dict[str, list[Line]] = {}
+    for one in accuracy.lines:
+        by_unit.setdefault(one.unit, []).append(one)
     doubtful = (accuracy.off, accuracy.open, accuracy.doubtful_unused)
     finding = Finding(
         name="accuracy",
@@ -96,16 +78,12 @@ def _accuracy(accuracy: Accuracy) -> Section:
         basis="programs that know their own truth; error is measured − true",
         caveats=tuple(text(one) for some in doubtful for one in messages.groups(some)),
         estimates=tuple(map(_estimate, accuracy.lines)),
+        tables=tuple(_table(unit, some) for unit, some in by_unit.items()),
     )
-    by_unit: dict[str, list[Line]] = {}
-    for one in accuracy.lines:
-        by_unit.setdefault(one.unit, []).append(one)
     timed = [(unit, some) for unit, some in by_unit.items() if any(o.median for o in some)]
     return Section(
-        anchor="accuracy",
-        finding=finding,
-        figures=tuple(_figure(unit, some, accuracy.platforms) for unit, some in timed),
-        tables=tuple(lay(_table(unit, some)) for unit, some in by_unit.items()),
+        finding,
+        tuple(_figure(unit, some, accuracy.platforms) for unit, some in timed),
     )
 
 
@@ -166,6 +144,11 @@ def _table(unit: str, some: Iterable[Line]) -> Table:
 
 
 def _alarms(found: FalseAlarms) -> Section:
+    table = Table(
+        title="Verdicts about a program and itself",
+        columns=(Column(key="verdict", title="verdict"), Column(key="n", title="comparisons")),
+        rows=tuple({"verdict": word, "n": n} for word, n in found.verdicts.items()),
+    )
     finding = Finding(
         name="false-alarms",
         question=_ALARMS,
@@ -180,10 +163,6 @@ def _alarms(found: FalseAlarms) -> Section:
             ),
         ),
         caveats=(f"{counted(found.pairs, 'pair')} of trials in all.",),
+        tables=(table,),
     )  # fmt: skip
-    table = Table(
-        title="Verdicts about a program and itself",
-        columns=(Column(key="verdict", title="verdict"), Column(key="n", title="comparisons")),
-        rows=tuple({"verdict": word, "n": n} for word, n in found.verdicts.items()),
-    )
-    return Section(anchor="false-alarms", finding=finding, figures=(), tables=(lay(table),))
+    return Section(finding)

@@ -7,13 +7,13 @@ from typing import Any
 
 from tare import whole_file
 from tare.drawing import by_itself
-from tare.report.page import Page
+from tare.results.report import Report
 
 #: Pixels of a PNG for each pixel of the chart.
 _SCALE = 2
 
 
-def write(page: Page, format: str, folder: Path) -> list[Path]:
+def write(page: Report, format: str, folder: Path) -> list[Path]:
     """Write every chart of a report as SVG or PNG, on white."""
     import vl_convert
 

@@ -1,24 +1,19 @@
-"""The answers of an experiment in a terminal: one table, at most fifteen lines besides."""
+"""A report in a terminal: one table, at most fifteen lines besides."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from tare.cli import output
-from tare.findings import caveats
 from tare.render.tables import lay
 from tare.render.terminal import aligned, fitted
 from tare.render.words import sentences, text
-from tare.results.finding import Finding, Table
+from tare.results.finding import Table
+from tare.results.report import Report
 from tare.units import counted
-
-if TYPE_CHECKING:
-    from tare.conclude import Answers
 
 #: Rows of the table: with more cells, those that differ most and least from the reference.
 MOST_ROWS = 12
@@ -34,47 +29,32 @@ _CHECKS = {"parallelism_check"}
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
 
 
-def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
-    """Print the answer, every cell, what else matters, what is open, and where the page is.
+def lines(report: Report, width: int) -> list[str]:
+    """Return what a terminal shows: the question, the answer, every cell, what else matters.
 
     Parameters
     ----------
-    answers : Answers
-    written : sequence of Path
-        Files of the report.
-    next_ : str or None
-        What to type for more trials; None: not known.
+    report : Report
+    width : int
+        Of the terminal, in characters.
     """
-    say = output.out.print
-    say(answers.question, style="bold")
-    for sentence in sentences(caveats.sentences(answers.caveats, answers.levels_of)):
-        say(f"Caveat: {sentence}")
-    first, *others = sentences(answers.headline)
-    say(first)
-    if answers.overview is not None:
-        say()
-        for line in table(answers.overview, output.out.width):
-            say(line, soft_wrap=True)
-        say()
-    for line in others[:MOST_ANSWERS]:
-        say(line)
+    shown = [text(report.question)]
+    shown += [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
+    first, *others = sentences((*report.missing, *report.answers, *report.failed, *report.notes))
+    shown.append(first)
+    if report.cells is not None:
+        shown += ["", *table(report.cells, width), ""]
+    shown += others[:MOST_ANSWERS]
     if others[MOST_ANSWERS:]:
-        say(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
-    for finding in answers.findings:
+        shown.append(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
+    findings = [section.finding for section in report.sections]
+    for finding in findings:
         if finding.shown == "no" and finding.name in _CHECKS:
-            say(f"Check failed: {text(finding.question)}")
-    undecided = [f for f in answers.findings if f.verdict in ("inconclusive", "partly")]
-    if undecided:
-        say(open_questions(undecided, len(answers.findings)))
-        if next_ is not None:
-            say(f"Next: {next_}", soft_wrap=True)
-    for path in written:
-        say(f"Report: {path}", soft_wrap=True)
-
-
-def open_questions(undecided: Sequence[Finding], of: int) -> str:
-    """Say how many questions are inconclusive."""
-    return f"Inconclusive: {len(undecided)} of {counted(of, 'question')}; the report has each."
+            shown.append(f"Check failed: {text(finding.question)}")
+    if report.inconclusive:
+        n, of = len(report.inconclusive), counted(len(findings), "question")
+        shown.append(f"Inconclusive: {n} of {of}; the report has each.")
+    return shown
 
 
 def table(overview: Table, width: int) -> list[str]:

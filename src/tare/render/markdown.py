@@ -9,11 +9,12 @@ from urllib.parse import quote
 import tare
 from tare.harmless import harmless
 from tare.render import words
-from tare.render.tables import Laid
-from tare.report.page import Figure, Page, Section
+from tare.render.tables import lay
+from tare.results.finding import Table
+from tare.results.report import Figure, Report, Section
 
 
-def render(page: Page, charts: str) -> str:
+def render(page: Report, charts: str) -> str:
     """Write the document.
 
     Parameters
@@ -26,21 +27,21 @@ def render(page: Page, charts: str) -> str:
     return "\n".join(_parts(page, quote(charts)))
 
 
-def _parts(page: Page, charts: str) -> Iterator[str]:
-    yield f"# {text(page.question)}\n"
+def _parts(page: Report, charts: str) -> Iterator[str]:
+    yield f"# {text(words.text(page.question))}\n"
     for caveat in page.caveats:
         yield f"> {text(words.sentence(caveat))}\n"
     for missing in page.missing:
         yield f"**{text(words.sentence(missing))}**\n"
-    badge = f"**{page.lead.finding.word}** – " if page.lead and page.lead.finding.word else ""
-    yield f"{badge}{text(words.sentence(page.headline[0]))}\n"
+    badge = f"**{page.led.finding.word}** – " if page.led and page.led.finding.word else ""
+    yield f"{badge}{text(words.sentence(page.answers[0]))}\n"
     for said in page.failed:
         yield f"{text(words.sentence(said))}\n"
     for figure in page.overview:
         yield _figure(figure, charts)
     if page.cells:
         yield _table(page.cells)
-    for said in page.headline[1:]:
+    for said in page.also:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
     for section in page.sections:
@@ -65,11 +66,11 @@ def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
         yield ""
     for figure in section.figures:
         yield _figure(figure, charts)
-    for table in section.tables:
+    for table in finding.tables:
         yield _table(table)
 
 
-def _behind(page: Page) -> Iterator[str]:
+def _behind(page: Report) -> Iterator[str]:
     yield "## What stands behind these answers?\n"
     yield f"### {page.doubtful}\n"
     for doubt in page.doubts or (page.calm,):
@@ -100,7 +101,8 @@ def _figure(figure: Figure, charts: str) -> str:
     )
 
 
-def _table(table: Laid) -> str:
+def _table(of: Table) -> str:
+    table = lay(of)
     heads = [text(h.title) + (f" [{text(h.unit)}]" if h.unit else "") for h in table.heads]
     lines = [
         f"**{text(table.title)}**\n",

@@ -14,15 +14,14 @@ from markupsafe import Markup
 import tare
 from tare.harmless import harmless, harmless_data
 from tare.render import words
-from tare.report.page import Page
+from tare.render.tables import lay
+from tare.results.report import Report
 
-#: Characters below which a sentence does not stand by itself.
-_SHORT = 24
 #: What is not parted from the number before it.
 _UNITS = "s|ms|µs|ns|min|h|bytes|[KMG]iB|trials?|workers?|cells?"
 
 
-def render(page: Page) -> str:
+def render(page: Report) -> str:
     """Write a page: content, style, charts and what draws them in one file.
 
     Everything that comes from the experiment is escaped by the template; beyond that the
@@ -31,7 +30,7 @@ def render(page: Page) -> str:
     import vl_convert
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tare.report"),
+        loader=jinja2.PackageLoader("tare.render"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -43,8 +42,7 @@ def render(page: Page) -> str:
     environment.filters["kept"] = _kept
     environment.filters["text"] = words.text
     environment.filters["sentence"] = words.sentence
-    environment.filters["paragraph"] = words.paragraph
-    environment.filters["sentences"] = _sentences
+    environment.filters["laid"] = lay
     scripts = [
         vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
             "</script", "<\\/script"
@@ -91,20 +89,6 @@ def _shown(value: Any) -> Any:
 def _chunks(digest: str) -> str:
     """Break a digest where a narrow screen may break it."""
     return "\u200b".join(digest[i : i + 8] for i in range(0, len(digest), 8))
-
-
-def _sentences(text: str) -> list[str]:
-    """Divide text after each sentence; a point inside a name has no space behind it.
-
-    That of "vs." ends no sentence.
-    """
-    told: list[str] = []
-    for sentence in re.split(r"(?<=[.!?])(?<!\bvs\.) (?=\S)", text):
-        if told and len(sentence) < _SHORT:
-            told[-1] += f" {sentence}"
-        else:
-            told.append(sentence)
-    return told
 
 
 def _kept(text: str) -> str:

@@ -1,0 +1,157 @@
+"""Files of a report: a page, a Markdown document, its charts, or the document itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare import whole_file
+from tare.errors import InputError, StoreError
+from tare.render import data, words
+from tare.results.message import Message
+from tare.results.report import VERSION, Report
+
+#: Formats of a report by the ending of its file.
+ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+#: Formats of charts alone, in a folder.
+CHARTS = ("svg", "png")
+#: Of a saved document that is read.
+MOST_BYTES = 1 << 27
+_OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
+#: Charts are written under their names.
+_NAME = re.compile(r"\w[\w.-]{0,99}")
+
+
+def format_of(destination: Path) -> str:
+    """Return the format that a file's name asks for.
+
+    Raises
+    ------
+    StoreError
+        If there is none.
+    """
+    found = ENDINGS.get(destination.suffix.lower())
+    if found is None:
+        raise StoreError(f"{destination} ends neither in .html, .md nor .json", _OPTION)
+    return found
+
+
+def write(document: Report, destination: Path) -> list[Path]:
+    """Write a report; a Markdown document has its charts in a folder beside it.
+
+    Returns
+    -------
+    list of Path
+        What was written, the report itself first.
+
+    Raises
+    ------
+    StoreError
+        If the file's name has another ending, or it cannot be written.
+    """
+    from tare.render import html, markdown
+
+    format = format_of(destination)
+    if format == "html":
+        return [_whole(destination, html.render(document))]
+    if format == "json":
+        return [_whole(destination, encode(document))]
+    folder = destination.with_name(f"{destination.stem}-charts")
+    drawn = write_charts(document, "svg", folder)
+    return [_whole(destination, markdown.render(document, folder.name)), *drawn]
+
+
+def write_charts(document: Report, format: str, folder: Path) -> list[Path]:
+    """Write every chart of a report as SVG or PNG into a folder.
+
+    Raises
+    ------
+    StoreError
+        If one cannot be written.
+    """
+    from tare.render import pictures
+
+    try:
+        return pictures.write(document, format, folder)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {error.filename or folder}: {error.strerror}", "choose another place"
+        ) from error
+
+
+def encode(document: Report) -> str:
+    """Write a document as JSON; each message has its text with it."""
+    return msgspec.json.encode(data.builtins(document)).decode()
+
+
+def load(file: Path) -> Report:
+    """Read a document that was saved as JSON, perhaps on another machine.
+
+    Raises
+    ------
+    InputError
+        If it is no such document, or of another version.
+    """
+    with whole_file.open_plain(file, links=True) as source:
+        content = source.read(MOST_BYTES + 1)
+    hint = "a file that --report FILE.json wrote"
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint)
+    try:
+        version = msgspec.json.decode(content, type=_Versioned).version
+        if version != VERSION:
+            raise InputError(
+                f"{file} is of version {version}, and this tare reads version {VERSION}",
+                "render it with the tare that wrote it",
+            )
+        document = msgspec.json.decode(content, type=Report)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{file} is no saved report: {error}", hint) from error
+    _check(document, file)
+    return document
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def _check(document: Report, file: Path) -> None:
+    """Refuse what cannot be rendered: messages without words, names that are no names of files."""
+    from jinja2 import TemplateError
+
+    names = [figure.name for figure in document.figures]
+    for name in names:
+        if not _NAME.fullmatch(name) or names.count(name) > 1:
+            raise InputError(f"{file} has a chart of the name {name!r}, which is not possible")
+    for said in _messages(document):
+        try:
+            words.text(said)
+        except (KeyError, TypeError, ValueError, TemplateError) as error:
+            raise InputError(
+                f"{file} has a message {said.id!r} that this tare has no words for",
+                "render it with the tare that wrote it",
+            ) from error
+
+
+def _messages(value: object) -> Iterator[Message]:
+    match value:
+        case Message():
+            yield value
+        case msgspec.Struct():
+            for name in value.__struct_fields__:
+                yield from _messages(getattr(value, name))
+        case dict():
+            for one in value.values():
+                yield from _messages(one)
+        case list() | tuple():
+            for one in value:
+                yield from _messages(one)
+
+
+def _whole(path: Path, text: str) -> Path:
+    # A word of the command line may be bytes that are no character.
+    whole_file.write(path, text.encode(errors="backslashreplace"), "choose another place")
+    return path

@@ -1,0 +1,161 @@
+"""A report as one document: what it says, in order, which any machine can render in any format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tare.results.finding import Finding, Table
+from tare.results.message import Said, each
+
+#: Of the form of a saved document.
+VERSION = 1
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A chart with its text alternative.
+
+    Attributes
+    ----------
+    spec : dict
+        Vega-Lite with its data, and colours by name.
+    alternative : str
+        The same in words, for whoever cannot see it.
+    """
+
+    name: str
+    title: str
+    spec: dict[str, Any]
+    alternative: str
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A question, its answer and tables, and the charts that show it."""
+
+    finding: Finding
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Where a link leads."""
+        return self.finding.name.replace(" ", "-")
+
+    @property
+    def details(self) -> tuple[Said, ...]:
+        """What the head of the page does not say already; all where there is nothing else."""
+        said = each(self.finding.answer)
+        details = tuple(one for one in said if one not in self.finding.head)
+        return details if details or self.finding.tables or self.figures else said
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """The files and the programs behind a report.
+
+    Attributes
+    ----------
+    commands : tuple of str
+        To type, in order, for the same again.
+    versions : tuple of str
+        Versions of tare that measured.
+    digests : tuple of (str, str)
+        What is identified, and its SHA-256.
+    seed : int or None
+        None: nothing was drawn by lot that could be drawn again.
+    file : str or None
+        The experiment file; None: there is none.
+    title : str
+        What the commands are there for.
+    """
+
+    commands: tuple[str, ...]
+    versions: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...] = ()
+    seed: int | None = None
+    file: str | None = None
+    title: str = "How to measure the same again"
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole report.
+
+    Attributes
+    ----------
+    question : str
+        Its title.
+    answers : tuple of Said
+        The answer first, then what else matters, in order of importance.
+    strip : tuple of (str, str)
+        Size and place of what was measured, in a few words each.
+    lead : str or None
+        Name of the finding whose verdict stands beside the answer.
+    caveats : tuple of Said
+        What weakens everything below; stands above it.
+    missing : tuple of Said
+        What a budget ended too early, or was stopped as it kept failing; stands above the answer.
+    failed : tuple of Said
+        What failed besides, and why; stands below the answer.
+    notes : tuple of Said
+        What holds for all answers, and what was not measured.
+    overview : tuple of Figure
+        Charts of all cells that no single question owns, below the answer.
+    cells : Table or None
+        All cells, a row each, below that.
+    stops : Table or None
+        How far each cell got; None for what tare did not measure itself.
+    doubts : tuple of Said
+        What is doubtful, below ``doubtful``; where nothing is, ``calm`` is said.
+    machine : tuple of Table
+        Its facts.
+    rest : str
+        Command that shows the rows of a table that are left out here.
+    badges : bool
+        Whether questions have verdicts: nobody asks a machine for yes or no.
+    unfolded : int
+        Rows up to which the first table of a section is shown as a whole.
+    """
+
+    version: int = VERSION
+    name: str
+    question: Said
+    answers: tuple[Said, ...]
+    strip: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    origin: Origin
+    lead: str | None = None
+    caveats: tuple[Said, ...] = ()
+    missing: tuple[Said, ...] = ()
+    failed: tuple[Said, ...] = ()
+    notes: tuple[Said, ...] = ()
+    overview: tuple[Figure, ...] = ()
+    cells: Table | None = None
+    stops: Table | None = None
+    doubts: tuple[Said, ...] = ()
+    machine: tuple[Table, ...] = ()
+    doubtful: str = "Failed or doubtful"
+    calm: str = "No trial failed, and nothing was doubtful."
+    rest: str = "tare export DIR --table findings --json -"
+    badges: bool = True
+    unfolded: int = 14
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every chart of the report, in order."""
+        return [*self.overview, *(figure for one in self.sections for figure in one.figures)]
+
+    @property
+    def led(self) -> Section | None:
+        """The section whose answer is the first."""
+        return next((one for one in self.sections if one.finding.name == self.lead), None)
+
+    @property
+    def also(self) -> tuple[Said, ...]:
+        """What is said after the first answer and stands at the head of no question."""
+        heads = [said for one in self.sections for said in one.finding.head]
+        return (*(said for said in self.answers[1:] if said not in heads), *self.notes)
+
+    @property
+    def inconclusive(self) -> list[Finding]:
+        """What more trials, or nothing, would settle."""
+        findings = (section.finding for section in self.sections)
+        return [one for one in findings if one.verdict in ("inconclusive", "partly")]
