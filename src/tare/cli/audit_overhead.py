@@ -51,12 +51,7 @@ def _show_table(found: OverheadAudit, margin: float) -> None:
     columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
     rows = _rows(found.lines, columns)
     heads = ["", *(" ".join(filter(None, c)) or f"vs. {found.design.reference}" for c in columns)]
-    table = [heads, *rows[:_MOST_ROWS]]
-    widths = [max(len(row[i]) for row in table) for i in range(len(heads))]
-    for k, row in enumerate(table):
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        output.out.print("   ".join(cells).rstrip(), style="dim" if k == 0 else "", soft_wrap=True)
+    output.table([heads, *rows[:_MOST_ROWS]])
     left = len(rows) - _MOST_ROWS
     notes = [message("audit.overhead.rows", left=left)] if left > 0 else []
     notes.append(

@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.text import Text
-
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
 from tare.audit.beside import name
@@ -15,6 +13,7 @@ from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import worst
 from tare.cli import output
 from tare.cli.audit_overhead import show_costs, show_platforms
+from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Ratio, message
 from tare.units import percent
@@ -25,7 +24,7 @@ _MOST_FILES = 3
 _MOST_READ = 2
 _MOST_REASONS = 3
 _MOST_NOTES = 2
-_LEAST_NAME, _MOST_NAME = 12, 72
+_LEAST_NAME = 12
 #: Columns that the word takes which heads a line.
 _HEAD = 9
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
@@ -101,28 +100,10 @@ def _show_series(audit: Audit) -> None:
         for s in series
     ]
     heads = ["series", "n", "median", "CoV", f"runs for ± {target}", "verdict"]
-    _show_table(heads, rows, "lrrrrl")
+    output.table(_named([heads, *rows]), styles=_STYLES)
     left = len(audit.series) - len(series)
     if left:
         output.out.print(text(message("audit.screen.series", n=left)), style="dim")
-
-
-def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
-    """Print rows in columns; on a terminal that is too narrow the first column gives way."""
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    widths[0] = min(widths[0], _MOST_NAME)
-    if output.out.is_terminal:
-        over = sum(widths) + 2 * (len(widths) - 1) - output.out.width
-        widths[0] = max(_LEAST_NAME, widths[0] - max(0, over))
-    for k, row in enumerate([heads, *rows]):
-        line = Text(style="dim" if k == 0 else "")
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            cut = cell if len(cell) <= width else f"…{cell[len(cell) - width + 1 :]}"
-            padded = cut.rjust(width) if align[i] == "r" else cut.ljust(width)
-            line.append(padded, style=_STYLES.get(cell))
-            line.append("  ")
-        line.rstrip()
-        output.out.print(line, soft_wrap=True)
 
 
 def _show_reasons(audit: Audit) -> None:
@@ -155,10 +136,22 @@ def _show_comparisons(some: Sequence[ComparisonAudit]) -> None:
         [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
-    _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
+    output.table(_named([["", "ratio", "verdict", "spread"], *rows]))
     if len(some) > _MOST_ROWS:
         more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS)
         output.out.print(text(more), style="dim")
+
+
+def _named(rows: Sequence[Row]) -> list[Row]:
+    """Cut names at their beginning where a terminal is too narrow; a file has them as they are."""
+    if not output.out.is_terminal:
+        return [*rows]
+    others = max(map(len, aligned([row[1:] for row in rows], 0)))
+    room = max(_LEAST_NAME, output.out.width - others - 2)
+    return [
+        (name if len(name) <= room else f"…{name[len(name) - room + 1 :]}", *cells)
+        for name, *cells in rows
+    ]
 
 
 def _ratio(c: ComparisonAudit) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rich.table import Table
-
 from tare import units
 from tare.cli import output
 from tare.network.caveats import blamed
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES, Latency, Summary
 from tare.render.tables import ABSENT
+from tare.render.terminal import Row
 from tare.render.words import sentences
 from tare.results.message import Message
 from tare.units import percent, quantity, significant
@@ -34,10 +33,10 @@ def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[Message]
     for line in sentences(first):
         out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
     if some:
-        for table in (_bandwidth(some), _latency(some)):
+        for title, rows in (_bandwidth(some), _latency(some)):
             out.print()
-            for part in table:
-                out.print(part)
+            out.print(title)
+            output.table(rows)
     facts = ends(measured)
     if facts:
         out.print()
@@ -85,7 +84,7 @@ def _names(some: Sequence[Summary]) -> dict[str, Callable[[Summary], str]]:
     return columns or {"pattern": lambda one: one.pattern}
 
 
-def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
+def _bandwidth(some: Sequence[Summary]) -> tuple[str, list[Row]]:
     scale, unit = units.scale_for([one.bandwidth_bps["p50"] for one in some], "bits/s")
     columns = _names(some)
     for p in PERCENTILES:
@@ -101,7 +100,7 @@ def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
     return title, _table(columns, some)
 
 
-def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
+def _latency(some: Sequence[Summary]) -> tuple[str, list[Row]]:
     def of(which: str, key: str) -> Callable[[Summary], str]:
         def text(one: Summary) -> str:
             found: Latency | None = getattr(one, which)
@@ -128,14 +127,8 @@ def _cpus(one: Summary) -> str:
     return " ".join(ABSENT if c is None else f"{c:.2f}" for c in (here, there))
 
 
-def _table(columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number == 0 else "right", header_style="dim",
-                         no_wrap=True)  # fmt: skip
-    for one in some:
-        table.add_row(*(text(one) for text in columns.values()))
-    return table
+def _table(columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]) -> list[Row]:
+    return [[*columns], *([text(one) for text in columns.values()] for one in some)]
 
 
 def _percent(value: float | None) -> str:

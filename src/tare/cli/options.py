@@ -102,7 +102,7 @@ Store = Annotated[
 ]
 Report = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a page: .html, .md with charts, or .json."),
+    typer.Option(metavar="FILE", help="Write a page: .html, .md, or .json."),
 ]
 Markdown = Annotated[
     str | None,

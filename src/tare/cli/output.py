@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,21 @@ import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
+from rich.text import Text
 
 from tare import units
 from tare.errors import StoreError
 from tare.harmless import ORDERS, harmless
+from tare.render.terminal import Row, fitted
 
 if TYPE_CHECKING:
     from tare.results.report import Report
+
+#: Style of a cell by its text.
+Styles = Mapping[str, str]
+NO_STYLES: Styles = {}
+#: Characters that a table may take in a file, or in the log of a CI.
+_FILE_WIDTH = 120
 
 
 class _Harmless(Console):
@@ -69,6 +77,23 @@ def print_whole(table: RenderableType) -> None:
         out.print(table)
     finally:
         out.width = width
+
+
+def table(
+    rows: Sequence[Row], left: int = 1, *, to: Console | None = None, styles: Styles = NO_STYLES
+) -> None:
+    """Print rows below their heads, as :func:`tare.render.terminal.fitted` lays them out.
+
+    ``styles``: of cells, by their text.
+    """
+    to = to or out
+    heads, *lines = fitted(rows, to.width if to.is_terminal else max(to.width, _FILE_WIDTH), left)
+    to.print(heads, style="dim", soft_wrap=True)
+    for line in lines:
+        styled = Text(line)
+        for word, style in styles.items():
+            styled.highlight_words([word], style)
+        to.print(styled, soft_wrap=True)
 
 
 def labelled(label: str, words: str, width: int, style: str | None = None) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.table import Table
-
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
 from tare.experiment import Experiment
@@ -60,12 +58,8 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
 
 def _show_cells(levels: Sequence[Mapping[str, str]]) -> None:
     varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
-    table = Table(box=None)
-    for factor in varied:
-        table.add_column(factor)
-    for row in levels[:ROWS]:
-        table.add_row(*(row.get(factor, "") for factor in varied))
-    output.out.print(table)
+    rows = [[row.get(factor, "") for factor in varied] for row in levels[:ROWS]]
+    output.table([varied, *rows], left=len(varied))
     if len(levels) > ROWS:
         output.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
 
