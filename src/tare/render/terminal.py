@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -10,14 +11,17 @@ _GAP = "  "
 #: Characters below which a column is no place for sentences.
 _LEAST_FOLDED = 24
 
+#: How a cell begins that is a number.
+_NUMBER = re.compile(r"[-−+±×≈≤≥<>~(]*\s*\d")
+
 Row = Sequence[str]
 
 
 def fitted(rows: Sequence[Row], width: int, left: int = 1) -> list[str]:
     """Return lines that are no wider than a terminal.
 
-    Where there is no room, the text of a last column on the left is broken; else each row becomes
-    a few lines of their own.
+    Where there is no room, the words of a last column are broken; else each row becomes a few lines
+    of its own.
 
     Parameters
     ----------
@@ -26,28 +30,34 @@ def fitted(rows: Sequence[Row], width: int, left: int = 1) -> list[str]:
     width : int
         Of the terminal, in characters.
     left : int
-        Columns that stand to the left in a table.
+        Columns that are names, whatever they begin with.
     """
     table = aligned(rows, left)
     if max(map(len, table)) <= width:
         return table
     last = len(rows[0]) - 1
     room = width - sum(size + len(_GAP) for size in _widths(rows)[:last])
-    if left > last and room >= _LEAST_FOLDED:
+    if _is_words(rows, last, left) and room >= _LEAST_FOLDED:
         return aligned(_folded(rows, room), left)
     return _stacked(rows, width)
 
 
 def aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
-    """Return rows with their columns below each other, the first ones to the left."""
-    widths = _widths(rows)
+    """Return rows with their columns below each other: words to the left, numbers to the right."""
+    columns = [(width, _is_words(rows, i, left)) for i, width in enumerate(_widths(rows))]
     return [
         _GAP.join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if words else cell.rjust(width)
+            for cell, (width, words) in zip(row, columns, strict=True)
         ).rstrip()
         for row in rows
     ]
+
+
+def _is_words(rows: Sequence[Row], column: int, left: int) -> bool:
+    cells = [row[column] for row in rows[1:]]
+    numbers = any(map(_NUMBER.match, cells)) or not any(cell[:1].isalpha() for cell in cells)
+    return column < left or not numbers
 
 
 def _widths(rows: Sequence[Row]) -> list[int]:
