@@ -17,7 +17,7 @@ from tare import peering
 from tare.cli import net_measure_asked as asking
 from tare.cli import net_measure_progress, progress
 from tare.cli.app import USAGE, app, enter
-from tare.cli.net_measure_progress import MeasureBar, sparkline
+from tare.cli.net_measure_progress import MeasureBar
 from tare.errors import (
     AgentError,
     InterruptError,
@@ -215,12 +215,6 @@ def test_a_lost_end_is_told(tmp_path: Path, key: Path, scripts: list[ScriptedEnd
     records = [json.loads(line)["record"] for line in (tmp_path / "live").open()]
     assert records.count("gap") == 1
     assert records.count("connected") == 2
-
-
-def test_sparkline_goes_from_nothing_to_most() -> None:
-    assert sparkline([0, 5, 10]) == "▁▅█"
-    assert sparkline([]) == ""
-    assert sparkline([0, 0]) == ""
 
 
 class Deaf:

@@ -14,6 +14,7 @@ from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.errors import ExperimentError
 from tare.render.terminal import aligned
+from tare.render.text_plot import Axis, TextPlot
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Message, message
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from tare.calibration.document import Calibration
     from tare.calibration.mapping_document import Equal, Mapping, Side
 
-#: Rows of the table, and signs of the chart.
+#: Rows of the table.
 _MOST_ROWS = 12
-_WIDTH, _HEIGHT = 56, 6
 _LONGEST_NAME = 24
 #: What weakens it is on the page, too.
 _MOST_NOTES = 4
@@ -205,25 +205,12 @@ def picture(found: Mapping) -> list[str]:
     if len(places) < 3:
         return []
     right = max(one.cpus for one in found.equals)
-    top = max(y for _, y in places)
-
-    def spot(x: float, y: float) -> tuple[int, int]:
-        row = round(max(y, 0) / top * (_HEIGHT - 1))
-        return row, round(x / right * (_WIDTH - 1))
-
-    grid = [[" "] * _WIDTH for _ in range(_HEIGHT)]
-    for column in range(_WIDTH):
-        alike = column / (_WIDTH - 1) * right
-        if alike <= top:
-            grid[spot(alike, alike)[0]][column] = "·"
+    plot = TextPlot(Axis(0, right), Axis(0, max(y for _, y in places)))
+    plot.curve(lambda cpus: cpus, "·")
     for x, y in places:
-        row, column = spot(x, y)
-        grid[row][column] = "•"
-    lines = ["", f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"]
-    for number in range(_HEIGHT - 1, -1, -1):
-        label = f"{top:.3g}" if number == _HEIGHT - 1 else "0" if number == 0 else ""
-        lines.append(f"{label:>6} │{''.join(grid[number]).rstrip()}")
-    return [*lines, " " * 7 + "└" + "─" * _WIDTH, " " * 8 + "0" + f"{right:.3g}".rjust(_WIDTH - 1)]
+        plot.mark(x, max(y, 0), "•")
+    title = f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"
+    return ["", title, *plot.lines(lambda x: f"{x:.3g}", lambda y: f"{y:.3g}")]
 
 
 def _next(found: Mapping, paths: tuple[Path, Path]) -> str:

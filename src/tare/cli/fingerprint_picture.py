@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from tare.fingerprint.document import Fingerprint
+from tare.render.text_plot import Axis, TextPlot
 from tare.render.words import sentence, text
 from tare.results.message import Amount, message
 from tare.units import quantity
@@ -31,33 +31,17 @@ def staircase(found: Fingerprint) -> list[str]:
     points = _points(found)
     if len(points) < _FEWEST:
         return []
-    low, high = math.log2(min(points)), math.log2(max(points))
-    least, most = math.log(min(points.values())), math.log(max(points.values()))
-    if high <= low or most <= least:
+    sizes, times = (min(points), max(points)), (min(points.values()), max(points.values()))
+    if sizes[0] == sizes[1] or times[0] == times[1]:
         return []
-
-    def column(bytes_: float) -> int:
-        return round((math.log2(bytes_) - low) / (high - low) * (_WIDTH - 1))
-
-    def row(nanoseconds: float) -> int:
-        return round((math.log(nanoseconds) - least) / (most - least) * (_HEIGHT - 1))
-
-    grid = [[" "] * _WIDTH for _ in range(_HEIGHT)]
+    plot = TextPlot(Axis(*sizes, logarithmic=True), Axis(*times, logarithmic=True), _WIDTH, _HEIGHT)
     caches = _caches(found)
     for bytes_ in caches.values():
-        if low <= math.log2(bytes_) <= high:
-            for line in grid:
-                line[column(bytes_)] = "┊"
+        plot.upright(bytes_, "┊")
     for bytes_, nanoseconds in points.items():
-        grid[row(nanoseconds)][column(bytes_)] = "•"
-    labels = {_HEIGHT - 1: math.exp(most), 0: math.exp(least)}
+        plot.mark(bytes_, nanoseconds, "•")
     lines = ["", sentence(message("fingerprint.staircase.title"))]
-    for number in range(_HEIGHT - 1, -1, -1):
-        label = quantity(labels[number], "ns") if number in labels else ""
-        lines.append(f"{label:>9} │{''.join(grid[number]).rstrip()}")
-    lines.append(" " * 10 + "└" + "─" * _WIDTH)
-    first, last = (quantity(end, "bytes") for end in (min(points), max(points)))
-    lines.append(" " * 11 + first + last.rjust(_WIDTH - len(first)))
+    lines += plot.lines(lambda x: quantity(x, "bytes"), lambda y: quantity(y, "ns"))
     told = [
         message("fingerprint.staircase.cache", name=name.upper(), size=Amount(bytes_, "bytes"))
         for name, bytes_ in caches.items()

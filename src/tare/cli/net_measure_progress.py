@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
 from types import TracebackType
 
 from tare import units
@@ -16,9 +15,9 @@ from tare.network.ends import PATIENCE_S
 from tare.network.histogram import quantile_ns
 from tare.network.lines import Happening, pattern
 from tare.record import Connected, Gap, Interval, Sending
+from tare.render.text_plot import sparkline
 from tare.units import quantity
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDE = 8
 #: A terminal shows no more in a second.
 _SHOWN_EVERY_S = 0.1
@@ -101,7 +100,7 @@ class MeasureBar(Live):
     def _line(self, order: Sending, one: Interval) -> str:
         # What a narrow terminal cuts off comes last.
         # A log has no use for a picture, nor has a rest.
-        picture = sparkline(self._rates) if self._live and not self._rests else ""
+        picture = sparkline([*self._rates]) if self._live and not self._rests else ""
         parts = [
             f"{seconds(self._left_s)} left",
             f"{' '.join(self._now.values())} {picture}".rstrip(),
@@ -123,11 +122,3 @@ class MeasureBar(Live):
                     self._show(f"no answer yet; gives up in {seconds(left)}")
             elif silent > self._interval_s + _SILENCE_S:
                 self._show(f"no answer for {seconds(silent)}: keeps trying; Ctrl-C ends it")
-
-
-def sparkline(values: Sequence[float] | deque[float]) -> str:
-    """Draw some values as blocks from zero to the largest."""
-    most = max(values, default=0.0)
-    if most <= 0:
-        return ""
-    return "".join(_BLOCKS[min(7, int(8 * max(0.0, v) / most))] for v in values)
