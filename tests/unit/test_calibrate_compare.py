@@ -44,7 +44,7 @@ def test_the_answer_comes_first(
         "1.3 to 2" in line and "is slower at its maximum, 34.0 GFLOPS at 2 CPUs" in line
         for line in lines
     )
-    assert sum("•" in line for line in lines) == 6
+    assert sum("•" in line for line in lines) == 7
     assert any(line.startswith("Note    Intervals hold for these two sweeps") for line in lines)
     assert lines[-1].startswith("Next    tare calibrate compare --cpus ")
 

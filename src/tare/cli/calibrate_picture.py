@@ -36,11 +36,8 @@ def picture(sweep: Sweep) -> list[str]:
     plot.curve(sweep.line.at, _LINE)
     for step in steps:
         plot.mark(step.x, step.y, _MEAN)
-    drawn = plot.lines(
-        lambda x: f"{x:g}",
-        lambda y: significant(y) if y else "0",
-        f"{sweep.unit} over {sweep.x_title}",
-    )
+    title = f"{sweep.unit} over {sweep.x_title}"
+    drawn = plot.lines(lambda x: f"{x:g}", lambda y: significant(y) if y else "0", title)
     return [*drawn, _meaning(sweep)]
 
 

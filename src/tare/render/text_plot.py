@@ -62,8 +62,9 @@ class TextPlot:
     def upright(self, x: float, sign: str) -> None:
         """Draw a vertical line."""
         column = self._x.place(x, self._width)
-        for row in self._grid if column is not None else ():
-            row[column] = sign
+        if column is not None:
+            for row in self._grid:
+                row[column] = sign
 
     def curve(self, of: Callable[[float], float], sign: str) -> None:
         """Draw a curve where nothing stands yet."""

@@ -32,6 +32,8 @@ _CHOSEN_BYTES = sorted(
 )
 #: Units that a wait is told in, two of them side by side: from twice the larger one on.
 _WAITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+#: Digits of a value, however narrow its interval.
+_MOST_DIGITS = 5
 _MOST_PLACES = 5
 #: From here on, nobody counts the digits.
 _WITH_EXPONENT = 1e21
@@ -104,9 +106,14 @@ def amount(unit: str, value: float) -> str:
 
 
 def interval(unit: str, estimate: float, low: float, high: float) -> str:
-    """Write an estimate with its interval, in its unit: ``41.2 ms [39.8, 43.0]``."""
+    """Write an estimate with its interval, in its unit: ``41.2 ms [39.8, 43.0]``.
+
+    As many digits as the interval supports, but no more than five.
+    """
     scale, name = scale_for([estimate], unit)
     places = places_of_width([(high - low) / scale])
+    if estimate:
+        places = min(places, _places(abs(estimate / scale), _MOST_DIGITS))
     told, *ends = (fixed(value / scale, places) for value in (estimate, low, high))
     return f"{told} {name}".rstrip() + f" [{', '.join(ends)}]"
 
