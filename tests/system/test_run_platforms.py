@@ -49,7 +49,8 @@ def test_a_platform_on_which_it_fails_is_named_and_the_others_are_shown() -> Non
     line = "test $$ -gt 100 || exit 3; sleep 0.01"
     words = ["-p", "bare", "-p", "unshare", "-n", "7", "--", "sh", "-c", line]
     said = run(*words, check=15).stderr
-    assert "6 of 6 trials of unshare" in said
+    assert "6 of 6" in said
+    assert "unshare" in said
     assert "exit code 3" in said
     if os.geteuid() != 0:
         pytest.skip("only root can make control groups everywhere")

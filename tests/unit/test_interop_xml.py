@@ -210,7 +210,7 @@ def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
         (1, 6, "interop.fault.negative"),
     ]
     places = [one["at"].args["place"] for one in left_out]
-    assert [place.rpartition(" ")[2] for place in places] == ["4", "5"]
+    assert places == [message("interop.benchexec.run", line=line) for line in (4, 5)]
     assert args(imported.notes, "interop.benchexec.error") == {"error": "interrupted"}
 
 

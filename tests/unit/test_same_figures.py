@@ -271,13 +271,13 @@ def test_processes_that_outlived_a_command_are_told_once(
     folder = write(tmp_path / "a", asked, [cell], [case])
     writer = journal.Writer(folder / "journal" / "2.ndjson")
     writer.write(journals.session())
+    warning = "a left processes that went on for 1 s and were killed: sleep"
     for pid in (7, 8):
-        message = f"a left processes that went on for 1 s and were killed: sleep ({pid})"
-        writer.write(record.Fault(id=pid, kind="warning", message=message))
+        writer.write(record.Fault(id=pid, kind="warning", message=f"{warning} ({pid})"))
     writer.close()
     show(summarize(folder, case.reason), None, "bare")
     screen = " ".join(capsys.readouterr().out.split())
-    assert screen.count("a left processes that went on for 1 s and were killed: sleep") == 1
+    assert screen.count(warning) == 1
 
 
 def test_a_quantile_without_an_interval_says_why(

@@ -144,7 +144,7 @@ def _series(file: Path, root: Element, task: _Task) -> list[Series]:
 def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Readings:
     raw = [None if cell is None else _number(cell, unit) for cell in cells]
     raw += [None] * (len(lines) - len(raw))
-    return readings(raw, lambda index: f"the run in line {lines[index]}")
+    return readings(raw, lambda index: message("interop.benchexec.run", line=lines[index]))
 
 
 def _number(cell: str, unit: str) -> float | str:

@@ -48,7 +48,7 @@ def immeasurable(values: FloatArray) -> NDArray[np.bool_]:
 
 def readings(
     raw: Sequence[object],
-    where: str | Callable[[int], str],
+    where: str | Callable[[int], Said],
     scale: float | FloatArray = 1.0,
     negative: bool = False,
 ) -> Readings:
