@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tare import execute, journal, loads, plan, platforms
 from tare.availability import Availability
@@ -14,8 +14,8 @@ from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.execute import network_trial
 from tare.experiment import Cell, Experiment
 from tare.placement import Machine
-from tare.render.words import text
-from tare.results.message import message
+from tare.render.words import sentence, text
+from tare.results.message import Message, message
 
 
 class Fitted(NamedTuple):
@@ -84,10 +84,7 @@ def _sizes(
     if large:
         experiment = plan.without(experiment, "size", large)
     return experiment, [
-        journal.Note(
-            message=text(message("fitted.size", size=size, why=why)),
-            detail={"size": size, "why": text(why)},
-        )
+        _note(message("fitting.size", size=size, why=why), {"size": size, "why": why})
         for size, why in large.items()
     ]
 
@@ -226,15 +223,17 @@ def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformEr
 
 
 def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:
-    why = text(found.why or "")
-    said = message("fitted.level", factor=factor, level=level, why=why, fix=found.fix)
-    return journal.Note(message=text(said), detail={factor: level, "why": why, "fix": found.fix})
+    said = message("fitting.level", factor=factor, level=level, why=found.why, fix=found.fix)
+    return _note(said, {factor: level, "why": found.why, "fix": found.fix})
 
 
 def _cells_left_out(out: plan.LeftOut, count: int) -> journal.Note:
     levels = [f"{factor} {level}" for factor, level in out.levels]
-    said = message("fitted.cells", levels=levels, cells=count, why=out.why, fix=out.fix)
-    return journal.Note(
-        message=text(said),
-        detail={**dict(out.levels), "cells": count, "why": text(out.why), "fix": out.fix},
-    )
+    said = message("fitting.cells", levels=levels, n=count, why=out.why, fix=out.fix)
+    return _note(said, {**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix})
+
+
+def _note(said: Message, detail: dict[str, Any]) -> journal.Note:
+    """Return what a session stores: text, and the same as data."""
+    written = {k: text(v) if isinstance(v, Message) else v for k, v in detail.items()}
+    return journal.Note(message=sentence(said), detail=written)

@@ -211,7 +211,7 @@ def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> lis
     found = [*_sharing(experiment, made, machine)]
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
-        found.append(message("fitted.kernel", name=kernels[0]))
+        found.append(message("plan.note.kernel", name=kernels[0]))
     return found
 
 
@@ -224,7 +224,7 @@ def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> 
     }
     for pinning, workers, cores in sorted(sharing):
         yield message(
-            "fitted.sharing",
+            "plan.note.sharing",
             pinning=pinning,
             workers=workers,
             cores=cores,

@@ -206,7 +206,7 @@ def test_pinned_workers_that_share_cpus_are_told() -> None:
         sizes={"two": SizeSpec(cores=2)},
     )
     notes = plan.notes(asked, plan.cells(asked, MACHINE), MACHINE)
-    assert {note.id for note in notes} == {"fitted.sharing"}
+    assert {note.id for note in notes} == {"plan.note.sharing"}
     assert [(n.args["workers"], n.args["cores"], n.args["cpus"]) for n in notes] == [
         (4, 2, 4), (5, 1, 4), (5, 2, 4),
     ]  # fmt: skip
