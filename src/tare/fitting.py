@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tare import execute, journal, loads, plan, platforms
 from tare.availability import Availability
@@ -14,6 +14,8 @@ from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.execute import network_trial
 from tare.experiment import Cell, Experiment
 from tare.placement import Machine
+from tare.render.words import sentence, text
+from tare.results.message import Message, message
 
 
 class Fitted(NamedTuple):
@@ -64,8 +66,8 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
     refuse = _Trying(experiment, here).refuse
     made = plan.cells(experiment, here, refuse)
     out = plan.left_out(experiment, here, refuse)
-    notes += [_cells_left_out(one, count) for one, count in out.items()]
-    notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
+    notes += [_cells_left_out(one, count) for one, count in out]
+    notes += [journal.Note(message=text(one)) for one in plan.notes(experiment, made, here)]
     return Fitted(experiment, made, notes)
 
 
@@ -77,15 +79,12 @@ def _sizes(
     named = plan.instance_types(experiment)
     large = {size: why for size, why in large.items() if skip or size in named}
     if large and len(large) == len(experiment.factors["size"]):
-        told = "; ".join(f"{size} asks for {why}" for size, why in large.items())
+        told = "; ".join(f"{size} asks for {text(why)}" for size, why in large.items())
         raise ExperimentError(f"no size is left to measure: {told}", f'"{len(here.spread)}c"')
     if large:
         experiment = plan.without(experiment, "size", large)
     return experiment, [
-        journal.Note(
-            message=f"size {size} was left out: it asks for {why}.",
-            detail={"size": size, "why": why},
-        )
+        _note(message("fitting.size", size=size, why=why), {"size": size, "why": why})
         for size, why in large.items()
     ]
 
@@ -117,7 +116,7 @@ class _Trying:
         if apart and cell.workers > 1 and self._experiment.instances == "own":
             return plan.LeftOut(
                 levels=(*levels, ("workers", str(cell.workers))),
-                why="its instances share no memory in which workers could meet",
+                why=message("unfit.no_shared_memory"),
                 fix='instances = "shared", so that they stand in one',
             )
         held = _held(self._experiment, cell)
@@ -159,7 +158,7 @@ def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
     return {
         level: Availability(name=level, works=False, why=one.why, fix=one.fix)
-        for one in plan.left_out(experiment, here, refuse)
+        for one, _ in plan.left_out(experiment, here, refuse)
         for factor, level in one.levels
         if factor == "platform" and level not in there
     }
@@ -191,7 +190,7 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
     return Availability(
         name=stack,
         works=False,
-        why=f"what runs in {own} is in a network of its own, and so in none that is emulated",
+        why=message("unfit.own_network", layer=own),
         fix='platform = ["bare"], or one that keeps the network: cgroup, unshare, runc',
     )
 
@@ -216,24 +215,25 @@ def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformEr
     if others:
         fixes.append("--skip-missing, to leave it out")
     return PlatformError(
-        "; ".join(f"{level} is not available here: {f.why}" for level, f in missing.items()),
+        "; ".join(
+            f"{level} is not available here: {text(f.why or '')}" for level, f in missing.items()
+        ),
         "   or: ".join(dict.fromkeys(fixes)) or None,
     )
 
 
 def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:
-    fix = f" To have it: {found.fix}" if found.fix else ""
-    return journal.Note(
-        message=f"{factor} {level} was left out: {found.why}.{fix}",
-        detail={factor: level, "why": found.why, "fix": found.fix},
-    )
+    said = message("fitting.level", factor=factor, level=level, why=found.why, fix=found.fix)
+    return _note(said, {factor: level, "why": found.why, "fix": found.fix})
 
 
 def _cells_left_out(out: plan.LeftOut, count: int) -> journal.Note:
-    levels = " with ".join(f"{factor} {level}" for factor, level in out.levels)
-    cells = f"{count} cell{'s' * (count > 1)}"
-    fix = f" To have them: {out.fix}" if out.fix else ""
-    return journal.Note(
-        message=f"{levels} was left out ({cells}): {out.why}.{fix}",
-        detail={**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix},
-    )
+    levels = [f"{factor} {level}" for factor, level in out.levels]
+    said = message("fitting.cells", levels=levels, n=count, why=out.why, fix=out.fix)
+    return _note(said, {**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix})
+
+
+def _note(said: Message, detail: dict[str, Any]) -> journal.Note:
+    """Return what a session stores: text, and the same as data."""
+    written = {k: text(v) if isinstance(v, Message) else v for k, v in detail.items()}
+    return journal.Note(message=sentence(said), detail=written)

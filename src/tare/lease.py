@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tare.errors import PlatformError
+from tare.results.message import Said
 
 _NAME = re.compile(r"tare-[0-9a-f]{6}(?=-|\.|$)")
 
@@ -41,8 +42,8 @@ class Remnant:
 
     #: Begins with the name of the session that made it; otherwise all sessions share it.
     name: str
-    #: What it is, in words: "container 1f2e3d".
-    what: str
+    #: What it is: "container 1f2e3d".
+    what: Said
     remove: Callable[[], None]
 
 

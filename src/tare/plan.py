@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,8 @@ from tare.experiment import (
     listed_cpus,
 )
 from tare.placement import Machine, cpus_each
+from tare.render.words import text
+from tare.results.message import Message, Said, message
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
 VERSION = 1
@@ -48,7 +49,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Factor and level, as in the experiment file.
     levels: tuple[tuple[str, str], ...]
-    why: str
+    why: Said
     #: What to type to have them.
     fix: str | None = None
 
@@ -86,7 +87,8 @@ def cells(
     if not made:
         first = out[crossed[0].cell]
         assert first is not None
-        raise ExperimentError(f"nothing is left to measure: {first.why}", first.fix or _PINNABLE)
+        why = f"nothing is left to measure: {text(first.why)}"
+        raise ExperimentError(why, first.fix or _PINNABLE)
     return tuple(msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(made))
 
 
@@ -123,11 +125,11 @@ def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
     listed = listed_cpus(cell.pinning)
     why = None
     if listed is not None and cores is not None and math.ceil(cores) > len(listed):
-        why = f"{cell.pinning} is fewer CPUs than the {cores:g} cores of the size"
+        why = message("unfit.few_cpus", cpus=cell.pinning, cores=f"{cores:g}")
     elif cell.pinning == "pinned" and cores is None:
-        why = "it has no number of cores that could be pinned"
+        why = message("unfit.no_cores")
     elif cell.pinning == "pinned" and cores != int(cores or 0):
-        why = f"{cores:g} cores cannot be pinned, whole ones can"
+        why = message("unfit.fraction", cores=f"{cores:g}")
     if why is None:
         return None
     levels = (("size", cell.size), ("pinning", cell.pinning))
@@ -161,10 +163,10 @@ def _check_sizes(experiment: Experiment, machine: Machine) -> None:
             continue
         why, most = found
         whose = f"give [sizes.{name}]" if name in experiment.sizes else "ask a size that has"
-        raise ExperimentError(f"size {name!r} asks for {why}", f"{whose} {most}")
+        raise ExperimentError(f"size {name!r} asks for {text(why)}", f"{whose} {most}")
 
 
-def too_large(experiment: Experiment, machine: Machine) -> dict[str, str]:
+def too_large(experiment: Experiment, machine: Machine) -> dict[str, Message]:
     """Return the levels of ``size`` that this machine cannot hold, and what is too much."""
     named = map(str, experiment.factors.get("size", ()))
     found = {name: _too_much(experiment.limits(name), machine) for name in named}
@@ -177,41 +179,43 @@ def instance_types(experiment: Experiment) -> set[str]:
     return {name for name in named if name in INSTANCE_TYPES and name not in experiment.sizes}
 
 
-def _too_much(size: SizeSpec, machine: Machine) -> tuple[str, str] | None:
+def _too_much(size: SizeSpec, machine: Machine) -> tuple[Message, str] | None:
     """Return what of a size is more than the machine has, and the most that it could be."""
     most = len(machine.spread)
     if size.cores is not None and size.cores > most:
-        return f"{size.cores:g} cores, this machine has {most} CPUs", f"at most cores = {most}"
+        cores = message("unfit.cores", cores=f"{size.cores:g}", most=most)
+        return cores, f"at most cores = {most}"
     if size.cpuset is not None and size.cpuset > most:
-        return (
-            f"a cpuset of {size.cpuset} CPUs, this machine has {most} CPUs",
-            f"at most cpuset = {most}",
-        )
+        cpuset = message("unfit.cpuset", cpus=size.cpuset, most=most)
+        return cpuset, f"at most cpuset = {most}"
     if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
         asked, there = -(-size.memory_bytes // MIB), machine.memory_bytes // MIB
-        return f"{asked} MiB of memory, this machine has {there} MiB", f"at most {there} MiB"
+        return message("unfit.memory", asked=asked, there=there), f"at most {there} MiB"
     return None
 
 
 def left_out(
     experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
-) -> dict[LeftOut, int]:
+) -> list[tuple[LeftOut, int]]:
     """Return why cells of an experiment cannot be, and how many of them."""
-    crossed = _crossed(experiment, machine)
-    found = (_impossible(experiment, cell) or refuse(cell) for cell in crossed)
-    return Counter(one for one in found if one is not None)
+    found = [_impossible(experiment, c) or refuse(c) for c in _crossed(experiment, machine)]
+    reasons: list[LeftOut] = []
+    for one in found:
+        if one is not None and one not in reasons:
+            reasons.append(one)
+    return [(one, found.count(one)) for one in reasons]
 
 
-def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
-    """Return what is to be told with the answers: workers that share CPUs, idle networks."""
-    told = [*_sharing(experiment, made, machine)]
+def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[Message]:
+    """Return what answers must come with: workers that share CPUs, idle networks."""
+    found = [*_sharing(experiment, made, machine)]
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
-        told.append(f"{kernels[0]} is a kernel, which sends nothing: no network makes a difference")
-    return told
+        found.append(message("plan.note.kernel", name=kernels[0]))
+    return found
 
 
-def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[str]:
+def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:
     sharing = {
         (cell.pinning, cell.workers, each)
         for cell in made
@@ -219,9 +223,12 @@ def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> 
         and cell.workers * (each := cpus_each(experiment, cell)) > len(machine.spread)
     }
     for pinning, workers, cores in sorted(sharing):
-        yield (
-            f"pinning {pinning}: {workers} workers of {cores} CPU{'s' * (cores > 1)} share "
-            f"{len(machine.spread)} CPUs, so some of them are pinned to the same"
+        yield message(
+            "plan.note.sharing",
+            pinning=pinning,
+            workers=workers,
+            cores=cores,
+            cpus=len(machine.spread),
         )
 
 

@@ -15,6 +15,7 @@ from tare.errors import PlatformError
 from tare.lease import Lease, Remnant
 from tare.network import remnants as networks
 from tare.platforms import groups, processes, users
+from tare.render.words import text
 from tare.settings import kept
 
 #: Directories in which sessions keep files, each in one of its own.
@@ -119,13 +120,13 @@ def _remove(
     failed: dict[str, Exception] = {}
     for _ in range(_ROUNDS):
         # Whoever was ended may have started another since it was listed.
-        processes = [one for one in chosen(running()) if one.what not in failed]
+        processes = [one for one in chosen(running()) if text(one.what) not in failed]
         if not processes:
             break
         _remove_each(processes, removed, failed)
     else:
         failed["processes"] = PlatformError("they start others faster than they are ended")
-    _remove_each([one for one in chosen(others()) if one.what not in failed], removed, failed)
+    _remove_each([one for one in chosen(others()) if text(one.what) not in failed], removed, failed)
     if failed:
         told = "; ".join(f"{what}: {error}" for what, error in failed.items())
         hints = (getattr(error, "hint", None) for error in failed.values())
@@ -138,11 +139,11 @@ def _remove_each(remnants: list[Remnant], removed: list[str], failed: dict[str, 
     for one in remnants:
         try:
             one.remove()
-            removed.append(one.what)
+            removed.append(text(one.what))
         except FileNotFoundError:
             continue  # it went with another, or meanwhile
         except (OSError, PlatformError) as error:
-            failed[one.what] = error
+            failed[text(one.what)] = error
 
 
 def _processes() -> list[Remnant]:

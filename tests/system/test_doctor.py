@@ -20,6 +20,8 @@ import pytest
 from tare import lease, registry, settings
 from tare.errors import TareError
 from tare.kernel_files import KernelFiles
+from tare.render import words
+from tare.results.message import message
 from tare.settings import kept
 from tare.settings.setting import Setting
 
@@ -213,7 +215,10 @@ def test_cleanup_puts_back_what_a_killed_one_left(untouched: dict[str, str | Non
         process.kill()
     assert sysctl_swappiness() == "59"
     told = " ".join(tare("doctor", "--quick", check=None).stdout.split())
-    assert "A killed tare left autogroup and swappiness changed: " in told
+    what = message(
+        "doctor.report.left", settings=["autogroup", "swappiness"], command="tare cleanup"
+    )
+    assert words.text(what).removesuffix("tare cleanup") in told
     done = tare("cleanup")
     assert "change of swappiness" in done.stdout
     assert sysctl_swappiness() == untouched["swappiness"]

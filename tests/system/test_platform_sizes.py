@@ -11,6 +11,8 @@ import pytest
 import tare
 from tare import conclude, platforms
 from tare.cli.progress import Bar
+from tare.render.words import text
+from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
@@ -59,7 +61,7 @@ def test_a_size_is_the_same_on_every_platform(tmp_path: Path) -> None:
     cpus = len(os.sched_getaffinity(0))
     found, told = measured(tmp_path, stacks, ["0.5c", "1c256m", "16xlarge"], ["none", "pinned"])
     assert "16xlarge was left out" in told
-    assert "0.5 cores cannot be pinned" in told
+    assert text(message("unfit.fraction", cores="0.5")) in told
     table = found.instances
     assert len(table) == 3 * len(stacks)
     assert table.groupby("platform")["cold"].sum().eq(1).all()

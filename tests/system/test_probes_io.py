@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -223,7 +224,7 @@ class TestPeer:
             finally:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-        assert sum("do not trust it" in why for why in answer.why) == 2
+        assert sum("not trust" in why for why in answer.why) == 2
 
     def test_garbage_floods_and_the_silent_do_not_shut_others_out(self, key: Path) -> None:
         with end(key) as (address, process), contextlib.ExitStack() as stack:
@@ -498,4 +499,4 @@ class TestRemote:
     def test_a_path_that_is_gone_is_told(self, tmp_path: Path) -> None:
         answer = probe("file.remote", remote=str(tmp_path / "gone"))
         assert answer.kinds == {"unavailable"}
-        assert "No such file or directory" in answer.why[0]
+        assert os.strerror(errno.ENOENT) in answer.why[0]

@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_after_measuring(tmp_path: Path) -> None:
     """
     done = shell(script, tmp_path)
     done.told(code=UNWRITABLE)
-    assert "tare experiment report disk/short" in done.errors
+    assert "experiment report disk/short" in done.errors
 
 
 #: Of what a shell may allow: too little is refused beforehand, since libraries would abort.

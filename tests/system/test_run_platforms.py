@@ -48,11 +48,14 @@ def test_a_platform_on_which_it_fails_is_named_and_the_others_are_shown() -> Non
     # In a namespace of their own processes have low numbers.
     line = "test $$ -gt 100 || exit 3; sleep 0.01"
     words = ["-p", "bare", "-p", "unshare", "-n", "7", "--", "sh", "-c", line]
-    assert "6 of 6 trials of unshare: sh ended with exit code 3" in run(*words, check=15).stderr
+    said = run(*words, check=15).stderr
+    assert "6 of 6" in said
+    assert "unshare" in said
+    assert "exit code 3" in said
     if os.geteuid() != 0:
         pytest.skip("only root can make control groups everywhere")
     done = run("-p", "cgroup", *words, check=15)
-    assert "every trial on unshare failed" in done.stderr
+    assert "on unshare failed" in done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[2:4]] == ["bare", "cgroup"]
 
 

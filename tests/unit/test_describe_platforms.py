@@ -68,7 +68,7 @@ def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_else_is_stacked() -> None:
     with pytest.raises(ExperimentError, match="only platforms") as caught:
         describe("kernels", ["bare"])
-    assert caught.value.hint == "tare describe platforms bare"
+    assert (caught.value.hint or "").split() == ["tare", "describe", "platforms", "bare"]
 
 
 def test_a_slip_in_one_stack_is_told_before_any_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

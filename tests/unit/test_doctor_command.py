@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,6 @@ from tare.cli import doctor_fix as fix
 from tare.cli import doctor_screen as screen
 from tare.conclude import calling_user
 from tare.errors import ExperimentError
-from tare.render import words
 from tare.render.vocabulary import CHECKS
 from tare.results.message import message
 from tare.settings import Change, Held
@@ -64,11 +64,11 @@ def test_what_is_refused_says_what_to_type(asked: str, hint: str) -> None:
 
 
 def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["doctor", "--fix", "idle_states=5", "--", "sh", "-c", "a b"]
-    monkeypatch.setattr(sys, "argv", ["/opt/tare", *words])
+    typed = ["/opt/tare", "doctor", "--fix", "idle_states=5", "--", "sh", "-c", "a b"]
+    monkeypatch.setattr(sys, "argv", typed)
     with pytest.raises(NeedsRootError) as refused, fix._as_typed():
         raise NeedsRootError("it needs root", "sudo /opt/tare doctor --fix idle_states")
-    assert refused.value.hint == "sudo /opt/tare doctor --fix idle_states=5 -- sh -c 'a b'"
+    assert shlex.split(refused.value.hint or "") == ["sudo", *typed]
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,11 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
     first, second, *_, fixes = screen.summary(report, doctor.PURPOSES)
-    assert words.text(first) == (
-        "Not fit for wall times of milliseconds and comparing CPU speeds: CPUs and frequency "
-        "governor."
-    )
+    assert first.id == "doctor.report.unfit"
+    assert first.args == {
+        "purposes": [message("doctor.purpose.times"), message("doctor.purpose.speed")],
+        "checks": ["CPUs", "frequency governor"],
+    }
     assert second.args["purposes"] == [message("doctor.purpose.parallel")]
     assert fixes.args["count"] == 1
 
@@ -161,7 +162,11 @@ def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
 def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
     (unfit,) = screen.summary(report, ["parallel"])
-    assert words.text(unfit) == "Not fit for concurrent workers: CPUs."
+    assert unfit.id == "doctor.report.unfit"
+    assert unfit.args == {
+        "purposes": [message("doctor.purpose.parallel")],
+        "checks": ["CPUs"],
+    }
 
 
 def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tare.findings.instrument import notable, own_error
-from tare.render.words import text
 from tare.results.message import Amount, Deviation, message
 
 FACTS: dict[str, Any] = {
@@ -21,10 +20,14 @@ FACTS: dict[str, Any] = {
 def test_the_own_error_names_what_is_known_and_when() -> None:
     found = own_error(FACTS.get)
     assert found is not None
-    assert text(found) == (
-        "Measurement error of tare on this machine: wall +0.70 ± 0.10 ms, CPU +0.30 ms "
-        "(tare selftest, 2026-01-01 00:00)."
-    )
+    assert found.args == {
+        "place": message("instrument.here"),
+        "errors": [
+            message("instrument.error", name="wall", error=Deviation(0.7e6, "ns", 0.1e6)),
+            message("instrument.error", name="CPU", error=Deviation(0.3e6, "ns", None)),
+        ],
+        "source": message("instrument.source", date="2026-01-01 00:00"),
+    }
     elsewhere = own_error((FACTS | {"selftest_platform": "docker"}).get)
     assert elsewhere is not None
     assert elsewhere.args["place"] == message("instrument.on", platform="docker")

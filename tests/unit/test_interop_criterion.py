@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from said import args, ids
 
 from tare import interop
 from tare.errors import InputError
@@ -27,15 +28,19 @@ def test_a_sample_is_time_by_iterations() -> None:
     assert len(one.values) == 30
     assert one.reported["mean"] == pytest.approx(one.values.mean())
     assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
-    assert "Linear sampling" in one.notes[0]
-    assert found.specification.repetitions == "30 samples in one process, linear sampling"
-    assert "nanoseconds are taken for granted" in found.notes[0]
+    assert ids(one.notes) == ["interop.criterion.linear"]
+    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    assert (repetitions["count"].args["high"], repetitions["sampling"]) == (30, "linear")
+    assert ids(found.notes) == ["interop.criterion.unit"]
 
 
 def test_a_folder_is_all_of_its_benchmarks() -> None:
     found = interop.read(DATA.parent)
     assert [one.key["function"] for one in found.series] == ["flat", "recursive/plain"]
-    assert found.specification.repetitions == "30 samples in one process"
+    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    assert repetitions["count"].args == {"low": 30, "high": 30, "noun": "sample"}
+    assert repetitions["sampling"] is None
+    assert ids(found.notes) == ["interop.criterion.unit"]
     assert interop.read(DATA / "flat").series[0].key == found.series[0].key
     with pytest.raises(InputError, match="has no samples of criterion"):
         interop.read(DATA / "flat" / "new", format="criterion")
@@ -50,9 +55,10 @@ def test_flat_sampling_needs_no_remark() -> None:
 def test_estimates_are_a_summary() -> None:
     found = interop.read(DATA / "flat" / "new" / "estimates.json")
     (one,) = found.series
-    assert [d.kind for d in one.defects] == ["summary only"]
+    (defect,) = one.defects
+    assert defect.kind == "summary only"
+    assert args(defect.message, "interop.criterion.summary") == {"samples": "sample.json"}
     assert set(one.reported) == {"mean", "median", "sd"}
-    assert found.notes[0] == "The samples stand in sample.json beside it."
 
 
 def test_a_change_is_no_measurement() -> None:
@@ -82,19 +88,22 @@ def test_what_is_wrong_beside_the_samples_takes_nothing_from_them(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("sample", "place"),
+    ("sample", "place", "value"),
     [
-        ({"iters": [0, 1], "times": [4.0, 5.0]}, "iters[0] is 0"),
-        ({"iters": [None, 1], "times": [4.0, 5.0]}, "iters[0] is None"),
-        ({"iters": [1, 1], "times": [-4.0, 5.0]}, "times[0] is -4.0"),
+        ({"iters": [0, 1], "times": [4.0, 5.0]}, "iters[0]", "0"),
+        ({"iters": [None, 1], "times": [4.0, 5.0]}, "iters[0]", "None"),
+        ({"iters": [1, 1], "times": [-4.0, 5.0]}, "times[0]", "-4.0"),
     ],
 )
-def test_a_broken_sample_is_a_defect(tmp_path: Path, sample: object, place: str) -> None:
+def test_a_broken_sample_is_a_defect(
+    tmp_path: Path, sample: object, place: str, value: str
+) -> None:
     file = tmp_path / "sample.json"
     file.write_text(json.dumps(sample))
     (one,) = interop.read(file, format="criterion").series
     assert list(one.values) == [5e-9]
-    assert place in one.defects[0].message
+    found = args(one.defects[0].message, "interop.place")
+    assert found == {"place": place, "found": value}
 
 
 @pytest.mark.parametrize(

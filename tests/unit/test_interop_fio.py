@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import args
 
 from tare import interop
 from tare.errors import InputError
 from tare.interop import Columns
+from tare.interop.readings import counted
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "fio"
 
@@ -42,7 +45,8 @@ def test_one_run_is_one_value_with_its_summary() -> None:
         assert one.reported["mean"] == pytest.approx(one.values[0], rel=0.1)
         assert [d.kind for d in one.defects] == ["summary only"]
     assert found.specification.environment == "fio-3.33"
-    assert found.notes == ("The file has other metrics (--value): iops, clat_ns, lat_ns, slat_ns.",)
+    others = message("interop.other_metrics", names=["iops", "clat_ns", "lat_ns", "slat_ns"])
+    assert found.notes == (others,)
 
 
 def test_latencies_have_quantiles() -> None:
@@ -70,9 +74,7 @@ def test_reports_of_one_run_are_not_runs() -> None:
     found = interop.read(DATA / "status.json")
     (one,) = found.series
     assert len(one.values) == 1
-    assert found.notes[0] == (
-        "3 reports of 1 run: the last of each run is read (--status-interval)."
-    )
+    assert args(found.notes, "interop.fio.reports") == {"reports": 3, "runs": 1}
 
 
 def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
     for more, document in enumerate(starts):
         document["jobs"][0]["read"]["io_bytes"] += more
     assert list(interop.read(written(tmp_path, *starts)).series[0].values) == [2, 3]
-    assert found.specification.repetitions == "3 runs"
+    assert found.specification.repetitions == counted([3], "run")
 
 
 def test_jobs_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_a_failed_job_is_left_out_and_told(tmp_path: Path) -> None:
     both["jobs"].append({"jobname": "b", "error": 28, "read": {"bw_bytes": 1}})
     found = interop.read(written(tmp_path, both))
     assert [one.key["job"] for one in found.series] == ["a"]
-    assert "Job b failed with error 28." in found.notes
+    assert args(found.notes, "interop.fio.failed") == {"job": "b", "error": "28"}
 
 
 def test_fio_2_measured_in_other_units(tmp_path: Path) -> None:
@@ -120,7 +122,8 @@ def test_fio_2_measured_in_other_units(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     (one,) = interop.read(written(tmp_path, run("fast"))).series
-    assert "jobs[0].read.bw_bytes is 'fast'" in one.defects[0].message
+    at = args(one.defects[0].message, "interop.place")
+    assert at == {"place": "jobs[0].read.bw_bytes", "found": "'fast'"}
     with pytest.raises(InputError, match="have no 'heat'"):
         interop.read(DATA / "jobs.json", Columns(value="heat"))
     for document, complaint in [

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from said import args
 
 from tare import interop
 from tare.errors import InputError
 from tare.interop import Columns, Imported
+from tare.interop.readings import counted, mean_of
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "go_benchmark"
 
@@ -29,10 +32,13 @@ def test_lines_of_one_process_are_no_trials() -> None:
     assert one.trial is None
     assert one.values[0] == pytest.approx(2728e-9)
     assert len(one.values) == 6
-    assert one.notes[0].startswith("Each value is the mean of 3,332 to 6,370 iterations")
-    assert found.specification.repetitions == "6 values a benchmark in 1 process"
+    assert one.notes == (mean_of([3332, 6370], "iteration"),)
+    repetitions = args(found.specification.repetitions, "interop.repetitions.in")
+    assert repetitions["count"] == counted([6], "value")
+    assert repetitions["processes"] == counted([1], "process")
     assert found.specification.environment == "AMD EPYC, linux/amd64"
-    assert found.notes[0].endswith("(--value): MB/s, items/op, B/op, allocs/op.")
+    others = args(found.notes, "interop.other_metrics")
+    assert others == {"names": ["MB/s", "items/op", "B/op", "allocs/op"]}
 
 
 def test_processes_in_one_file_are_trials() -> None:
@@ -41,7 +47,9 @@ def test_processes_in_one_file_are_trials() -> None:
     for one in found.series:
         assert one.trial is not None
         assert list(one.trial) == [0, 0, 1, 1, 2, 2]
-    assert found.specification.repetitions == "6 values a benchmark in 3 processes"
+    repetitions = args(found.specification.repetitions, "interop.repetitions.in")
+    assert repetitions["count"] == counted([6], "value")
+    assert repetitions["processes"] == counted([3], "process")
 
 
 def test_events_say_the_same() -> None:
@@ -104,8 +112,8 @@ def test_what_is_printed_between_is_passed_over(tmp_path: Path) -> None:
     assert [list(one.values) for one in found.series] == [[1e-9], [2e-9]]
     assert found.series[1].key["hello"] == "World"
     assert found.notes == (
-        "Left out, since only their beginning is that of a result: 1 line (line 4).",
-        "Benchmarks that failed: 'BenchmarkC-2'.",
+        message("interop.go_benchmark.broken", n=1, line=4),
+        message("interop.go_benchmark.failed", names=["'BenchmarkC-2'"]),
     )
 
 
@@ -113,9 +121,10 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     found = parsed(tmp_path, "BenchmarkA 1 NaN ns/op\nBenchmarkA 1 -5 ns/op\nBenchmarkA 1 7 ns/op")
     (one,) = found.series
     assert list(one.values) == pytest.approx([7e-9])
-    told = " ".join(d.message for d in one.defects)
-    assert "line 1, ns/op is 'NaN'" in told
-    assert "line 2, ns/op is -5.0" in told
+    assert [args(d.message, "interop.place") for d in one.defects] == [
+        {"place": "line 1, ns/op", "found": "'NaN'"},
+        {"place": "line 2, ns/op", "found": "-5.0"},
+    ]
     with pytest.raises(InputError, match="has no line of results"):
         parsed(tmp_path, "goos: linux\nPASS\n")
     with pytest.raises(InputError, match="no values in heat"):

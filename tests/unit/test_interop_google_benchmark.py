@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import args, ids
 
 from tare import interop
 from tare.errors import InputError
 from tare.interop import Columns
+from tare.interop.readings import counted, failed, mean_of
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "google_benchmark"
 
@@ -39,17 +41,21 @@ def test_repetitions_are_iterations_of_one_process() -> None:
     assert one.reported["mean"] == pytest.approx(one.values.mean())
     assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
     assert one.reported["n"] == 8
-    assert "Each value is the mean of" in one.notes[0]
-    assert found.specification.repetitions == "8 repetitions in one process"
-    assert found.specification.environment == "2 CPUs at 2596 MHz, frequency scaling off"
-    assert found.notes == ("The benchmark library was built for debugging, which slows its loop.",)
+    runs = json.loads((DATA / "repetitions.json").read_text())["benchmarks"]
+    loops = [r["iterations"] for r in runs if r["name"] == "BM_Sort/1024"]
+    assert one.notes == (mean_of(loops, "iteration"),)
+    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    assert repetitions["count"] == counted([8], "repetition")
+    environment = args(found.specification.environment, "interop.google_benchmark.environment")
+    assert environment == {"cpus": "2", "mhz": "2596", "scaling": False}
+    assert ids(found.notes) == ["interop.google_benchmark.debug"]
 
 
 def test_what_failed_is_left_out_and_told() -> None:
     found = interop.read(DATA / "repetitions.json")
     one = next(one for one in found.series if one.key["benchmark"] == "BM_Skip")
     assert len(one.values) == 0
-    assert one.notes == ("8 of 8 repetitions failed: no such device.",)
+    assert one.notes == (failed(8, 8, "repetition", ["no such device"]),)
 
 
 def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> None:
@@ -65,8 +71,9 @@ def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> Non
     assert one.unit is None
     (defect,) = one.defects
     assert defect.kind == "mixed units"
-    assert "1 of 5 values" in defect.message
-    assert "benchmarks[4].time_unit is 'min'" in defect.message
+    unknown = args(defect.message, "interop.unknown_unit")
+    assert (unknown["n"], unknown["total"]) == (1, 5)
+    assert unknown["at"].args == {"place": "benchmarks[4].time_unit", "found": "'min'"}
 
 
 def test_aggregates_alone_are_a_summary() -> None:
@@ -77,7 +84,8 @@ def test_aggregates_alone_are_a_summary() -> None:
         assert [d.kind for d in one.defects] == ["summary only"]
         assert one.reported["n"] == 5
         assert one.reported["median"] > 0
-    assert found.specification.repetitions == "5 repetitions in one process"
+    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    assert repetitions["count"] == counted([5], "repetition")
 
 
 def test_old_aggregates_are_told_by_their_names(tmp_path: Path) -> None:
@@ -111,7 +119,8 @@ def test_complexity_is_no_measurement() -> None:
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     entry = {"name": "a", "real_time": "fast", "time_unit": "ns"}
     (one,) = interop.read(written(tmp_path, entry)).series
-    assert "benchmarks[0].real_time is 'fast'" in one.defects[0].message
+    at = args(one.defects[0].message, "interop.place")
+    assert at == {"place": "benchmarks[0].real_time", "found": "'fast'"}
     for benchmark, complaint in [
         ({}, r"benchmarks\[0\]: has no 'name'"),
         ({"name": 3}, r"benchmarks\[0\].name: expected a text, found 3"),

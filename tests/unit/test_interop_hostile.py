@@ -19,6 +19,7 @@ from tare.audit.raters import agreements
 from tare.errors import InputError
 from tare.interop import Columns, Imported
 from tare.registry import scan
+from tare.render.words import text
 
 DATA = Path(__file__).parents[1] / "data" / "interop"
 #: The formats that are read whole, and what else is to be read of each.
@@ -74,11 +75,13 @@ def sound(found: Imported) -> None:
         assert one.trial is None or one.trial.shape == one.values.shape
         assert all(math.isfinite(value) for value in one.reported.values())
         assert {d.kind for d in one.defects} <= {"corrupt", "mixed units", "summary only"}
-        told = [*one.key, *one.key.values(), *one.notes, *(d.message for d in one.defects)]
-        assert all(text.isprintable() for text in told)
-    said = found.specification
-    words = [said.repetitions, said.statistic, said.spread, said.environment, *found.notes]
-    assert all(word is None or word.isprintable() for word in words)
+        names = [*one.key, *one.key.values()]
+        assert all(name.isprintable() for name in names)
+        said = [*one.notes, *(d.message for d in one.defects)]
+        assert all(text(message).isprintable() for message in said)
+    spec = found.specification
+    phrases = [spec.repetitions, spec.statistic, spec.spread, spec.environment, *found.notes]
+    assert all(phrase is None or text(phrase).isprintable() for phrase in phrases)
 
 
 def place(value: Any, data: st.DataObject) -> tuple[Any, ...]:

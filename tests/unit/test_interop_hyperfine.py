@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from said import args, ids
 
 from tare import interop
 from tare.errors import InputError
 from tare.interop import Columns
+from tare.interop.readings import counted
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "hyperfine"
 
@@ -36,7 +39,8 @@ def test_every_run_is_a_trial() -> None:
         assert one.reported["mean"] == pytest.approx(one.values.mean())
         assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
         assert not one.defects
-    assert found.specification.repetitions == "12 runs a command"
+    repetitions = args(found.specification.repetitions, "interop.repetitions.per")
+    assert repetitions == {"count": counted([12], "run"), "unit": "command"}
     assert found.specification.environment is None
 
 
@@ -56,27 +60,30 @@ def test_runs_that_failed_are_left_out_and_told() -> None:
     assert len(one.values) == 8
     assert one.trial is not None
     assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
-    assert one.notes == ("2 of 10 runs failed (exit code other than 0) and are left out.",)
+    failures = args(one.notes, "interop.failed")
+    assert (failures["n"], failures["total"], failures["what"]) == (2, 10, "run")
+    assert ids(tuple(failures["why"])) == ["interop.hyperfine.exit_code"]
 
 
 def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
     (one,) = interop.read(DATA / "always_failed.json").series
     assert len(one.values) == 10
-    assert one.notes[0] == "Every run failed (exit code other than 0)."
+    assert ids(one.notes) == ["interop.hyperfine.all_failed"]
     assert one.defects[0].kind == "corrupt"
-    assert "8 of 10 times are 0: hyperfine subtracts" in one.defects[0].message
+    zeros = args(one.defects[0].message, "interop.hyperfine.zeros")
+    assert zeros == {"n": 8, "total": 10}
 
 
 def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:
     found = interop.read(DATA / "memory.json")
     assert [one.metric for one in found.series] == ["time"]
-    assert found.notes == ("The file has other metrics (--value): memory_peak_resident.",)
+    assert found.notes == (message("interop.other_metrics", names=["memory_peak_resident"]),)
     found = interop.read(DATA / "memory.json", Columns(value="memory_peak_resident"))
     (one,) = found.series
     assert (one.metric, one.unit) == ("peak memory", "bytes")
     assert len(one.values) == 6
     assert (one.values > 1e5).all()
-    assert "largest peak memory of all commands so far" in found.notes[0]
+    assert ids(found.notes) == ["interop.hyperfine.memory"]
     with pytest.raises(InputError, match="no metric 'heat'"):
         interop.read(DATA / "memory.json", Columns(value="heat"))
 
@@ -94,9 +101,10 @@ def test_version_2_measures_more() -> None:
     assert first.reported["mean"] == pytest.approx(first.values.mean())
     assert first.trial is not None
     assert list(first.trial) == list(range(8))
-    assert "2 of 8 runs failed" in found.series[1].notes[0]
+    failures = args(found.series[1].notes, "interop.failed")
+    assert (failures["n"], failures["total"]) == (2, 8)
     assert found.specification.environment == "Linux x86_64"
-    assert "time_cpu, time_user" in found.notes[0]
+    assert {"time_cpu", "time_user"} <= set(args(found.notes, "interop.other_metrics")["names"])
     cpu = interop.read(DATA / "version_2.json", Columns(value="time_cpu")).series[0]
     assert cpu.metric == "CPU time"
     assert cpu.reported["mean"] == pytest.approx(cpu.values.mean())
@@ -108,7 +116,12 @@ def test_another_unit_is_a_defect(tmp_path: Path) -> None:
     file.write_text(text)
     (defect,) = interop.read(file).series[0].defects
     assert defect.kind == "mixed units"
-    assert "results[0].measurements[0].time_wall_clock.unit" in defect.message
+    unknown = args(defect.message, "interop.unknown_unit")
+    assert (unknown["n"], unknown["total"]) == (1, 8)
+    assert unknown["at"].args == {
+        "place": "results[0].measurements[0].time_wall_clock.unit",
+        "found": "'minute'",
+    }
 
 
 def test_without_times_there_is_only_a_summary(tmp_path: Path) -> None:
@@ -123,7 +136,8 @@ def test_a_broken_time_is_a_defect_with_its_place(tmp_path: Path) -> None:
     (one,) = interop.read(written(tmp_path, {"command": "a", "times": times})).series
     assert list(one.values) == [0.1]
     assert {d.kind for d in one.defects} == {"corrupt"}
-    assert "results[0].times[1] is -0.2" in " ".join(d.message for d in one.defects)
+    places = [args(d.message, "interop.place") for d in one.defects]
+    assert {"place": "results[0].times[1]", "found": "-0.2"} in places
 
 
 def test_a_parameter_may_be_called_command(tmp_path: Path) -> None:

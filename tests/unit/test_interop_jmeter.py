@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from said import args, ids
 
 from tare.errors import InputError
 from tare.interop import Columns, Imported, read
+from tare.interop.readings import counted, left_out
 from tare.registry import scan
+from tare.results.message import Message, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "jmeter"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success"
@@ -19,6 +22,10 @@ def written(folder: Path, text: str) -> Path:
     file = folder / "log.jtl"
     file.write_text(text)
     return file
+
+
+def lines(*places: int) -> Message:
+    return message("interop.places", place="line", places=[*places], more=0)
 
 
 def sorted_values(imported: Imported) -> dict[str, list[float]]:
@@ -49,9 +56,14 @@ def test_requests_are_seconds_in_order_of_time(name: str) -> None:
     # What the requests slept, and a little.
     assert 0.010 <= good.values.min() < good.values.max() < 0.1
     assert good.notes == ()
-    assert flaky.notes[0].startswith("30 of 60 requests failed and are left out (line")
-    assert "30 requests failed and are left out." in imported.notes
-    assert imported.specification.repetitions == "30 requests a label"
+    failures = args(flaky.notes, "interop.failed")
+    assert (failures["n"], failures["total"], failures["what"]) == (30, 60, "request")
+    at = failures["at"].args
+    assert (at["place"], len(at["places"]), at["more"]) == ("line", 5, 25)
+    failures = args(imported.notes, "interop.failed")
+    assert (failures["n"], failures["total"], failures["at"]) == (30, 90, None)
+    repetitions = args(imported.specification.repetitions, "interop.repetitions.per")
+    assert repetitions == {"count": counted([30], "request"), "unit": "label"}
     assert imported.specification.environment is None
 
 
@@ -74,7 +86,7 @@ def test_parts_of_samples_are_not_counted_by_themselves(tmp_path: Path) -> None:
     outer = f'<sample t="5" ts="1" s="true" lb="whole">{inner}{inner}</sample>'
     imported = read(written(tmp_path, f"<testResults>{outer}</testResults>"))
     assert sorted_values(imported) == {"whole": [0.005]}
-    assert imported.notes[0].startswith("2 samples inside others")
+    assert imported.notes == (message("interop.jmeter.inner", n=2),)
 
 
 def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
@@ -83,10 +95,10 @@ def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
     imported = read(written(tmp_path, f"{HEADER}\n{body}"))
     (series,) = imported.series
     assert series.values.tolist() == [0.01]
-    assert [defect.message for defect in series.defects] == [
-        "2 of 5 values left out: not a number (lines 3 and 6).",
-        "1 of 5 values left out: negative, which cannot be (line 4).",
-        "1 of 5 values left out: without a timestamp (line 5).",
+    assert list(series.defects) == [
+        left_out(2, 5, "not_a_number", lines(3, 6)),
+        left_out(1, 5, "negative", lines(4)),
+        left_out(1, 5, "no_timestamp", lines(5)),
     ]
 
 
@@ -95,7 +107,7 @@ def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) ->
     imported = read(written(tmp_path, f"{HEADER}\n{body}"))
     assert imported.series[0].values.tolist() == [0.002, 0.001]
     assert imported.series[0].position is None
-    assert imported.notes[0].startswith("The timestamps are neither numbers nor ISO dates")
+    assert ids(imported.notes) == ["interop.jmeter.order"]
 
 
 def test_who_names_columns_gets_a_table() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from said import args, ids
 
 from tare import interop
 from tare.errors import InputError
 from tare.interop import Columns
+from tare.interop.readings import counted
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "jmh"
 
@@ -44,8 +47,9 @@ def test_a_fork_is_a_trial_in_every_mode() -> None:
     assert (time.metric, time.unit, time.lower_is_better) == ("time", "s", True)
     assert 1e-8 < np.median(time.values) < 1e-3
     assert 1e3 < np.median(rate.values) < 1e8
-    assert found.specification.repetitions == "4 iterations in each of 3 forks"
-    assert found.specification.environment is not None
+    repetitions = args(found.specification.repetitions, "interop.jmh.repetitions")
+    assert repetitions == {"iterations": counted([4], "iteration"), "forks": counted([3], "fork")}
+    assert isinstance(found.specification.environment, str)
     assert "OpenJDK" in found.specification.environment
 
 
@@ -54,7 +58,6 @@ def test_sampled_times_are_reduced_to_their_iterations() -> None:
     assert one.key == {"benchmark": "bench.Sorting.sampled", "size": "64"}
     assert one.trial is not None
     assert list(one.trial) == [0, 0, 0, 1, 1, 1]
-    assert "whose order JMH does not keep" in one.notes[0]
     # The score is the mean of all samples, so that iterations weigh as much as they have.
     (result,) = json.loads((DATA / "sampled.json").read_text())
     weights = [
@@ -62,6 +65,7 @@ def test_sampled_times_are_reduced_to_their_iterations() -> None:
         for fork in result["primaryMetric"]["rawDataHistogram"]
         for iteration in fork
     ]
+    assert one.notes == (message("interop.jmh.sampled", n=sum(weights)),)
     assert np.average(one.values, weights=weights) == pytest.approx(one.reported["mean"], rel=1e-3)
 
 
@@ -69,13 +73,13 @@ def test_a_histogram_is_weighed_by_how_often(tmp_path: Path) -> None:
     raw = [[[[1.0, 3], [5.0, 1]], [[4.0, 1]]]]
     (one,) = interop.read(written(tmp_path, rawDataHistogram=raw)).series
     assert list(one.values) == pytest.approx([2e-9, 4e-9])
-    assert one.notes[0].startswith("5 sampled times")
+    assert one.notes == (message("interop.jmh.sampled", n=5),)
 
 
 def test_without_forks_there_is_one_execution() -> None:
     (one,) = interop.read(DATA / "not_forked.json").series
     assert one.trial is None
-    assert "-f 0" in one.notes[0]
+    assert ids(one.notes) == ["interop.jmh.not_forked"]
 
 
 def test_without_raw_data_there_is_only_a_summary() -> None:
@@ -101,9 +105,10 @@ def test_one_iteration_is_one_value() -> None:
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     (one,) = interop.read(written(tmp_path, rawData=[[1.0, "NaN", -1.0]])).series
     assert list(one.values) == [1e-9]
-    told = " ".join(d.message for d in one.defects)
-    assert "[0].primaryMetric.rawData[0][1] is 'NaN'" in told
-    assert "[0].primaryMetric.rawData[0][2] is -1.0" in told
+    assert [args(d.message, "interop.place") for d in one.defects] == [
+        {"place": "[0].primaryMetric.rawData[0][1]", "found": "'NaN'"},
+        {"place": "[0].primaryMetric.rawData[0][2]", "found": "-1.0"},
+    ]
     for metric, complaint in [
         ({"rawData": [3]}, r"rawData\[0\]: expected a list, found 3"),
         ({"rawData": {}}, r"rawData: expected a list, found an object"),

@@ -10,9 +10,11 @@ import pytest
 
 from tare.errors import InputError
 from tare.interop import json_file
-from tare.interop.readings import counted, readings, told_apart
+from tare.interop.readings import counted, left_out, readings, told_apart
 from tare.interop.series import Series
 from tare.interop.text_file import label
+from tare.render.words import text
+from tare.results.message import Message, message
 
 
 def written(folder: Path, data: bytes | str) -> Path:
@@ -66,7 +68,7 @@ def test_a_file_above_the_limit_is_not_parsed(
 def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
     root, notes = json_file.load(written(tmp_path, '[{"a": 1, "a": 2}, {"b": 1}]'))
     assert root.value[0] == {"a": 2}
-    assert notes == ("The key 'a' stands twice in 1 object; the last one counts.",)
+    assert notes == (message("interop.json.duplicate", key="'a'", n=1),)
 
 
 def test_a_million_keys_are_only_many(tmp_path: Path) -> None:
@@ -114,16 +116,21 @@ def test_the_outline_of_a_head_needs_no_whole_text() -> None:
     json_file.outline(b'{"a": 1}]]}}{"b": [')
 
 
+def at(place: str, found: str) -> Message:
+    return message("interop.place", place=place, found=found)
+
+
 def test_what_is_no_number_is_left_out_and_told() -> None:
     raw = [1, "2", None, True, float("nan"), float("inf"), 10**400, -3.0, 4.5]
     found = readings(raw, "times", scale=2)
     np.testing.assert_array_equal(found.values, [2, 9])
     np.testing.assert_array_equal(found.kept, [0, 8])
-    assert [d.kind for d in found.defects] == ["corrupt"] * 3
-    assert "4 of 9 values left out: not a number (times[1] is '2')." in found.defects[0].message
-    assert "2 of 9" in found.defects[1].message
-    assert "times[5] is inf" in found.defects[1].message
-    assert "times[7] is -3.0" in found.defects[2].message
+    assert {d.kind for d in found.defects} == {"corrupt"}
+    assert list(found.defects) == [
+        left_out(4, 9, "not_a_number", at("times[1]", "'2'")),
+        left_out(2, 9, "infinite", at("times[5]", "inf")),
+        left_out(1, 9, "negative", at("times[7]", "-3.0")),
+    ]
     assert list(readings([-3.0], "drift", negative=True).values) == [-3]
 
 
@@ -139,6 +146,6 @@ def test_names_cannot_command_a_terminal() -> None:
 
 
 def test_counts_are_told_with_their_range() -> None:
-    assert counted([1], "run") == "1 run"
-    assert counted([10, 10], "run") == "10 runs"
-    assert counted([10, 1000], "run") == "10 to 1,000 runs"
+    assert text(counted([1], "run")) == "1 run"
+    assert text(counted([10, 10], "run")) == "10 runs"
+    assert text(counted([10, 1000], "process")) == "10 to 1,000 processes"

@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyperf
 import pytest
+from said import args
 
 from tare import interop
 from tare.errors import InputError
+from tare.interop.readings import counted, mean_of
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "pyperf"
 
@@ -26,13 +29,15 @@ def test_a_process_is_a_trial_and_warm_up_is_left_out() -> None:
         assert one.trial is not None
         assert list(one.trial) == [run for run in range(6) for _ in range(3)]
     assert found.series[0].notes == (
-        "6 values of warm-up left out.",
-        "Each value is the mean of 200 loops.",
+        message("interop.warm_up", count=counted([6], "value")),
+        mean_of([200], "loop"),
     )
-    assert "1 process of calibration left out." in found.series[1].notes
+    calibration = args(found.series[1].notes, "interop.pyperf.calibration")
+    assert calibration == {"count": counted([1], "process")}
     said = found.specification
-    assert said.repetitions == "6 processes with 18 values a benchmark"
-    assert said.environment is not None
+    repetitions = args(said.repetitions, "interop.pyperf.repetitions")
+    assert repetitions == {"processes": counted([6], "process"), "values": counted([18], "value")}
+    assert isinstance(said.environment, str)
     assert "AMD EPYC" in said.environment
     assert "cpython" in said.environment
 
@@ -65,7 +70,10 @@ def test_what_calibration_tried_out_is_no_warm_up(tmp_path: Path) -> None:
         json.dumps({"benchmarks": [{"metadata": metadata, "runs": runs}], "version": "1.0"})
     )
     (one,) = interop.read(file, format="pyperf").series
-    assert one.notes[:2] == ("2 values of warm-up left out.", "1 process of calibration left out.")
+    assert one.notes == (
+        message("interop.warm_up", count=counted([2], "value")),
+        message("interop.pyperf.calibration", count=counted([1], "process")),
+    )
 
 
 def test_memory_is_bytes(tmp_path: Path) -> None:
@@ -100,9 +108,10 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     assert list(one.values) == [1, 2]
     assert one.trial is not None
     assert list(one.trial) == [0, 1]
-    told = " ".join(d.message for d in one.defects)
-    assert "benchmarks[0].runs[0].values[1] is -1.0" in told
-    assert "benchmarks[0].runs[1].values[0] is 'x'" in told
+    assert [args(d.message, "interop.place") for d in one.defects] == [
+        {"place": "benchmarks[0].runs[1].values[0]", "found": "'x'"},
+        {"place": "benchmarks[0].runs[0].values[1]", "found": "-1.0"},
+    ]
     for text, complaint in [
         ('{"benchmarks": []}', "'benchmarks' is empty"),
         ('{"benchmarks": [{}]}', r"benchmarks\[0\]: has no 'runs'"),

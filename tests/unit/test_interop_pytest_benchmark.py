@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from said import args, ids
 
 from tare import interop
 from tare.errors import InputError
+from tare.interop.readings import counted, mean_of
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "pytest_benchmark"
 NAMES = ["test_sort[100]", "test_sort[1000]", "test_sum"]
@@ -24,11 +26,12 @@ def test_rounds_are_iterations_of_one_process() -> None:
         assert one.reported["mean"] == pytest.approx(one.values.mean())
         assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
         assert one.reported["n"] == len(one.values)
-    assert found.series[0].notes == ("Each value is the mean of 5 iterations.",)
+    assert found.series[0].notes == (mean_of([5], "iteration"),)
     said = found.specification
-    assert said.repetitions is not None
-    assert said.repetitions.endswith("rounds in one process")
-    assert said.environment is not None
+    rounds = [len(one.values) for one in found.series]
+    repetitions = args(said.repetitions, "interop.repetitions.one_process")
+    assert repetitions["count"] == counted(rounds, "round")
+    assert isinstance(said.environment, str)
     assert "AMD EPYC" in said.environment
     assert "CPython 3.11.7" in said.environment
 
@@ -39,7 +42,7 @@ def test_what_was_saved_without_data_is_a_summary() -> None:
     for one in found.series:
         (defect,) = one.defects
         assert defect.kind == "summary only"
-        assert "--benchmark-save-data" in defect.message
+        assert ids(defect.message) == ["interop.pytest_benchmark.summary"]
         assert len(one.values) == 0
         assert one.reported["median"] > 0
 
@@ -50,7 +53,8 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     file.write_text(json.dumps({"machine_info": {"cpu": 3}, "benchmarks": [bench]}))
     (one,) = interop.read(file).series
     assert list(one.values) == [1]
-    assert "benchmarks[0].stats.data[1] is None" in one.defects[0].message
+    at = args(one.defects[0].message, "interop.place")
+    assert at == {"place": "benchmarks[0].stats.data[1]", "found": "None"}
     for text, complaint in [
         ('{"machine_info": {}, "benchmarks": []}', "'benchmarks' is empty"),
         ('{"machine_info": {}, "benchmarks": [{"name": "a"}]}', r"has no 'stats'"),

@@ -10,7 +10,7 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
-from tare.interop import Columns, read
+from tare.interop import Columns, read, readings
 
 
 @pytest.fixture
@@ -59,8 +59,7 @@ def test_failed_trials_are_told(results, folder):
     failed = int((results.trial_table["status"] != "ok").sum())
     assert failed > 0
     total = len(results.trial_table)
-    note = f"{failed} of {total} trials did not end well and are left out."
-    assert note in read(folder).notes
+    assert readings.failed(failed, total, "trial") in read(folder).notes
 
 
 def test_another_metric_and_factors_that_were_asked_for(folder):

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from said import args, ids
 
 from tare.errors import InputError
 from tare.interop import Imported, read, xml_file
+from tare.interop.readings import counted, failed
+from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop"
 REPEATED = bz2.decompress((DATA / "benchexec" / "repeated.xml.bz2").read_bytes())
@@ -168,8 +171,13 @@ def test_repeated_runs_of_a_task_are_its_trials() -> None:
     memory = next(each for each in imported.series if each.metric == "memory")
     assert memory.unit == "bytes"
     assert memory.values.min() > 100_000
-    assert imported.specification.repetitions == "12 runs a task"
-    assert imported.specification.environment == "CPU model and cores, memory and kernel"
+    repetitions = args(imported.specification.repetitions, "interop.repetitions.per")
+    assert repetitions == {"count": counted([12], "run"), "unit": "task"}
+    environment = args(imported.specification.environment, "interop.benchexec.environment")
+    assert ids(tuple(environment["parts"])) == [
+        f"interop.benchexec.{part}" for part in ("cpu", "ram", "os")
+    ]
+    assert environment["hosts"] == 1
 
 
 def test_failed_runs_are_told_and_left_out() -> None:
@@ -179,8 +187,9 @@ def test_failed_runs_are_told_and_left_out() -> None:
     # Its name was memUsage, without a unit.
     assert found["ie-local-interpolant.smt2", "memory"] == [45228032]
     assert found["other-cast-encoding.smt2", "walltime"] == []
-    assert "1 of 1 runs failed and are left out: ERROR (1)." in imported.series[-1].notes
-    assert "1 of 2 runs failed and are left out." in imported.notes
+    why = message("interop.failed_with", why="ERROR", n=1)
+    assert failed(1, 1, "run", [why]) in imported.series[-1].notes
+    assert failed(1, 2, "run") in imported.notes
 
 
 def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
@@ -194,11 +203,15 @@ def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
     assert series.values.tolist() == [1, 0.002]
     assert series.trial is not None
     assert series.trial.tolist() == [0, 1]
-    assert [defect.kind for defect in series.defects] == ["corrupt", "corrupt"]
-    assert "the run in line 4" in series.defects[0].message
-    assert "3 of 6 values left out: not a number" in series.defects[0].message
-    assert "the run in line 5" in series.defects[1].message
-    assert "BenchExec says that it was interrupted." in imported.notes
+    assert [d.kind for d in series.defects] == ["corrupt", "corrupt"]
+    left_out = [args(d.message, "interop.left_out") for d in series.defects]
+    assert [(one["n"], one["total"], one["fault"].id) for one in left_out] == [
+        (3, 6, "interop.fault.not_a_number"),
+        (1, 6, "interop.fault.negative"),
+    ]
+    places = [one["at"].args["place"] for one in left_out]
+    assert places == [message("interop.benchexec.run", line=line) for line in (4, 5)]
+    assert args(imported.notes, "interop.benchexec.error") == {"error": "interrupted"}
 
 
 def test_nothing_executed_is_refused(tmp_path: Path) -> None:

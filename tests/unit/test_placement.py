@@ -15,6 +15,7 @@ from tare import agent, plan
 from tare.errors import ExperimentError
 from tare.experiment import Cell, Experiment, SizeSpec, WorkloadSpec, listed_cpus, named_size
 from tare.placement import Cpu, Machine, cpu_sets, placement
+from tare.results.message import message
 
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float")
 RECORDED = Path(__file__).parents[1] / "data" / "topology"
@@ -171,9 +172,13 @@ def test_what_cannot_be_pinned_is_left_out_and_told() -> None:
         ("all", "none"), ("all", "0"),
     ]  # fmt: skip
     assert [c.cell for c in made] == list(range(7))
-    assert [(dict(one.levels), one.why, n) for one, n in plan.left_out(e, HERE).items()] == [
-        ({"size": "0.5c", "pinning": "pinned"}, "0.5 cores cannot be pinned, whole ones can", 1),
-        ({"size": "all", "pinning": "pinned"}, "it has no number of cores that could be pinned", 1),
+    assert [(dict(one.levels), one.why, n) for one, n in plan.left_out(e, HERE)] == [
+        (
+            {"size": "0.5c", "pinning": "pinned"},
+            message("unfit.fraction", cores="0.5"),
+            1,
+        ),
+        ({"size": "all", "pinning": "pinned"}, message("unfit.no_cores"), 1),
     ]
     with pytest.raises(ExperimentError, match="nothing is left to measure") as caught:
         plan.cells(asked(factors={"pinning": ("pinned",)}), HERE)

@@ -84,7 +84,7 @@ def test_a_size_beyond_the_machine_is_refused_by_name() -> None:
     ask(SizeSpec(cores=4, memory_bytes=1 << 30))
     with pytest.raises(ExperimentError, match="'big' asks for 5 cores, this machine has 4"):
         ask(SizeSpec(cores=5))
-    with pytest.raises(ExperimentError, match="'big' asks for 1025 MiB of memory, this"):
+    with pytest.raises(ExperimentError, match="'big' asks for 1,025 MiB"):
         ask(SizeSpec(memory_bytes=(1 << 30) + 1))
 
 
@@ -205,9 +205,11 @@ def test_pinned_workers_that_share_cpus_are_told() -> None:
         factors={"workers": (2, 4, 5), "pinning": ("none", "spread"), "size": ("all", "two")},
         sizes={"two": SizeSpec(cores=2)},
     )
-    told = plan.notes(asked, plan.cells(asked, MACHINE), MACHINE)
-    assert len(told) == 3
-    assert "5 workers of 1 CPU share 4 CPUs" in told[1]
+    notes = plan.notes(asked, plan.cells(asked, MACHINE), MACHINE)
+    assert {note.id for note in notes} == {"plan.note.sharing"}
+    assert [(n.args["workers"], n.args["cores"], n.args["cpus"]) for n in notes] == [
+        (4, 2, 4), (5, 1, 4), (5, 2, 4),
+    ]  # fmt: skip
     assert plan.notes(experiment(), plan.cells(experiment(), MACHINE), MACHINE) == []
 
 
@@ -313,7 +315,7 @@ def test_cells_that_the_machine_refuses_are_left_out_and_counted() -> None:
     assert [(c.cell, c.platform, c.workers) for c in made] == [
         (0, "bare", 1), (1, "bare", 2), (2, "docker", 1),
     ]  # fmt: skip
-    assert plan.left_out(asked, MACHINE, refuse) == {out: 1}
+    assert plan.left_out(asked, MACHINE, refuse) == [(out, 1)]
     with pytest.raises(ExperimentError, match="nothing is left to measure: so") as caught:
         plan.cells(asked, MACHINE, lambda cell: out)
     assert caught.value.hint == "do"

@@ -52,7 +52,7 @@ def test_a_socket_that_refuses_the_user(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("socket.socket", type("S", (socket.socket,), {"connect": refuse}))
     with pytest.raises(PlatformError, match="refuses this user") as caught:
         engine.connect()
-    assert caught.value.hint == "sudo usermod -aG docker $USER && newgrp docker"
+    assert "usermod -aG docker" in (caught.value.hint or "")
 
 
 def test_an_engine_on_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,8 @@ def test_a_meta_file_is_read_as_a_file_only(tmp_path: Path) -> None:
 def test_versions() -> None:
     assert meta.version((DATA / "v1.version").read_text()) == "1.10.1"
     assert meta.version((DATA / "v2.version").read_text()) == "2.6"
-    assert meta.version("isolate, the npm package") is None
+    other = "isolate, the npm package"
+    assert meta.version(other) is None
 
 
 class Stub:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from said import args
 from test_platforms_sandboxes import ARGV, HOST, PLACE, bundle
 
 from tare import platforms
@@ -57,7 +58,7 @@ def test_others_are_refused_before_anything_starts(stack: str) -> None:
     found = _outside(asked, stack)
     assert found is not None
     assert not found.works
-    assert "network of its own" in (found.why or "")
+    assert args(found.why, "unfit.own_network") == {"layer": platforms.own_network(stack)}
     assert _outside(msgspec.structs.replace(asked, factors={}), stack) is None
     with pytest.raises(PlatformError, match="network of its own"):
         platforms.start(stack, NETWORK)

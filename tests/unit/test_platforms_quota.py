@@ -105,7 +105,7 @@ def test_a_tighter_group_around_is_told_with_what_can_be_had(machine: Path) -> N
     version_1(machine, asked=40_000, around=150_000)
     with pytest.raises(PlatformError, match=r"outer, around it, is held to 1\.5") as caught:
         facts(place(2.0))
-    assert "ask for at most 1.5" in (caught.value.hint or "")
+    assert "at most 1.5" in (caught.value.hint or "")
 
 
 def test_a_quota_that_nothing_holds_is_refused(machine: Path) -> None:

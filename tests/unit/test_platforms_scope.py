@@ -81,4 +81,4 @@ def test_a_limit_without_its_controller_starts_nothing() -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stdout == ""
-    assert "systemd hands no no.such.file" in done.stderr
+    assert "no.such.file" in done.stderr

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tare.cli import progress
+from tare.render.words import text
+from tare.results.message import Duration, message
 
 
 def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,5 +17,5 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
     bar.begins()
     assert bar._announcement is not None
     bar._announcement.join()
-    assert "the first trial still runs" in told[-1]
-    assert "longer than the budget" in told[-1]
+    said = message("progress.first_trial", after=Duration(0.01), over_budget=True)
+    assert text(said) in told[-1]

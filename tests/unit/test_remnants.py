@@ -18,6 +18,8 @@ from tare import lease, remnants
 from tare.errors import PlatformError
 from tare.network import remnants as networks
 from tare.platforms import groups, processes, users
+from tare.render.words import text
+from tare.results.message import message
 from tare.settings import kept
 
 #: Holds a lease and waits, as a process of its own that can be killed.
@@ -149,7 +151,8 @@ def test_a_note_of_settings_whose_lease_is_lost_is_of_the_dead(state: Path) -> N
     )
     kept._write(note)
     with lease.hold(lease.new_name()):
-        assert remnants.cleanup() == ["note of settings that the reboot put back (swap)"]
+        rebooted = message("settings.left.rebooted", settings=["swap"])
+        assert remnants.cleanup() == [text(rebooted)]
     assert not kept.exists("tare-ffffff")
 
 

@@ -13,6 +13,7 @@ from tare import state
 from tare.cli import output, selftest_screen
 from tare.cli.app import app
 from tare.errors import StoreError, TareError
+from tare.render.words import text
 from tare.results.message import Amount, message
 from tare.selftest import chart, control, messages, page
 from tare.selftest.document import Accuracy, FalseAlarms, document, keep
@@ -76,7 +77,7 @@ def test_what_stands_for_nothing_does_not_replace_what_did(
     keep(document(accuracy(GOOD), None, 1))
     before = state.read(state.SELFTEST)
     with pytest.raises(StoreError):
-        keep(document(accuracy(changed(program="daemon")), None, 2))
+        keep(document(accuracy(changed(metric="exit_code")), None, 2))
     assert state.read(state.SELFTEST) == before
 
 
@@ -133,9 +134,29 @@ def test_what_would_be_ignored_is_refused_before_anything_is_measured(
 
 
 def test_the_answer_and_the_own_error_are_what_one_sees_first(printed: Any) -> None:
-    first, second = printed(accuracy(GOOD), 120).splitlines()[:2]
-    assert first.startswith("tare measures correctly here")
-    assert second.startswith("Wall: +0.10 ± 0.10 ms")
+    found = accuracy(GOOD)
+    first, second = printed(found, 120).splitlines()[:2]
+    assert first == text(messages.answer(found))
+    assert second == text(messages.head(found)[0])
+
+
+def test_the_headline_and_the_facts_are_of_the_program_that_the_table_shows(printed: Any) -> None:
+    largest = changed(program="sleep", median=-3e5, low=-4e5, high=-2e5)
+    found = accuracy(
+        GOOD,
+        largest,
+        changed(program="threads", median=9e5, workers=2),
+        changed(program="threads", median=9e5, platform="docker"),
+        changed(program="threads", median=9e5, source="around", used=False),
+    )
+    (head,) = messages.head(found)
+    assert head.args["error"] == largest.error
+    assert head.args["place"].args == {"program": "sleep", "platform": "bare"}
+    facts = {fact.name: fact.value for fact in document(found, None, 1).facts}
+    assert facts["selftest_wall_error_ns"] == -3e5
+    assert facts["selftest_wall_error_within_ns"] == 1e5
+    row = next(row for row in printed(found, 120).splitlines() if row.startswith("wall_ns"))
+    assert "−0.30 ± 0.10" in row
 
 
 @pytest.mark.parametrize(
@@ -153,5 +174,5 @@ def test_a_page_of_alarms_alone_answers_its_own_question(
     )  # fmt: skip
     made = page.make(document(None, found, 1), "tare selftest --false-alarms")
     assert made.lead is not None
-    assert made.question == made.lead.finding.question
+    assert made.question == text(made.lead.finding.question)
     assert made.lead.finding.verdict == verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare import agent, machine, state
+from tare import agent, machine, state, units
 from tare.baseline.agreement import lasting
 from tare.errors import StoreError
 from tare.experiment import Cell, Experiment
@@ -229,14 +230,10 @@ def test_the_document_survives_json(accuracy: Accuracy) -> None:
 def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
     found = document(accuracy, ALARMS, 1)
     written = files.write(page.make(found, "tare selftest"), tmp_path / "selftest.html")
-    text = written[0].read_text().replace("\u00a0", " ")
-    for word in (
-        "tare measures correctly here",
-        "around",
-        "2 alarms in 40 comparisons",
-        "consistent with 5 %",
-    ):
-        assert word in text
+    page_text = html.unescape(written[0].read_text()).replace("\u00a0", " ")
+    for said in (messages.answer(accuracy), messages.alarms(ALARMS)):
+        assert text(said) in page_text
+    assert "around" in page_text
 
 
 def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
@@ -248,14 +245,17 @@ def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
         ("selftest_wall_error_ns", 0.7e6, "ns"),
         ("selftest_wall_error_within_ns", 0.1e6, "ns"),
     ]
-    for known, said in (
-        (told, "is unknown: tare selftest"),
-        ([*told, *facts], "wall +0.70 ± 0.10 ms (tare selftest, 2026-01-01 00:00)."),
-    ):
+    own = message(
+        "instrument.own",
+        place=message("instrument.here"),
+        errors=[message("instrument.error", name="wall", error=Deviation(0.7e6, "ns", 0.1e6))],
+        source=message("instrument.source", date="2026-01-01 00:00"),
+    )
+    for known, said in ((told, message("instrument.unknown")), ([*told, *facts], own)):
         rows = [(1, None, None, name, value, unit, "uname") for name, value, unit in known]
         frame = pd.DataFrame(rows, columns=columns)
         (table,) = machine_tables(dataclasses.replace(made, facts=frame))
-        assert said in paragraph(table.note)
+        assert text(said) in paragraph(table.note)
 
 
 def test_alarms_are_too_many_where_five_percent_would_hardly_bring_them() -> None:
@@ -303,6 +303,13 @@ def test_errors_are_written_with_sign_and_half_width(
 
 def test_a_line_names_figure_and_place(accuracy: Accuracy) -> None:
     line: Line = accuracy.head()["wall"]
-    assert text(line.named) == "wall_ns from perf_cpu on bare (spin)"
+    assert line.named.args == {
+        "metric": "wall_ns",
+        "source": "perf_cpu",
+        "platform": "bare",
+        "workers": 1,
+        "program": "spin",
+    }
     many = msgspec.structs.replace(line, workers=4)
-    assert text(many.named).endswith("on bare, 4 workers (spin)")
+    assert units.counted(4, "worker") in text(many.named)
+    assert units.counted(1, "worker") not in text(line.named)

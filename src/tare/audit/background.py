@@ -8,6 +8,7 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.specification import CRITERIA
 from tare.audit.variance import VarianceAudit
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import message
 from tare.statistics.factorial import Decomposition
@@ -94,7 +95,7 @@ def specification_finding(audit: Audit) -> Finding:
                 rows=tuple(
                     {
                         "file": f.path.name,
-                        **dict(f.score.said),
+                        **{name: said and text(said) for name, said in f.score.said},
                         "score": f"{f.score.points} of {f.score.of}",
                     }
                     for f in audit.files

@@ -53,7 +53,7 @@ def _file(file: FileAudit) -> dict[str, Any]:
         "specification": {
             "score": file.score.points,
             "of": file.score.of,
-            **dict(file.score.said),
+            **{name: said and text(said) for name, said in file.score.said},
             "missing": list(file.score.missing),
         },
         "notes": sentences(file.imported.notes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tare.interop import Specification
+from tare.results.message import Said
 
 #: Criterion, and what it asks.
 CRITERIA = (
@@ -21,16 +22,16 @@ class Score:
 
     Attributes
     ----------
-    said : tuple of (str, str or None)
+    said : tuple of (str, Said or None)
         Each criterion, and what the file says of it; None where it says nothing.
     """
 
-    said: tuple[tuple[str, str | None], ...]
+    said: tuple[tuple[str, Said | None], ...]
 
     @property
     def points(self) -> int:
         """Criteria that are met."""
-        return sum(text is not None for _, text in self.said)
+        return sum(said is not None for _, said in self.said)
 
     @property
     def of(self) -> int:
@@ -40,7 +41,7 @@ class Score:
     @property
     def missing(self) -> tuple[str, ...]:
         """Criteria that are not met."""
-        return tuple(name for name, text in self.said if text is None)
+        return tuple(name for name, said in self.said if said is None)
 
 
 def score(specification: Specification) -> Score:

@@ -11,6 +11,7 @@ from tare.calibration import sweep
 from tare.errors import PlatformError
 from tare.experiment import Experiment
 from tare.platforms import Place, groups, scope
+from tare.render.words import text
 
 _HINT = "sudo tare calibrate …, or --platform docker"
 
@@ -26,7 +27,7 @@ def check(found: Experiment) -> str:
     stack = str(found.factors["platform"][0])
     works = platforms.availability(stack, found.platforms, found.runs_commands)
     if not works.works:
-        raise PlatformError(f"{stack} is not available here: {works.why}", works.fix)
+        raise PlatformError(f"{stack} is not available here: {text(works.why or '')}", works.fix)
     what = {"quota": "CPU quotas", "cpuset": "sets of CPUs", "memory": "CPU quotas and memory"}
     told = what[sweep.by(found)]
     if stack.startswith("docker"):

@@ -13,6 +13,8 @@ from tare import registry
 from tare.availability import Availability
 from tare.cli import options, output
 from tare.errors import ExperimentError
+from tare.render.words import text
+from tare.results.message import message
 
 #: What can be asked for; kernels, metrics and probes are the agent's to tell.
 KINDS = (
@@ -125,9 +127,8 @@ def _tried(stack: str) -> tuple[Availability, Availability]:
 
 
 def _untried(stack: str) -> dict[str, Any]:
-    why = "its start takes a minute where machines are emulated"
     fix = f"tare describe platforms {stack}"
-    found = Availability(name=stack, works=False, why=why, fix=fix)
+    found = Availability(name=stack, works=False, why=message("unfit.slow"), fix=fix)
     return {**_platform(stack, found, found), "works": None, "commands": None}
 
 
@@ -142,7 +143,7 @@ def _platform(stack: str, found: Availability, commands: Availability) -> dict[s
         "emulated": found.emulated,
         # What is to be written after a colon, where it is not.
         "argument": None if ":" in stack else layer.argument,
-        "why": commands.why,
+        "why": commands.why and text(commands.why),
         "fix": commands.fix,
     }
 
@@ -168,5 +169,5 @@ def _cell(unit: dict[str, Any], column: str) -> str:
         why = value.removeprefix(f"{unit['name']} did not start: ")
         return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
     if column == "why" and unit["emulated"]:
-        return "its times are those of a translator, and no measure of a machine"
+        return text(message("describe.emulated"))
     return "" if value is None else str(value)

@@ -17,6 +17,8 @@ import msgspec
 
 from tare.cli import output
 from tare.errors import ExperimentError, PlatformError
+from tare.render.words import sentence, text
+from tare.results.message import Duration, message
 from tare.settings import Held, units
 from tare.settings import hold as held_settings
 from tare.settings.isolation import inside
@@ -61,7 +63,7 @@ def hold(
             return 0
         _stay(limit_s)
     if json != "-":
-        output.out.print("Put back to what it was.")
+        output.out.print(sentence(message("doctor.fix.put_back")))
     return 0
 
 
@@ -121,26 +123,22 @@ def _tell(held: Held, json: str | None) -> None:
         if json == "-":
             return
     for change in held.changes:
-        was = (
-            f"{change.was} → {change.now}"
-            if change.was != change.now
-            else f"{change.now} as it was"
+        holding = message(
+            "doctor.fix.holding", setting=change.setting, was=change.was, now=change.now
         )
-        output.err.print(f"Holding {change.setting}: {was}")
+        output.err.print(text(holding))
     for left in held.left_out:
-        output.err.print(f"Left out {left.setting}: {left.why}")
+        output.err.print(text(message("doctor.fix.left_out", setting=left.setting, why=left.why)))
         if left.hint:
             output.err.print(f"  try: {left.hint}")
     if not held.changes:
-        output.err.print("Nothing is to be changed.")
+        output.err.print(sentence(message("doctor.fix.nothing")))
 
 
 def _stay(limit_s: float) -> None:
     try:
-        output.err.print(
-            f"Held for {output.seconds(limit_s)} (--duration), or until Ctrl-C or "
-            f"`kill {os.getpid()}`; then everything is put back. After `kill -9`: tare cleanup"
-        )
+        held = message("doctor.fix.held", limit=Duration(limit_s), pid=str(os.getpid()))
+        output.err.print(text(held))
         time.sleep(limit_s)
     except KeyboardInterrupt:
         return  # that is how it was to end

@@ -14,6 +14,8 @@ from tare.cli.by_hand import is_at_terminal
 from tare.cli.output import about, err, seconds
 from tare.execute import Outcome
 from tare.experiment import Cell
+from tare.render.words import text
+from tare.results.message import Duration, message
 
 #: A log gets a line at most so often.
 LOG_EVERY_S = 10.0
@@ -116,15 +118,12 @@ class Bar(Live):
         ending = " · Enter ends it" if is_at_terminal() else ""
         self._show(f"the first trial{ending}")
         limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
-        longer = "" if self._budget_s is None else ", longer than the budget"
-        self._announcement = threading.Timer(
-            limit_s,
-            err.print,
-            [
-                f"Note: the first trial still runs after {seconds(limit_s)}{longer}. It is not cut "
-                "short: Ctrl-C ends it, or --timeout."
-            ],
+        said = message(
+            "progress.first_trial",
+            after=Duration(limit_s),
+            over_budget=self._budget_s is not None,
         )
+        self._announcement = threading.Timer(limit_s, self.note, [f"{text(said)}."])
         self._announcement.daemon = True
         self._announcement.start()
 

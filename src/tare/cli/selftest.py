@@ -13,6 +13,8 @@ import typer
 from tare.cli import options, output, quantities
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.render.words import text
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.selftest.document import Accuracy, Document, FalseAlarms
@@ -203,7 +205,7 @@ def _keep(found: Document) -> None:
     try:
         keep(found)
     except StoreError as error:
-        output.err.print(f"Note: later results will not know of it: {error.message}")
+        output.err.print(f"Note: not kept for later results: {error.message}")
 
 
 def _page(found: Document, destination: Path) -> None:
@@ -223,10 +225,7 @@ def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | 
         screen.show_alarms(alarms)
     if report is not None:
         hint = f"Report   {report}"
-    elif alarms is None:
-        hint = "Next     tare selftest --false-alarms   (how often does it see what is not there?)"
-    elif not alarms.close:
-        hint = "Next     tare selftest --false-alarms --budget '10 min'   (for a closer bound)"
     else:
-        hint = "Next     tare selftest   (are its figures true?)"
+        which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
+        hint = f"Next     {text(message(f'selftest.next.{which}'))}"
     output.out.print(hint, style="dim", soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.table import Table
 
 from tare.cli import output
@@ -9,7 +11,7 @@ from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell
 from tare.render.words import text
-from tare.results.message import message
+from tare.results.message import Said, message
 from tare.selftest import messages
 from tare.selftest.document import Accuracy, FalseAlarms
 from tare.selftest.lines import Line
@@ -37,7 +39,7 @@ def show(accuracy: Accuracy) -> None:
     output.out.print(text(messages.answer(accuracy)), style="bold")
     for one in messages.head(accuracy):
         output.out.print(text(one), soft_wrap=True)
-    labelled = (
+    labelled: tuple[tuple[str, Iterable[Said]], ...] = (
         ("Outside", messages.groups(accuracy.off)),
         ("Open", messages.groups(accuracy.open)),
         ("Unused", messages.groups(accuracy.doubtful_unused)),
@@ -45,8 +47,8 @@ def show(accuracy: Accuracy) -> None:
         ("Note", accuracy.notes),
     )
     for label, some in labelled:
-        for one in some:
-            _say(label, text(one))
+        for said in some:
+            _say(label, text(said))
     if accuracy.lines:
         output.out.print(_table(accuracy))
         output.out.print(text(message("selftest.legend")), style="dim", soft_wrap=True)

@@ -443,8 +443,8 @@ def _trust(summary: Summary, time: Known) -> Message:
     )
 
 
-def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message]]:
-    found: list[tuple[str, Message]] = []
+def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:
+    found: list[tuple[str, Message | str]] = []
     if failures := summary.failures:
         found.append(("Failed", failures))
     if summary.by_hand:
@@ -455,7 +455,7 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message]]:
             kept=kept is not None,
         )
         found.append(("Note", stopped))
-    found += [("Note", message("run.warning", text=warning)) for warning in summary.warnings]
+    found += [("Note", warning) for warning in summary.warnings]
     if missed := _missed(summary):
         found.append(("Note", missed))
     return found

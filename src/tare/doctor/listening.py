@@ -40,7 +40,7 @@ def listen(seconds: float, tell: Callable[[float], None] = lambda elapsed: None)
                 number += 1
                 readings += done.readings
                 if not done.readings:
-                    why = "; ".join(fault.message for fault in done.faults) or "it read nothing"
+                    why = "; ".join(fault.message for fault in done.faults) or None
                     break
     except AgentError as error:
         why = error.message

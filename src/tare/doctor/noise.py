@@ -26,11 +26,7 @@ def examine(view: View) -> Diagnosis:
     if view.noise is None:
         return unknown(message("doctor.noise.quick"))
     if not view.noise.cpus:
-        return unknown(
-            message("doctor.noise.reason", reason=view.noise.why)
-            if view.noise.why
-            else message("doctor.noise.failed")
-        )
+        return unknown(message("doctor.noise.failed", why=view.noise.why))
     worst = max(view.noise.cpus, key=lambda cpu: cpu.lost)
     count = len(view.noise.cpus)
     shown = [worst] if count > MOST_CPUS else view.noise.cpus

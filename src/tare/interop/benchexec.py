@@ -10,11 +10,12 @@ from tare.errors import InputError
 from tare.interop import units, xml_file
 from tare.interop.cells import parsed
 from tare.interop.format import Format
-from tare.interop.readings import Readings, counted, readings
+from tare.interop.readings import Readings, counted, failed, readings
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.interop.xml_file import Element
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: The columns that BenchExec measures itself, as it has called them since 2014.
 _METRICS = {"cputime": "cputime", "walltime": "walltime", "memory": "memory", "memUsage": "memory"}
@@ -96,9 +97,13 @@ def read(file: Path, columns: Columns) -> Imported:
         format="benchexec",
         series=tuple(series),
         specification=Specification(
-            repetitions=counted((task.runs for task in tasks.values()), "run") + " a task",
-            statistic="every single run",
-            spread="every single run",
+            repetitions=message(
+                "interop.repetitions.per",
+                count=counted((task.runs for task in tasks.values()), "run"),
+                unit="task",
+            ),
+            statistic=message("interop.statistic.each", what="run"),
+            spread=message("interop.statistic.each", what="run"),
             environment=_environment(systems),
         ),
         notes=tuple(_notes(root, tasks.values())),
@@ -139,7 +144,7 @@ def _series(file: Path, root: Element, task: _Task) -> list[Series]:
 def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Readings:
     raw = [None if cell is None else _number(cell, unit) for cell in cells]
     raw += [None] * (len(lines) - len(raw))
-    return readings(raw, lambda index: f"the run in line {lines[index]}")
+    return readings(raw, lambda index: message("interop.benchexec.run", line=lines[index]))
 
 
 def _number(cell: str, unit: str) -> float | str:
@@ -154,34 +159,34 @@ def _number(cell: str, unit: str) -> float | str:
     return number * known.factor if known else number
 
 
-def _failed(task: _Task) -> tuple[str, ...]:
+def _failed(task: _Task) -> tuple[Message, ...]:
     count = sum(task.failed.values())
-    if not count:
-        return ()
-    why = ", ".join(f"{label(status)} ({n})" for status, n in list(task.failed.items())[:5])
-    return (f"{count} of {task.runs} runs failed and are left out: {why}.",)
+    why = [
+        message("interop.failed_with", why=label(status), n=n)
+        for status, n in list(task.failed.items())[:5]
+    ]
+    return (failed(count, task.runs, "run", why),) if count else ()
 
 
-def _environment(systems: Sequence[Element]) -> str | None:
+def _environment(systems: Sequence[Element]) -> Message | None:
     """Say what of the machine is told: CPU model, cores, frequency, memory, kernel, host."""
     told = {child.name for system in systems for child in system.children}
-    names = {"cpu": "CPU model and cores", "ram": "memory", "os": "kernel"}
-    parts = [name for child, name in names.items() if child in told]
+    parts = [
+        message(f"interop.benchexec.{child}") for child in ("cpu", "ram", "os") if child in told
+    ]
     if not parts:
         return None
-    hosts = f", of {len(systems)} hosts" if len(systems) > 1 else ""
-    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] + hosts
+    return message("interop.benchexec.environment", parts=parts, hosts=len(systems))
 
 
-def _notes(root: Element, tasks: Iterable[_Task]) -> list[str]:
+def _notes(root: Element, tasks: Iterable[_Task]) -> list[Message]:
     notes = []
     if root.attributes.get("error"):
-        notes.append(f"BenchExec says that it was {label(root.attributes['error'])}.")
+        notes.append(message("interop.benchexec.error", error=label(root.attributes["error"])))
     every = list(tasks)
-    failed = sum(sum(task.failed.values()) for task in every)
-    if failed:
-        runs = sum(task.runs for task in every)
-        notes.append(f"{failed} of {runs} runs failed and are left out.")
+    count = sum(sum(task.failed.values()) for task in every)
+    if count:
+        notes.append(failed(count, sum(task.runs for task in every), "run"))
     return notes
 
 

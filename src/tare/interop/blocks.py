@@ -11,6 +11,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.interop.packed import take, unpacked
+from tare.results.message import Message, message
 
 #: Bytes that are parsed at a time.
 BLOCK_BYTES = 16 << 20
@@ -48,12 +49,12 @@ class Text:
     Attributes
     ----------
     file : Path
-    notes : list of str
-        What was odd about its encoding, each a sentence.
+    notes : list of Message
+        What was odd about its encoding.
     """
 
     file: Path
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
     _line: int = 1
 
     def head(self) -> str:
@@ -127,7 +128,7 @@ class Text:
             name = _utf16_without_mark(self.file, data[:4096])
         if name == "utf-8":
             return None, skip
-        self.note(f"It is {name.upper()}, and is read as that.")
+        self.note(message("interop.csv.encoding", encoding=name.upper()))
         return codecs.getincrementaldecoder(name)("replace"), 0
 
     def _check_text(self, data: bytes) -> None:
@@ -135,10 +136,10 @@ class Text:
             at = self._line + data.count(b"\n", 0, data.index(b"\0"))
             raise InputError(f"{self.file}, near line {at}: a zero byte, so it is no text", _REDO)
 
-    def note(self, sentence: str) -> None:
-        """Tell something once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+    def note(self, note: Message) -> None:
+        """Add a note, once."""
+        if note not in self.notes:
+            self.notes.append(note)
 
 
 def newlines(data: bytes) -> int:

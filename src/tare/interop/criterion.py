@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +12,17 @@ from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, number, readings, stated, told_apart
+from tare.interop.readings import counted, each_once, number, readings, stated, told_apart
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
+from tare.results.message import Message, message
 
 _NANOSECONDS = 1e-9
 #: Its statistics (before 0.3 with capitals), and our names of them.
 _STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
 _BEFORE = {"mean": "Mean", "median": "Median", "std_dev": "StdDev"}
-_ASSUMED = (
-    "criterion's files do not tell their unit: nanoseconds are taken for granted, as it measures"
-    " wall time unless told otherwise."
-)
+_ASSUMED = message("interop.criterion.unit")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -44,19 +43,18 @@ def read(file: Path, columns: Columns) -> Imported:
         return _read_folder(file)
     root, notes = json_file.load(file)
     samples = isinstance(root.value, list) or root.find("times") is not None
-    series, mode = _sampled(root) if samples else (_estimated(root), "")
-    beside = "estimates.json" if samples else "sample.json"
-    if not samples and (file.parent / beside).is_file():
-        notes = (*notes, f"The samples stand in {beside} beside it.")
+    series, mode = _sampled(root) if samples else (_estimated(root), None)
     n = len(series.values)
     return Imported(
         file=file,
         format="criterion",
         series=(series,),
         specification=Specification(
-            repetitions=f"{n} samples in one process{mode}" if n else None,
-            statistic="mean and median" if series.reported else None,
-            spread="SD of the samples" if "sd" in series.reported else None,
+            repetitions=_repetitions([n], mode) if n else None,
+            statistic=message("interop.statistic.mean_and_median") if series.reported else None,
+            spread=message("interop.spread.sd", what="samples")
+            if "sd" in series.reported
+            else None,
         ),
         notes=(*notes, _ASSUMED),
     )
@@ -77,14 +75,19 @@ def _read_folder(folder: Path) -> Imported:
         file=folder,
         format="criterion",
         series=told_apart(one for part in parts for one in part.series),
-        specification=replace(
-            parts[0].specification, repetitions=f"{counted(counts, 'sample')} in one process"
-        ),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        specification=replace(parts[0].specification, repetitions=_repetitions(counts)),
+        notes=each_once(note for part in parts for note in part.notes),
     )
 
 
-def _sampled(root: Node) -> tuple[Series, str]:
+def _repetitions(counts: Iterable[int], mode: str | None = None) -> Message:
+    sampling = mode.lower() if mode else None
+    return message(
+        "interop.repetitions.one_process", count=counted(counts, "sample"), sampling=sampling
+    )
+
+
+def _sampled(root: Node) -> tuple[Series, str | None]:
     if isinstance(root.value, list):  # before 0.3: [[iterations…], [times…]]
         parts = list(root.each())
         if len(parts) != 2:
@@ -107,12 +110,6 @@ def _sampled(root: Node) -> tuple[Series, str]:
         lambda at: f"{iterations.path if broken[at] else times.path}[{at}]",
         scale=_NANOSECONDS / per,
     )
-    notes = []
-    if mode == "Linear":
-        notes.append(
-            "Linear sampling: later values are means of more iterations than earlier ones, so that"
-            " the spread falls by design."
-        )
     series = Series(
         key=_key(root.file),
         values=found.values,
@@ -121,9 +118,9 @@ def _sampled(root: Node) -> tuple[Series, str]:
         lower_is_better=True,
         reported=_reported(root.file.parent / "estimates.json"),
         defects=found.defects,
-        notes=tuple(notes),
+        notes=(message("interop.criterion.linear"),) if mode == "Linear" else (),
     )
-    return series, f", {mode.lower()} sampling" if mode else ""
+    return series, mode
 
 
 def _estimated(root: Node) -> Series:
@@ -135,7 +132,8 @@ def _estimated(root: Node) -> Series:
             f"{root.file} holds a change between two measurements, not a measurement",
             "name new/sample.json and base/sample.json beside its folder",
         )
-    only = "The file has estimates; the samples are in sample.json beside it."
+    beside = "sample.json"
+    samples = beside if (root.file.parent / beside).is_file() else None
     return Series(
         key=_key(root.file),
         values=np.empty(0),
@@ -143,7 +141,7 @@ def _estimated(root: Node) -> Series:
         unit="s",
         lower_is_better=True,
         reported=_points(root),
-        defects=(Defect("summary only", only),),
+        defects=(Defect("summary only", message("interop.criterion.summary", samples=samples)),),
     )
 
 

@@ -18,6 +18,7 @@ from tare.interop.cells import ABSENT, MOST_CHARACTERS, is_number
 from tare.interop.rows import Chunk, Want, consecutive
 from tare.interop.series import IntArray
 from tare.interop.text_file import shown
+from tare.results.message import Message, message
 
 #: More columns than a long table has.
 MOST_COLUMNS = 10_000
@@ -52,10 +53,8 @@ class CsvRows:
             self._begin = first + _lines_of(head, first, self._separator)
         else:
             names = [f"c{i}" for i in range(1, len(cells) + 1)]
-            self._text.note(
-                f"Its first line holds numbers, so it has no header: columns are {names[0]}"
-                + (f" to {names[-1]}." if len(names) > 1 else ".")
-            )
+            last = names[-1] if len(names) > 1 else None
+            self._text.note(message("interop.csv.no_header", first=names[0], last=last))
         if not rows and len(head) < HEAD_BYTES // 4:
             raise InputError(f"{file} has a header and no rows", "let it be written again")
         if not rows:
@@ -68,10 +67,10 @@ class CsvRows:
         self._sampled = rows[:_SAMPLE]
         self._comma = _decimal_comma(self._separator, self._sampled)
         if self._comma:
-            self._text.note("Its numbers have a decimal comma.")
+            self._text.note(message("interop.csv.decimal_comma"))
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """What was odd about it."""
         return self._text.notes
 
@@ -167,7 +166,7 @@ class CsvRows:
             block.data.decode()
         except UnicodeDecodeError as error:
             line = block.line + block.data.count(b"\n", 0, error.start)
-            self._text.note(f"It is not UTF-8 (line {line}), and is read as Latin-1.")
+            self._text.note(message("interop.csv.latin", line=line))
             return Block(block.data.decode("latin-1").encode(), block.line, block.lines)
         return block
 

@@ -17,6 +17,8 @@ from tare.interop.readings import counted, number, readings, stated
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.interop.text_file import head_text
 from tare.registry import Description
+from tare.render.words import text
+from tare.results.message import Message, message
 
 #: The last is both together, where --unified_rw_reporting asks for it.
 _DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -96,7 +98,7 @@ def read(file: Path, columns: Columns) -> Imported:
     documents, notes = json_file.load_each(file)
     runs = _last_of_each_run(documents)
     found: dict[tuple[tuple[str, str], ...], list[_Value]] = {}
-    failed: list[str] = []
+    failed: list[Message] = []
     for trial, run in enumerate(runs):
         for key, direction in _jobs(run, failed):
             value = _value(direction, trial, _METRICS[named])
@@ -104,26 +106,25 @@ def read(file: Path, columns: Columns) -> Imported:
                 found.setdefault(key, []).append(value)
     if not found:
         raise InputError(
-            f"{file}: no job did any I/O" + (f" ({failed[0]})" if failed else ""),
+            f"{file}: no job did any I/O" + (f" ({text(failed[0])})" if failed else ""),
             "see what fio printed beside its JSON",
         )
     if len(runs) < len(documents):
         notes = (
             *notes,
-            f"{len(documents)} reports of {counted([len(runs)], 'run')}: the last of"
-            " each run is read (--status-interval).",
+            message("interop.fio.reports", reports=len(documents), runs=len(runs)),
         )
     if columns.value is None:
-        others = ", ".join(name for name in _METRICS if name != named)
-        notes = (*notes, f"The file has other metrics (--value): {others}.")
+        others = [name for name in _METRICS if name != named]
+        notes = (*notes, message("interop.other_metrics", names=others))
     return Imported(
         file=file,
         format="fio",
         series=tuple(_series(dict(key), values, _METRICS[named]) for key, values in found.items()),
         specification=Specification(
             repetitions=counted([len(runs)], "run"),
-            statistic="mean and percentiles",
-            spread="SD within a run",
+            statistic=message("interop.statistic.mean_and_percentiles"),
+            spread=message("interop.spread.within_run"),
             environment=_version(runs[0]),
         ),
         notes=(*notes, *failed),
@@ -166,13 +167,13 @@ def _bytes(job: Node) -> float:
     )
 
 
-def _jobs(run: Node, failed: list[str]) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
+def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
     seen: Counter[str] = Counter()
     for job in _list_of_jobs(run):
         name = job.at("jobname").text()
         seen[name] += 1
         if (number(job.value.get("error")) or 0) != 0:
-            failed.append(f"Job {name} failed with error {job.at('error').word()}.")
+            failed.append(message("interop.fio.failed", job=name, error=job.at("error").word()))
             continue
         again = {"clone": str(seen[name])} if seen[name] > 1 else {}
         for direction in _DIRECTIONS:
@@ -237,9 +238,7 @@ def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> S
         np.array([value.scale for value in values]),
     )
     one = len(values) == 1
-    message = (
-        f"fio's JSON has the mean and statistics of one run ({values[0].path}), no single values."
-    )
+    summary = Defect("summary only", message("interop.fio.summary", at=values[0].path))
     return Series(
         key=key,
         values=found.values,
@@ -248,7 +247,7 @@ def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> S
         lower_is_better=metric.lower_is_better,
         trial=np.array([value.trial for value in values], dtype=np.int64)[found.kept],
         reported=values[0].reported if one else {},
-        defects=(*found.defects, *([Defect("summary only", message)] if one else [])),
+        defects=(*found.defects, *([summary] if one else [])),
     )
 
 

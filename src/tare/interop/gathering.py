@@ -16,6 +16,7 @@ from tare.interop import growing
 from tare.interop.growing import Budget, Growing
 from tare.interop.rows import Chunk
 from tare.interop.series import IntArray
+from tare.results.message import Message, message
 
 #: More series than anybody looks at.
 MOST_SERIES = 10_000
@@ -39,15 +40,10 @@ class Fault:
     count: int = 0
     places: list[int] = field(default_factory=list)
 
-    def told(self, place: str) -> str:
+    def where(self, place: str) -> Message:
         """Say where: ``lines 4, 9 and 17``."""
-        named = [f"{line:,}" for line in self.places[:MOST_PLACES]]
-        more = self.count - len(named)
-        if more > 0:
-            return f"{place}s {', '.join(named)} and {more:,} more"
-        if len(named) == 1:
-            return f"{place} {named[0]}"
-        return f"{place}s {', '.join(named[:-1])} and {named[-1]}"
+        named = self.places[:MOST_PLACES]
+        return message("interop.places", place=place, places=named, more=self.count - len(named))
 
 
 class Faults:

@@ -12,10 +12,11 @@ import numpy as np
 from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
-from tare.interop.readings import counted, per_operation, readings
+from tare.interop.readings import counted, mean_of, per_operation, readings
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import head_text, label, read_text, shown
 from tare.registry import Description
+from tare.results.message import Message, message
 
 _RESULT = re.compile(r"Benchmark\S*[ \t]+\d+[ \t]+\S+[ \t]+\S")
 #: As golang.org/x/perf/benchfmt has it: neither blanks nor capitals before the colon.
@@ -69,19 +70,23 @@ def read(file: Path, columns: Columns) -> Imported:
     if unit not in units:
         raise InputError(f"{file} has no values in {unit}", f"--value takes {', '.join(units)}")
     series = _all_series([line for line in printed.lines if unit in line.values], unit, printed)
-    others = ", ".join(name for name in units if name != unit)
+    others = [name for name in units if name != unit]
     return Imported(
         file=file,
         format="go-benchmark",
         series=series,
         specification=Specification(
-            repetitions=f"{counted((len(one.values) for one in series), 'value')} a benchmark in"
-            f" {counted([printed.processes], 'process')}",
+            repetitions=message(
+                "interop.repetitions.in",
+                count=counted((len(one.values) for one in series), "value"),
+                unit="benchmark",
+                processes=counted([printed.processes], "process"),
+            ),
             environment=_environment(printed.lines[0].settings),
         ),
         notes=(
-            *([f"The file has other metrics (--value): {others}."] if others else []),
-            *_told(printed),
+            *([message("interop.other_metrics", names=others)] if others else []),
+            *_notes(printed),
         ),
     )
 
@@ -177,23 +182,19 @@ def _series(key: dict[str, str], lines: Sequence[_Line], unit: str, printed: _Pr
         lower_is_better=lower,
         trial=processes[found.kept].astype(np.int64) if processes.max() > 0 else None,
         defects=found.defects,
-        notes=(f"Each value is the mean of {counted(loops, 'iteration')}.",)
-        if max(loops) > 1
-        else (),
+        notes=(mean_of(loops, "iteration"),) if max(loops) > 1 else (),
     )
 
 
-def _told(printed: _Printed) -> list[str]:
-    told = []
+def _notes(printed: _Printed) -> list[Message]:
+    notes = []
     if printed.broken:
-        many = counted([len(printed.broken)], "line")
-        told.append(
-            f"Left out, since only their beginning is that of a result: {many}"
-            f" (line {printed.broken[0]})."
-        )
+        count, first = len(printed.broken), printed.broken[0]
+        notes.append(message("interop.go_benchmark.broken", n=count, line=first))
     if printed.failed:
-        told.append(f"Benchmarks that failed: {', '.join(map(shown, printed.failed[:5]))}.")
-    return told
+        names = [shown(name) for name in printed.failed[:5]]
+        notes.append(message("interop.go_benchmark.failed", names=names))
+    return notes
 
 
 def _environment(settings: dict[str, str]) -> str | None:

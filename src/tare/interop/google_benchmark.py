@@ -11,10 +11,11 @@ import numpy as np
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, number, readings, told_apart
+from tare.interop.readings import counted, failed, mean_of, number, readings, told_apart
 from tare.interop.series import Columns, Defect, FloatArray, Imported, Series, Specification
 from tare.interop.text_file import shown
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: Seconds of its time units.
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -61,8 +62,8 @@ def read(file: Path, columns: Columns) -> Imported:
         series=series,
         specification=Specification(
             repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
-            statistic="mean and median" if aggregates else None,
-            spread="SD of the repetitions" if aggregates else None,
+            statistic=message("interop.statistic.mean_and_median") if aggregates else None,
+            spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
         notes=(*notes, *_warned(context)),
@@ -93,8 +94,8 @@ def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[N
     defects = [*found.defects, *unknown]
     if not runs:
         where = f"{aggregates[0].path}.aggregate_name" if aggregates else "benchmarks"
-        message = "The file has statistics of the repetitions, not the repetitions"
-        defects.append(Defect("summary only", f"{message} ({where})."))
+        summary = message("interop.google_benchmark.summary", at=where)
+        defects.append(Defect("summary only", summary))
     return Series(
         key={"benchmark": name},
         values=found.values,
@@ -103,7 +104,7 @@ def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[N
         lower_is_better=lower,
         reported=_stated(aggregates, metric),
         defects=tuple(defects),
-        notes=_told(runs, measured),
+        notes=_notes(runs, measured),
     )
 
 
@@ -117,11 +118,9 @@ def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]
     if len(known) == len(units):
         return scales, []
     first = next(index for index, unit in enumerate(units) if unit not in known)
-    message = (
-        f"{len(units) - len(known)} of {len(units)} values are in an unknown unit"
-        f" ({runs[first].path}.time_unit is {shown(units[first])})."
-    )
-    return scales, [Defect("mixed units", message)]
+    at = message("interop.place", place=f"{runs[first].path}.time_unit", found=shown(units[first]))
+    unknown = message("interop.unknown_unit", n=len(units) - len(known), total=len(units), at=at)
+    return scales, [Defect("mixed units", unknown)]
 
 
 def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
@@ -138,40 +137,44 @@ def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
     return reported
 
 
-def _told(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[str, ...]:
-    told = []
+def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...]:
+    notes = []
     if len(measured) < len(runs):
         why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
-        because = f": {why.text()}" if why and isinstance(why.value, str) else ""
-        told.append(f"{len(runs) - len(measured)} of {len(runs)} repetitions failed{because}.")
+        because = [why.text()] if why and isinstance(why.value, str) else []
+        notes.append(failed(len(runs) - len(measured), len(runs), "repetition", because))
     loops = {int(n) for run in measured if 1 < (n := number(run.value.get("iterations"))) < 1e18}
     if loops:
-        told.append(f"Each value is the mean of {counted(loops, 'iteration')}.")
-    return tuple(told)
+        notes.append(mean_of(loops, "iteration"))
+    return tuple(notes)
 
 
-def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> str | None:
-    if runs:
-        return f"{counted(map(len, runs), 'repetition')} in one process"
+def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> Message | None:
     many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
-    known = [int(n) for n in many if 1 <= n < 1e9]
-    return f"{counted(known, 'repetition')} in one process" if known else None
+    known = [*map(len, runs)] or [int(n) for n in many if 1 <= n < 1e9]
+    if not known:
+        return None
+    return message(
+        "interop.repetitions.one_process", count=counted(known, "repetition"), sampling=None
+    )
 
 
-def _environment(context: Node) -> str | None:
-    words = []
+def _environment(context: Node) -> Message | None:
     cpus, speed = context.find("num_cpus"), context.find("mhz_per_cpu")
-    if cpus:
-        words.append(f"{cpus.word()} CPUs" + (f" at {speed.word()} MHz" if speed else ""))
     scaling = context.find("cpu_scaling_enabled")
-    if scaling:
-        words.append("frequency scaling " + ("on" if scaling.value is True else "off"))
-    return ", ".join(words) or None
+    if not (cpus or scaling):
+        return None
+    return message(
+        "interop.google_benchmark.environment",
+        cpus=cpus.word() if cpus else None,
+        mhz=speed.word() if speed else None,
+        scaling=scaling.value is True if scaling else None,
+    )
 
 
-def _warned(context: Node | None) -> tuple[str, ...]:
+def _warned(context: Node | None) -> tuple[Message, ...]:
     if context and context.value.get("library_build_type") == "debug":
-        return ("The benchmark library was built for debugging, which slows its loop.",)
+        return (message("interop.google_benchmark.debug"),)
     return ()
 
 

@@ -12,7 +12,7 @@ from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import Readings, counted, readings, stated, told_apart
+from tare.interop.readings import Readings, counted, failed, readings, stated, told_apart
 from tare.interop.series import (
     Columns,
     Defect,
@@ -24,6 +24,7 @@ from tare.interop.series import (
 )
 from tare.interop.text_file import shown
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: hyperfine's names of the statistics that it states, and ours.
 _STATED = {"mean": "mean", "stddev": "sd", "median": "median", "min": "min", "max": "max"}
@@ -43,10 +44,6 @@ _METRICS = {
 #: Version 2 exports in these only, whatever it shows.
 _UNITS = ("second", "byte")
 _FIRST_VERSION = {"time_wall_clock": "times", "memory_peak_resident": "memory_usage_byte"}
-_MEMORY = (
-    "Up to 1.20 hyperfine gives the largest peak memory of all commands so far, and a file of"
-    " version 1 does not tell which wrote it."
-)
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def read(file: Path, columns: Columns) -> Imported:
         )
     series = told_apart(_series(result, metric) for result in results)
     if metric == "memory_peak_resident" and first is None:
-        notes = (*notes, _MEMORY)
+        notes = (*notes, message("interop.hyperfine.memory"))
     elif named is None:
         notes = (*notes, *_others(results[0], metric))
     counts = [len(one.values) for one in series]
@@ -89,9 +86,17 @@ def read(file: Path, columns: Columns) -> Imported:
         format="hyperfine",
         series=series,
         specification=Specification(
-            repetitions=f"{counted(counts, 'run')} a command" if any(counts) else None,
-            statistic="mean and median" if any(one.reported for one in series) else None,
-            spread="SD of the runs" if any("sd" in one.reported for one in series) else None,
+            repetitions=message(
+                "interop.repetitions.per", count=counted(counts, "run"), unit="command"
+            )
+            if any(counts)
+            else None,
+            statistic=message("interop.statistic.mean_and_median")
+            if any(one.reported for one in series)
+            else None,
+            spread=message("interop.spread.sd", what="runs")
+            if any("sd" in one.reported for one in series)
+            else None,
             environment=_environment(root),
         ),
         notes=notes,
@@ -106,11 +111,10 @@ def _series(result: Node, metric: str) -> Series:
     values, trial, notes = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
     if zeros and metric == "time_wall_clock":
-        told = f"{zeros} of {len(values)} times are 0: hyperfine subtracts what the shell takes to"
-        told += " start, and cuts off below 0 (-N measures without a shell)."
-        runs.defects.append(Defect("corrupt", told))
+        cut_off = message("interop.hyperfine.zeros", n=zeros, total=len(values))
+        runs.defects.append(Defect("corrupt", cut_off))
     if not runs.raw:
-        only = f"{result.path} has no times of runs, only their summary."
+        only = message("interop.hyperfine.summary", at=result.path)
         runs.defects.append(Defect("summary only", only))
     return Series(
         key=_key(result),
@@ -155,11 +159,13 @@ def _runs(result: Node, metric: str) -> _Runs:
     summary = result.find("summary")
     of_metric = summary.find(metric) if summary else None
     stated = dict(of_metric.pairs()) if of_metric else {}
-    defects = [
-        Defect("mixed units", f"{len(wrong)} values are in {shown(u.value)} ({u.path}).")
-        for u in wrong[:1]
-    ]
+    defects = [Defect("mixed units", _unknown_unit(len(wrong), len(values), u)) for u in wrong[:1]]
     return _Runs(values, paths, codes, {k: v.value for k, v in stated.items()}, defects)
+
+
+def _unknown_unit(n: int, total: int, first: Node) -> Message:
+    at = message("interop.place", place=first.path, found=shown(first.value))
+    return message("interop.unknown_unit", n=n, total=total, at=at)
 
 
 def _first_version(result: Node, metric: str) -> _Runs:
@@ -173,21 +179,21 @@ def _first_version(result: Node, metric: str) -> _Runs:
     return _Runs(raw, paths, ends or [0] * len(raw), summary, [])
 
 
-def _succeeded(found: Readings, codes: Sequence[object]) -> tuple[FloatArray, IntArray, list[str]]:
+def _succeeded(
+    found: Readings, codes: Sequence[object]
+) -> tuple[FloatArray, IntArray, list[Message]]:
     """Leave out failed runs, unless the command always fails, as a search without a hit does."""
-    failed = np.array([code != 0 for code in codes], dtype=bool)[found.kept]
-    if not failed.any():
+    bad = np.array([code != 0 for code in codes], dtype=bool)[found.kept]
+    if not bad.any():
         return found.values, found.kept, []
-    if failed.all():
-        return found.values, found.kept, ["Every run failed (exit code other than 0)."]
-    note = (
-        f"{int(failed.sum())} of {len(codes)} runs failed (exit code other than 0)"
-        " and are left out."
-    )
-    return found.values[~failed], found.kept[~failed], [note]
+    if bad.all():
+        return found.values, found.kept, [message("interop.hyperfine.all_failed")]
+    why = [message("interop.hyperfine.exit_code")]
+    note = failed(int(bad.sum()), len(codes), "run", why)
+    return found.values[~bad], found.kept[~bad], [note]
 
 
-def _others(result: Node, metric: str) -> tuple[str, ...]:
+def _others(result: Node, metric: str) -> tuple[Message, ...]:
     measurements = result.find("measurements")
     first = next(measurements.each(), None) if measurements else result
     have = set(first.value) if first and isinstance(first.value, dict) else set()
@@ -196,7 +202,7 @@ def _others(result: Node, metric: str) -> tuple[str, ...]:
         for name in _METRICS
         if name != metric and (name if measurements else _FIRST_VERSION.get(name)) in have
     ]
-    return (f"The file has other metrics (--value): {', '.join(others)}.",) if others else ()
+    return (message("interop.other_metrics", names=others),) if others else ()
 
 
 def _environment(root: Node) -> str | None:

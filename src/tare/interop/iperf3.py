@@ -12,10 +12,10 @@ from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, number, readings, stated, told_apart
+from tare.interop.readings import counted, each_once, number, readings, stated, told_apart
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.registry import Description
-from tare.units import chosen, quantity
+from tare.results.message import Amount, Chosen, Message, message
 
 #: What an interval can tell: metric, unit, seconds or so of its unit, whether less is better.
 _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
@@ -41,12 +41,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Part:
-    """One direction of one run: its intervals that count, and what is to be told of them."""
+    """One direction of one run: its intervals that count, and notes on them."""
 
     key: tuple[tuple[str, str], ...]
     intervals: Sequence[Node]
     end: Node | None
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -75,15 +75,20 @@ def read(file: Path, columns: Columns) -> Imported:
         why = errors[0] if errors else "the run has no intervals"
         raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
     series = told_apart(_series(of_key, metric) for of_key in parts.values())
-    failed = [f"A run failed: {error}." for error in errors]
+    failed = [message("interop.iperf3.failed", error=error) for error in errors]
     return Imported(
         file=file,
         format="iperf3",
         series=series,
         specification=Specification(
-            repetitions=f"{counted([len(runs)], 'run')} of"
-            f" {counted((len(p.intervals) for ps in parts.values() for p in ps), 'interval')}",
-            statistic="mean",
+            repetitions=message(
+                "interop.iperf3.repetitions",
+                runs=counted([len(runs)], "run"),
+                intervals=counted(
+                    (len(p.intervals) for ps in parts.values() for p in ps), "interval"
+                ),
+            ),
+            statistic=message("interop.statistic.mean"),
             environment=_environment(runs[0].start),
         ),
         notes=(*notes, *failed),
@@ -131,9 +136,9 @@ def parts_of(run: Run) -> list[Part]:
         short = seconds < np.nanmedian(seconds) / 2 if np.isfinite(seconds).any() else seconds < 0
         notes = []
         if any(omitted):
-            notes.append(f"{counted([sum(omitted)], 'interval')} of warm-up (-O) left out.")
+            notes.append(message("interop.warm_up", count=counted([sum(omitted)], "interval")))
         if short.any():
-            notes.append(f"{counted([int(short.sum())], 'interval')} cut short left out.")
+            notes.append(message("interop.iperf3.cut_short", n=int(short.sum())))
         parts.append(
             Part(
                 key=tuple(_key(run.start, name).items()),
@@ -164,21 +169,21 @@ def _key(start: Node, name: str) -> dict[str, str]:
     }
 
 
-def _limits(run: Run, name: str) -> list[str]:
+def _limits(run: Run, name: str) -> list[Message]:
     notes = []
     test = run.start.find("test_start")
     target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
     if target > 0:
-        notes.append(
-            f"The rate was limited to {chosen(target, 'bits/s')} (-b), so that this is not what the"
-            " network can carry."
-        )
+        notes.append(message("interop.iperf3.limited", rate=Chosen(target, "bits/s")))
     rates = [_stated_rate(run.end, f"sum_{which}", name) for which in ("sent", "received")]
     sent, received = rates
     if sent and received and abs(sent / received - 1) > _APART:
         notes.append(
-            f"The sender counted {quantity(sent, 'bits/s')}, the receiver "
-            f"{quantity(received, 'bits/s')}."
+            message(
+                "interop.iperf3.disagree",
+                sent=Amount(sent, "bits/s"),
+                received=Amount(received, "bits/s"),
+            )
         )
     return notes
 
@@ -204,7 +209,7 @@ def _series(parts: Sequence[Part], metric: str) -> Series:
         trial=trial[found.kept] if len(parts) > 1 else None,
         reported=_mean(parts) if metric == "bits_per_second" else {},
         defects=found.defects,
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=each_once(note for part in parts for note in part.notes),
     )
 
 

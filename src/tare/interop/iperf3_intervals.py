@@ -12,8 +12,9 @@ from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.iperf3 import Part, Run, parts_of, runs_of
 from tare.interop.json_file import Node
-from tare.interop.readings import number
+from tare.interop.readings import each_once, number
 from tare.interop.series import FloatArray
+from tare.results.message import Message, message
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Intervals:
         NaN where the file tells none.
     run : int array, shape (n,)
         The run that each is of.
-    notes : tuple of str
+    notes : tuple of Message
     """
 
     key: dict[str, str]
@@ -39,7 +40,7 @@ class Intervals:
     end_s: FloatArray
     bits: FloatArray
     run: np.ndarray
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def intervals(file: Path) -> list[Intervals]:
@@ -65,22 +66,22 @@ def intervals(file: Path) -> list[Intervals]:
     if not any(part.intervals for parts in found.values() for _, _, part in parts):
         why = errors[0] if errors else "the run has no intervals"
         raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
-    failed = tuple(f"A run failed: {error}." for error in errors)
+    failed = tuple(message("interop.iperf3.failed", error=error) for error in errors)
     return [_gathered(dict(key), parts, (*notes, *failed)) for key, parts in found.items()]
 
 
 def _gathered(
-    key: dict[str, str], parts: list[tuple[int, float, Part]], notes: tuple[str, ...]
+    key: dict[str, str], parts: list[tuple[int, float, Part]], notes: tuple[Message, ...]
 ) -> Intervals:
     every = [(order, offset, one) for order, offset, part in parts for one in part.intervals]
-    told = dict.fromkeys(note for _, _, part in parts for note in part.notes)
+    of_parts = each_once(note for _, _, part in parts for note in part.notes)
     return Intervals(
         key=key,
         start_s=np.array([offset + _at(one, "start") for _, offset, one in every]),
         end_s=np.array([offset + _at(one, "end") for _, offset, one in every]),
         bits=np.array([_bits(one) for _, _, one in every]),
         run=np.array([order for order, _, _ in every]),
-        notes=(*notes, *told),
+        notes=(*notes, *of_parts),
     )
 
 

@@ -20,11 +20,12 @@ from tare.interop.format import HEAD, Format
 from tare.interop.gathering import Fault, Faults, Gathering, Parting, in_order
 from tare.interop.jtl_rows import NAMES, JtlRows
 from tare.interop.packed import take, unpacked
-from tare.interop.readings import IMMEASURABLE, counted, immeasurable
+from tare.interop.readings import counted, failed, immeasurable, left_out
 from tare.interop.rows import Chunk, Rows, Want
-from tare.interop.series import Columns, Defect, Imported, IntArray, Series, Specification
+from tare.interop.series import Columns, Imported, IntArray, Series, Specification
 from tare.interop.text_file import head_text, label
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: The columns of a JTL without header that have stood in the same place in all versions.
 _FIRST = (
@@ -43,7 +44,7 @@ _WANTED: dict[str, Want] = {
     "label": "level",
     "success": "level",
 }
-_ORDER = "The timestamps are neither numbers nor ISO dates: values are in the order of the file."
+_FAULTS = ("not_a_number", "immeasurable", "negative", "no_timestamp")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -105,9 +106,13 @@ def _read(file: Path, rows: Rows, index: dict[str, int]) -> Imported:
         format="jmeter",
         series=series,
         specification=Specification(
-            repetitions=counted((len(one.values) for one in series), "request") + " a label",
-            statistic="every single request",
-            spread="every single request",
+            repetitions=message(
+                "interop.repetitions.per",
+                count=counted((len(one.values) for one in series), "request"),
+                unit="label",
+            ),
+            statistic=message("interop.statistic.each", what="request"),
+            spread=message("interop.statistic.each", what="request"),
         ),
         notes=(*rows.notes, *samples.notes()),
     )
@@ -121,13 +126,9 @@ class _Samples:
         self._cells = Cells(units.unit("ms"))
         self._times: Times | None = Times() if "timeStamp" in index else None
         self._parting = Parting(file, [index["label"]])
-        self._faults = {
-            "not a number": Faults(),
-            IMMEASURABLE: Faults(),
-            "negative, which cannot be": Faults(),
-            "without a timestamp": Faults(),
-        }
+        self._faults = {name: Faults() for name in _FAULTS}
         self._failed = Faults()
+        self._rows_read = 0
 
     def series(self) -> tuple[Series, ...]:
         gathering = Gathering([np.float64, np.float64])
@@ -140,27 +141,25 @@ class _Samples:
             self._made(i, key[0], values[i], stamps[i]) for i, key in enumerate(self._parting.keys)
         )
 
-    def notes(self) -> list[str]:
-        notes = [_ORDER] if self._times is None and "timeStamp" in self._index else []
-        failed = sum(fault.count for fault in self._failed.of.values())
-        if failed:
-            notes.append(f"{failed:,} requests failed and are left out.")
+    def notes(self) -> list[Message]:
+        notes = []
+        if self._times is None and "timeStamp" in self._index:
+            notes.append(message("interop.jmeter.order"))
+        count = sum(fault.count for fault in self._failed.of.values())
+        if count:
+            notes.append(failed(count, self._rows_read, "request"))
         return notes
 
     def _add(self, chunk: Chunk, gathering: Gathering) -> None:
         series = self._parting.series(chunk)
         assert series is not None
+        self._rows_read += chunk.rows
         values, _ = self._cells.numbers(chunk.columns[self._index["elapsed"]])
         good = self._succeeded(chunk)
         self._count(self._failed, ~good, series, chunk)
         stamps = self._stamps(chunk)
-        bad = {
-            "not a number": ~np.isfinite(values),
-            IMMEASURABLE: immeasurable(values),
-            "negative, which cannot be": values < 0,
-            "without a timestamp": np.isnan(stamps),
-        }
-        for why, those in bad.items():
+        bad = (~np.isfinite(values), immeasurable(values), values < 0, np.isnan(stamps))
+        for why, those in zip(_FAULTS, bad, strict=True):
             self._count(self._faults[why], those & good, series, chunk)
             good &= ~those
         gathering.add(series[good], len(self._parting.keys), [values[good], stamps[good]])
@@ -189,10 +188,10 @@ class _Samples:
 
     def _made(self, i: int, name: str, values: Any, stamps: Any) -> Series:
         faults = {why: found.of[i] for why, found in self._faults.items() if i in found.of}
-        failed = self._failed.of.get(i, Fault())
-        total = len(values) + failed.count + sum(fault.count for fault in faults.values())
+        failures = self._failed.of.get(i, Fault())
+        total = len(values) + failures.count + sum(fault.count for fault in faults.values())
         values, stamps = in_order(self._file, stamps, [values, stamps])
-        failure = f"{failed.count:,} of {total:,} requests failed and are left out"
+        failure = failed(failures.count, total, "request", at=failures.where("line"))
         return Series(
             key={"label": label(name)},
             values=values,
@@ -201,13 +200,10 @@ class _Samples:
             lower_is_better=True,
             position=None if self._times is None else stamps,
             defects=tuple(
-                Defect(
-                    "corrupt",
-                    f"{fault.count:,} of {total:,} values left out: {why} ({fault.told('line')}).",
-                )
+                left_out(fault.count, total, why, fault.where("line"))
                 for why, fault in faults.items()
             ),
-            notes=(f"{failure} ({failed.told('line')}).",) if failed.count else (),
+            notes=(failure,) if failures.count else (),
         )
 
 

@@ -24,6 +24,7 @@ from tare.interop.readings import (
 )
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.registry import Description
+from tare.results.message import message
 
 _STATED = {"0.0": "min", "50.0": "median", "100.0": "max"}
 
@@ -50,15 +51,19 @@ def read(file: Path, columns: Columns) -> Imported:
         for result in results
         if 1 <= (n := number(result.value.get("measurementIterations"))) < 1e9
     }
-    many = f"{counted(of_fork, 'iteration')} in each of {counted(forks, 'fork')}"
+    many = message(
+        "interop.jmh.repetitions",
+        iterations=counted(of_fork, "iteration"),
+        forks=counted(forks, "fork"),
+    )
     return Imported(
         file=file,
         format="jmh",
         series=told_apart(series),
         specification=Specification(
             repetitions=many if forks and of_fork else None,
-            statistic="mean and percentiles",
-            spread="99.9 % interval of the mean, iterations of all forks taken as independent",
+            statistic=message("interop.statistic.mean_and_percentiles"),
+            spread=message("interop.spread.jmh"),
             environment=_environment(results[0]),
         ),
         notes=notes,
@@ -73,19 +78,16 @@ def _series(result: Node, metric: str | None) -> Series:
     notes = []
     if histogram:
         found, trial, samples = _means(histogram, scale)
-        notes.append(
-            f"{samples:,} sampled times, whose order JMH does not keep: each value is the mean of"
-            " an iteration."
-        )
+        notes.append(message("interop.jmh.sampled", n=samples))
     else:
         found, trial = _iterations(raw, scale)
     defects = found.defects
     if not len(trial):
-        message = f"{measured.path} has no 'rawData', so only JMH's summary."
-        defects = (*defects, Defect("summary only", message))
+        only = message("interop.jmh.summary", at=measured.path)
+        defects = (*defects, Defect("summary only", only))
     forked = number(result.value.get("forks")) > 0
     if not forked:
-        notes.append("Measured in JMH's own process (-f 0), so that there is one execution only.")
+        notes.append(message("interop.jmh.not_forked"))
     name = metric or ("throughput" if unit == "1/s" else "time")
     return Series(
         key=_key(result),

@@ -11,6 +11,7 @@ from typing import Any
 
 from tare.errors import InputError
 from tare.interop.text_file import head_text, label, place, read_text, shown
+from tare.results.message import Message, message
 
 #: Largest text that is parsed. Nothing but ``{},`` takes 23 times its room (measured), so 3 GiB.
 MOST_BYTES = 1 << 27
@@ -96,14 +97,14 @@ class Node:
         return ("the text " if isinstance(self.value, str) else "") + shown(self.value)
 
 
-def load(file: Path) -> tuple[Node, tuple[str, ...]]:
+def load(file: Path) -> tuple[Node, tuple[Message, ...]]:
     """Parse a JSON file.
 
     Returns
     -------
     Node
-    tuple of str
-        What was odd, each a sentence: keys that stand twice in one object.
+    tuple of Message
+        What was odd: keys that stand twice in one object.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def load(file: Path) -> tuple[Node, tuple[str, ...]]:
     return Node(file, "", values[0]), notes
 
 
-def load_each(file: Path) -> tuple[list[Node], tuple[str, ...]]:
+def load_each(file: Path) -> tuple[list[Node], tuple[Message, ...]]:
     """Parse what a tool appended to one file, run by run or line by line; as ``load``.
 
     What stands before the first brace, such as a tool's warnings, is passed over.
@@ -129,7 +130,7 @@ def load_each(file: Path) -> tuple[list[Node], tuple[str, ...]]:
 
 def _parsed(
     file: Path, text: str, start: int, most: int | None
-) -> tuple[list[Any], tuple[str, ...]]:
+) -> tuple[list[Any], tuple[Message, ...]]:
     twice: dict[str, int] = {}
     decoder = json.JSONDecoder(object_pairs_hook=_object(twice))
     values: list[Any] = []
@@ -153,8 +154,7 @@ def _parsed(
         where = place(text, found.start()) if found else "somewhere"
         raise InputError(f"{file}, {where}: a number of more than 4,300 digits", _REDO) from error
     notes = tuple(
-        f"The key {shown(name)} stands twice in {count} object{'s' * (count > 1)};"
-        " the last one counts."
+        message("interop.json.duplicate", key=shown(name), n=count)
         for name, count in list(twice.items())[:5]
     )
     return values, notes

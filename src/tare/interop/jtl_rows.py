@@ -13,6 +13,7 @@ from tare.interop import xml_file
 from tare.interop.rows import Chunk, Want
 from tare.interop.text_file import label
 from tare.interop.xml_file import Element
+from tare.results.message import Message, message
 
 NAMES = ("timeStamp", "elapsed", "label", "success")
 #: The attributes, as they have been called since JMeter 2.1, and before.
@@ -32,14 +33,9 @@ class JtlRows:
         self._inner = 0
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """What was left out."""
-        if not self._inner:
-            return []
-        return [
-            f"{self._inner:,} samples inside others, such as redirects and the parts of"
-            " transactions, are not counted by themselves."
-        ]
+        return [message("interop.jmeter.inner", n=self._inner)] if self._inner else []
 
     def sample(self) -> Chunk:
         """Return rows from the beginning."""

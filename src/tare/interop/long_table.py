@@ -17,11 +17,12 @@ from tare.interop import units
 from tare.interop.cells import Cells, is_absent
 from tare.interop.dates import Times
 from tare.interop.gathering import Faults, Gathering, Parting, in_order
-from tare.interop.readings import IMMEASURABLE, immeasurable
+from tare.interop.readings import immeasurable, left_out
 from tare.interop.roles import Roles
 from tare.interop.rows import Chunk, Rows
 from tare.interop.series import Defect, FloatArray, IntArray, Series
 from tare.interop.text_file import label, shown
+from tare.results.message import Message, message
 
 #: More trials or blocks with a name than a table of them may have.
 _MOST_NAMES = 1 << 22
@@ -35,7 +36,7 @@ class LongTable:
         self._metric, self._unit = units.of_column(rows.names[roles.value])
         self._cells = Cells(self._unit)
         self._parting = Parting(file, roles.keys)
-        self._faults = {"not finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
+        self._faults = {"not_finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
         self._without = Faults()
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
@@ -66,14 +67,14 @@ class LongTable:
             self._no_numbers()
         return made
 
-    def notes(self) -> list[str]:
-        """Tell what was left out of the whole table."""
+    def notes(self) -> list[Message]:
+        """Say what was left out of the whole table."""
         count = sum(fault.count for fault in self._without.of.values())
         if not count:
             return []
         fault = next(iter(self._without.of.values()))
-        place = f"{self._rows.place} {fault.places[0]:,}"
-        return [f"{count:,} rows without order, trial or block are left out, the first is {place}."]
+        place, first = self._rows.place, fault.places[0]
+        return [message("interop.table.rows", n=count, place=place, first=first)]
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
         column = chunk.columns[self._roles.value]
@@ -85,7 +86,7 @@ class LongTable:
             missing = is_absent(column)
             self._tally(self._missing, missing, series, chunk)
             unfit &= ~missing
-        self._tally(self._faults["not finite"], unfit, series, chunk)
+        self._tally(self._faults["not_finite"], unfit, series, chunk)
         beyond = immeasurable(values)
         self._tally(self._faults["immeasurable"], beyond, series, chunk)
         kept &= ~beyond
@@ -213,34 +214,29 @@ class LongTable:
                 return None, ()
             return (_shown(only) if codes == [0] else only.base), ()
         parts = [
-            f"{self._with_unit[one, code]:,} in {'no unit' if unit is None else unit.name}"
+            message(
+                "interop.table.in_unit",
+                n=self._with_unit[one, code],
+                unit=unit.name if unit else None,
+            )
             for code, unit in zip(codes, found, strict=True)
         ]
         bases = {None if unit is None else unit.base for unit in found}
-        mixed = Defect("mixed units", f"The values have different units: {', '.join(parts)}.")
+        mixed = Defect("mixed units", message("interop.table.mixed_units", parts=parts))
         return (bases.pop() if len(bases) == 1 else None), (mixed,)
 
-    def _left_out(self, one: int) -> tuple[str, ...]:
+    def _left_out(self, one: int) -> tuple[Message, ...]:
         fault = self._missing.of.get(one)
         if fault is None:
             return ()
-        cells = f"{fault.count:,} cell{'s' * (fault.count != 1)}"
-        return (f"{cells} without a value left out ({fault.told(self._rows.place)}).",)
+        at = fault.where(self._rows.place)
+        return (message("interop.table.missing", n=fault.count, at=at),)
 
     def _corrupt(self, one: int, good: int) -> list[Defect]:
         faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
         total = good + sum(fault.count for fault in faults.values())
-        told = {
-            "not finite": "no finite number",
-            "immeasurable": IMMEASURABLE,
-            "negative": "negative, which cannot be",
-        }
         return [
-            Defect(
-                "corrupt",
-                f"{fault.count:,} of {total:,} values left out: {told[why]}"
-                f" ({fault.told(self._rows.place)}).",
-            )
+            left_out(fault.count, total, why, fault.where(self._rows.place))
             for why, fault in faults.items()
         ]
 

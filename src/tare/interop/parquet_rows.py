@@ -13,6 +13,7 @@ from tare.errors import InputError
 from tare.interop.csv_rows import MOST_COLUMNS
 from tare.interop.rows import Chunk, Want, consecutive
 from tare.interop.text_file import shown
+from tare.results.message import Message
 
 MAGIC = b"PAR1"
 #: Most bytes of the description at a file's end; that of 10,000 columns is about 1 MiB a group.
@@ -47,7 +48,7 @@ class ParquetRows:
             raise InputError(f"{file} has no rows", _REDO)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """Nothing: Parquet says what it holds."""
         return []
 

@@ -11,10 +11,11 @@ import numpy as np
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, readings, told_apart
+from tare.interop.readings import counted, mean_of, readings, told_apart
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: pyperf's units, ours, and whether less is better.
 _UNITS = {"second": ("s", True), "byte": ("bytes", True), "integer": (None, None)}
@@ -46,7 +47,11 @@ def read(file: Path, columns: Columns) -> Imported:
         format="pyperf",
         series=series,
         specification=Specification(
-            repetitions=f"{counted(runs, 'process')} with {counted(values, 'value')} a benchmark",
+            repetitions=message(
+                "interop.pyperf.repetitions",
+                processes=counted(runs, "process"),
+                values=counted(values, "value"),
+            ),
             environment=label(", ".join(words)) or None,
         ),
         notes=notes,
@@ -87,7 +92,7 @@ def _series(benchmark: Node, shared: Mapping[str, Any]) -> Series:
         lower_is_better=lower,
         trial=np.array(trial, dtype=np.int64)[found_values.kept],
         defects=found_values.defects,
-        notes=_told(warmups, calibrations, loops),
+        notes=_notes(warmups, calibrations, loops),
     )
 
 
@@ -101,15 +106,16 @@ def _loops(about: Mapping[str, Any]) -> int:
     return int(np.prod([count for count in counts if isinstance(count, int)] or [1]))
 
 
-def _told(warmups: int, calibrations: int, loops: set[int]) -> tuple[str, ...]:
-    told = []
+def _notes(warmups: int, calibrations: int, loops: set[int]) -> tuple[Message, ...]:
+    notes = []
     if warmups:
-        told.append(f"{counted([warmups], 'value')} of warm-up left out.")
+        notes.append(message("interop.warm_up", count=counted([warmups], "value")))
     if calibrations:
-        told.append(f"{counted([calibrations], 'process')} of calibration left out.")
+        count = counted([calibrations], "process")
+        notes.append(message("interop.pyperf.calibration", count=count))
     if loops and max(loops) > 1:
-        told.append(f"Each value is the mean of {counted(loops, 'loop')}.")
-    return tuple(told)
+        notes.append(mean_of(loops, "loop"))
+    return tuple(notes)
 
 
 UNIT = Format(

@@ -7,10 +7,11 @@ from pathlib import Path
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, number, readings, stated, told_apart
+from tare.interop.readings import counted, mean_of, number, readings, stated, told_apart
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
+from tare.results.message import message
 
 #: Its statistics, and our names of them.
 _STATED = {
@@ -47,9 +48,17 @@ def read(file: Path, columns: Columns) -> Imported:
         format="pytest-benchmark",
         series=series,
         specification=Specification(
-            repetitions=f"{counted(rounds, 'round')} in one process" if rounds else None,
-            statistic="mean and median" if any("mean" in s.reported for s in series) else None,
-            spread="SD of the rounds" if any("sd" in s.reported for s in series) else None,
+            repetitions=message(
+                "interop.repetitions.one_process", count=counted(rounds, "round"), sampling=None
+            )
+            if rounds
+            else None,
+            statistic=message("interop.statistic.mean_and_median")
+            if any("mean" in s.reported for s in series)
+            else None,
+            spread=message("interop.spread.sd", what="rounds")
+            if any("sd" in s.reported for s in series)
+            else None,
             environment=_environment(machine) if machine else None,
         ),
         notes=notes,
@@ -64,9 +73,9 @@ def _series(benchmark: Node) -> Series:
     notes = []
     iterations = stats.find("iterations")
     if iterations and 1 < (many := number(iterations.value)) < 1e18:
-        notes.append(f"Each value is the mean of {counted([int(many)], 'iteration')}.")
+        notes.append(mean_of([int(many)], "iteration"))
     found = readings(data.elements(), data.path) if data else readings([], "")
-    message = f"{stats.path} has no 'data', which --benchmark-save-data keeps."
+    only = message("interop.pytest_benchmark.summary", at=stats.path)
     return Series(
         key={"benchmark": name.text()},
         values=found.values,
@@ -74,7 +83,7 @@ def _series(benchmark: Node) -> Series:
         unit="s",
         lower_is_better=True,
         reported=reported,
-        defects=found.defects if data else (Defect("summary only", message),),
+        defects=found.defects if data else (Defect("summary only", only),),
         notes=tuple(notes),
     )
 

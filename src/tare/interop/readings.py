@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 from tare.interop import units
 from tare.interop.series import Defect, FloatArray, IntArray, Series
 from tare.interop.text_file import shown
+from tare.results.message import Message, Said, message
 
+Note = TypeVar("Note", bound=Said)
 #: Sizes of what is measured; its squares are numbers, too.
 SMALLEST, LARGEST = 1e-100, 1e100
-#: What is told of others.
-IMMEASURABLE = "beyond 1e100 or below 1e-100, which nothing measures"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ def immeasurable(values: FloatArray) -> NDArray[np.bool_]:
 
 def readings(
     raw: Sequence[object],
-    where: str | Callable[[int], str],
+    where: str | Callable[[int], Said],
     scale: float | FloatArray = 1.0,
     negative: bool = False,
 ) -> Readings:
@@ -69,24 +70,32 @@ def readings(
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.array(numbers, dtype=float) * scale
     faults = {
-        "not a number": np.isnan(values),
-        "infinite or beyond what a double holds": np.isinf(values),
-        IMMEASURABLE: immeasurable(values),
-        "negative, which cannot be": (values < 0) & np.isfinite(values) & (not negative),
+        "not_a_number": np.isnan(values),
+        "infinite": np.isinf(values),
+        "immeasurable": immeasurable(values),
+        "negative": (values < 0) & np.isfinite(values) & (not negative),
     }
     defects = []
     for fault, those in faults.items():
         if those.any():
             first = int(np.flatnonzero(those)[0])
-            defects.append(
-                Defect(
-                    "corrupt",
-                    f"{int(those.sum())} of {len(raw)} values left out: {fault}"
-                    f" ({at(first)} is {shown(raw[first])}).",
-                )
-            )
+            found = message("interop.place", place=at(first), found=shown(raw[first]))
+            defects.append(left_out(int(those.sum()), len(raw), fault, found))
     kept = np.flatnonzero(~np.logical_or.reduce(list(faults.values())))
     return Readings(values[kept], kept.astype(np.int64), tuple(defects))
+
+
+def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
+    """Make the defect of values that are none, for one kind of fault."""
+    why = message(f"interop.fault.{fault}")
+    return Defect("corrupt", message("interop.left_out", n=n, total=total, fault=why, at=at))
+
+
+def failed(
+    n: int, total: int, what: str, why: Sequence[Said] = (), at: Message | None = None
+) -> Message:
+    """Say how many runs, or the like, failed, so that they are left out."""
+    return message("interop.failed", n=n, total=total, what=what, why=[*why], at=at)
 
 
 def number(value: object) -> float:
@@ -126,6 +135,15 @@ def per_operation(text: str) -> tuple[str, float, bool | None]:
     return found.base, found.factor, not found.base.endswith("/s")
 
 
+def each_once(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Leave out notes that repeat an earlier one."""
+    found: list[Note] = []
+    for note in notes:
+        if note not in found:
+            found.append(note)
+    return tuple(found)
+
+
 def told_apart(series: Iterable[Series]) -> tuple[Series, ...]:
     """Add an occurrence to the keys of series that nothing else tells apart."""
     seen: Counter[tuple[object, ...]] = Counter()
@@ -138,9 +156,12 @@ def told_apart(series: Iterable[Series]) -> tuple[Series, ...]:
     return tuple(apart)
 
 
-def counted(numbers: Iterable[int], noun: str) -> str:
+def counted(numbers: Iterable[int], noun: str) -> Message:
     """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
-    found = sorted(set(numbers)) or [0]
-    many = f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{many} {noun if found == [1] else plural}"
+    found = [*numbers] or [0]
+    return message("interop.count", low=min(found), high=max(found), noun=noun)
+
+
+def mean_of(numbers: Iterable[int], noun: str) -> Message:
+    """Say that values are means: of ``200 loops``, of ``10 to 25 iterations``."""
+    return message("interop.mean_of", count=counted(numbers, noun))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tare.interop.series import IntArray
+from tare.results.message import Message
 
 #: What a column is wanted for. Numbers come as float64 where all of a chunk are, otherwise as
 #: text; levels and texts come as text, levels as a dictionary of few.
@@ -49,7 +50,7 @@ class Rows(Protocol):
     place: str
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """What was odd about it, complete once the chunks have been read."""
 
     def sample(self) -> Chunk:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.results.message import Message, Said
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -50,12 +52,12 @@ class Defect:
     ----------
     kind : {"corrupt", "mixed units", "summary only"}
         ``corrupt``: not a number, infinite, or negative where that cannot be.
-    message : str
-        One sentence, with the place in the file (line, row, or path inside it) and how many.
+    message : Said
+        With the place in the file (line, row, or path inside it) and how many.
     """
 
     kind: str
-    message: str
+    message: Said
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,8 @@ class Series:
         Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
         ``n``.
     defects : tuple of Defect
-    notes : tuple of str
-        Other things to be told: values of warm-up left out, failed runs; each a sentence.
+    notes : tuple of Message
+        What else a reader must know: values of warm-up left out, failed runs.
     """
 
     key: Mapping[str, str]
@@ -102,25 +104,25 @@ class Series:
     position: FloatArray | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
     defects: tuple[Defect, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
 class Specification:
     """What a file says of how its numbers came about; None where it does not.
 
-    Each is a short phrase to be shown: "10 runs a command", "mean", "SD of the runs", "CPU model
-    and kernel".
+    Each is a short phrase to be shown: "10 runs per command", "mean", "SD of the runs", "CPU
+    model and kernel".
 
     References
     ----------
     CLOUDNET, section 2: what published results leave out.
     """
 
-    repetitions: str | None = None
-    statistic: str | None = None
-    spread: str | None = None
-    environment: str | None = None
+    repetitions: Said | None = None
+    statistic: Said | None = None
+    spread: Said | None = None
+    environment: Said | None = None
 
 
 @dataclass(frozen=True)
@@ -135,12 +137,12 @@ class Imported:
     series : tuple of Series
         In the order of the file; at least one.
     specification : Specification
-    notes : tuple of str
-        What was left out of the file, each a sentence.
+    notes : tuple of Said
+        What was left out of the file.
     """
 
     file: Path
     format: str
     series: tuple[Series, ...]
     specification: Specification = Specification()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()

@@ -11,11 +11,12 @@ from tare.interop.csv_rows import CsvRows
 from tare.interop.format import Format
 from tare.interop.long_table import LongTable
 from tare.interop.parquet_rows import MAGIC, ParquetRows
-from tare.interop.roles import Roles
+from tare.interop.readings import counted
 from tare.interop.rows import Rows
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description, scan
+from tare.results.message import message
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -35,17 +36,17 @@ def read(file: Path, columns: Columns) -> Imported:
     series = table.series()
     notes = list(rows.notes)
     if roles.guessed:
-        notes.insert(0, f"The values are those of {label(rows.names[roles.value])!r}, the only"
-                        " column of numbers that was not named otherwise.")  # fmt: skip
+        (column,) = _quoted(rows, [roles.value])
+        notes.insert(0, message("interop.table.guessed", column=column))
     if roles.apart and len(series) > 1:
-        notes.append(f"Series are told apart by {_quoted(rows, roles.apart)}, which nobody named.")
+        notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
     if roles.pooled:
-        notes.append(f"The levels of {_quoted(rows, roles.pooled)} are not told apart (--group).")
+        notes.append(message("interop.table.pooled", columns=_quoted(rows, roles.pooled)))
     return Imported(
         file=file,
         format="table",
         series=series,
-        specification=_specification(series, roles),
+        specification=_specification(series),
         notes=tuple(notes + table.notes()),
     )
 
@@ -62,17 +63,19 @@ def _open(file: Path, columns: Columns) -> Rows:
     return CsvRows(file, [name for name in (*named, columns.block) if name is not None])
 
 
-def _quoted(rows: Rows, columns: Sequence[int]) -> str:
-    return ", ".join(repr(label(rows.names[i])) for i in columns)
+def _quoted(rows: Rows, columns: Sequence[int]) -> list[str]:
+    return [repr(label(rows.names[i])) for i in columns]
 
 
-def _specification(series: Sequence[Series], roles: Roles) -> Specification:
-    counts = sorted({len(one.values) for one in series})
-    many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+def _specification(series: Sequence[Series]) -> Specification:
     return Specification(
-        repetitions=f"{many} values a series",
-        statistic="every single value",
-        spread="every single value",
+        repetitions=message(
+            "interop.repetitions.per",
+            count=counted((len(one.values) for one in series), "value"),
+            unit="series",
+        ),
+        statistic=message("interop.statistic.each", what="value"),
+        spread=message("interop.statistic.each", what="value"),
     )
 
 

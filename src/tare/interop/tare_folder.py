@@ -13,13 +13,14 @@ from tare.errors import InputError, StoreError
 from tare.frames import Results
 from tare.interop import units
 from tare.interop.format import Format
-from tare.interop.readings import counted, readings
+from tare.interop.readings import counted, failed, readings
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
+from tare.results.message import Message, Said, message
 
 #: Facts that say where an experiment was measured.
-_FACTS = {"cpu": "CPU model", "kernel": "kernel", "cpus": "CPUs", "memory_bytes": "memory"}
+_FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
 #: Sessions count from here in the number of a block, since each begins its blocks anew.
 _SESSION = 1 << 32
 
@@ -53,9 +54,13 @@ def read(file: Path, columns: Columns) -> Imported:
         format="tare-folder",
         series=series,
         specification=Specification(
-            repetitions=counted((len(one.values) for one in series), "trial") + " a cell",
-            statistic="the value of every trial, a mean over its iterations and workers",
-            spread="every single trial",
+            repetitions=message(
+                "interop.repetitions.per",
+                count=counted((len(one.values) for one in series), "trial"),
+                unit="cell",
+            ),
+            statistic=message("interop.statistic.trial_mean"),
+            spread=message("interop.statistic.each", what="trial"),
             environment=_environment(results),
         ),
         notes=tuple(_notes(results, metric)),
@@ -116,20 +121,19 @@ def _no_values(file: Path, results: Results, metric: str) -> InputError:
     )
 
 
-def _environment(results: Results) -> str | None:
+def _environment(results: Results) -> Message | None:
     names = set(results.facts["name"].astype(str))
-    said = [phrase for name, phrase in _FACTS.items() if name in names]
-    return f"{', '.join(said)} and other facts, {len(names)} in all" if said else None
+    facts = [message(f"interop.tare.{name}") for name in _FACTS if name in names]
+    return message("interop.tare.environment", facts=facts, n=len(names)) if facts else None
 
 
-def _notes(results: Results, metric: str) -> list[str]:
-    notes = list(results.notes)
+def _notes(results: Results, metric: str) -> list[Said]:
+    notes: list[Said] = list(results.notes)
     source = results.sources(metric)[0]
-    notes.append(f"The values are {metric} from the source {source}.")
-    failed = int((results.trial_table["status"] != "ok").sum())
-    if failed:
-        total = len(results.trial_table)
-        notes.append(f"{failed} of {total} trials did not end well and are left out.")
+    notes.append(message("interop.tare.source", metric=metric, source=source))
+    bad = int((results.trial_table["status"] != "ok").sum())
+    if bad:
+        notes.append(failed(bad, len(results.trial_table), "trial"))
     return notes
 
 

@@ -12,10 +12,11 @@ from tare.errors import InputError
 from tare.interop import json_file, units
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import counted, readings, told_apart
+from tare.interop.readings import counted, failed, readings, told_apart
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
+from tare.results.message import message
 
 #: What trials are told apart by, where there are several commands or platforms.
 _KEYS = ("workload", "platform")
@@ -42,9 +43,9 @@ def read(file: Path, columns: Columns) -> Imported:
             raise root.wrong("no trial ended well")
         metric = columns.value or _asked(root)
         series = told_apart(_tried(file, good, metric))
-        failed = len(trials) - len(good)
-        if failed:
-            notes = (*notes, f"{failed} of {len(trials)} trials did not end well and are left out.")
+        bad = len(trials) - len(good)
+        if bad:
+            notes = (*notes, failed(bad, len(trials), "trial"))
     found = root.find("facts")
     facts = len(dict(found.pairs())) if found else 0
     return Imported(
@@ -53,8 +54,8 @@ def read(file: Path, columns: Columns) -> Imported:
         series=series,
         specification=Specification(
             repetitions=counted((len(one.values) for one in series), "trial"),
-            statistic="the value of every trial",
-            spread="every single trial",
+            statistic=message("interop.statistic.trial"),
+            spread=message("interop.statistic.each", what="trial"),
             environment=counted([facts], "fact") if facts else None,
         ),
         notes=notes,

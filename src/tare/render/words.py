@@ -52,7 +52,8 @@ def sentence(message: Said) -> str:
     if isinstance(message, str):
         return message
     written = text(message)
-    first = written[:1] if written.startswith(tuple(_names(message))) else written[:1].upper()
+    names = ("tare ", *_names(message))
+    first = written[:1] if written.startswith(names) else written[:1].upper()
     return f"{first}{written[1:]}{'' if written.endswith(('.', '?', '!')) else '.'}"
 
 

@@ -75,7 +75,7 @@ def measure(
         lines=lines(found),
         unchecked=tuple(_unchecked(found, prepared)),
         notes=(
-            *(message("selftest.note", text=note) for note in results.notes),
+            *results.notes,
             *_failures(results),
             *_cut_short(ended, prepared, results),
         ),

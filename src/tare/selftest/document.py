@@ -11,17 +11,15 @@ import msgspec
 import tare
 from tare import agent, state
 from tare.errors import StoreError
-from tare.results.message import Message
+from tare.results.message import Message, Said
 from tare.selftest.lines import Line
 from tare.state import Fact
 
 VERSION = 2
 #: Three times what is claimed: 2 alarms of 40, or none of 19.
 _NEAR = 0.15
-#: The figures that stand for all in facts: name, metric, program.
-_HEAD = (
-    ("wall", "wall_ns", "spin"), ("cpu", "cpu_ns", "spin"), ("memory", "memory_bytes", "allocate"),
-)  # fmt: skip
+#: The figures that stand for all, and in facts: metric by name.
+_HEAD = {"wall": "wall_ns", "cpu": "cpu_ns", "memory": "memory_bytes"}
 
 
 class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +44,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     lines: tuple[Line, ...]
     unchecked: tuple[Unchecked, ...] = ()
-    notes: tuple[Message, ...] = ()
+    notes: tuple[Said, ...] = ()
     #: Of so many programs in a place, by degree of parallelism, so many were never measured.
     cells: int = 0
     unmeasured: int = 0
@@ -86,18 +84,22 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(o for o in self.lines if o.verdict in ("no", "inconclusive") and not o.used)
 
     def head(self) -> dict[str, Line]:
-        """Return the lines that stand for all: of one by itself, on the first platform."""
+        """Return the lines that stand for all: of the program that is off most, as in the table.
+
+        On the first platform that has any, with the fewest workers.
+        """
         found = {}
-        for name, metric, program in _HEAD:
-            some = [
-                one for one in self.lines
-                if (one.metric, one.program) == (metric, program) and one.used
-            ]  # fmt: skip
-            order = {stack: n for n, stack in enumerate(self.platforms)}
-            some.sort(key=lambda one: (order.get(one.platform, 0), one.workers))
+        for name, metric in _HEAD.items():
+            some = [one for one in self.lines if one.metric == metric and one.used]
             if some:
-                found[name] = some[0]
+                first = min(map(self._place, some))
+                there = (one for one in some if self._place(one) == first)
+                found[name] = max(there, key=lambda one: one.badness)
         return found
+
+    def _place(self, line: Line) -> tuple[int, int]:
+        """Where a line stands among platforms and workers."""
+        return self.platforms.index(line.platform), line.workers
 
 
 class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tare.findings.phrasing import unit_of
 from tare.metrics import SOURCES, ranked
-from tare.results.message import Amount, Deviation, Message, message
+from tare.results.message import Amount, Deviation, Message, Said, message
 from tare.selftest.bounds import KNOWN, Bound, bound
 from tare.statistics.intervals import quantile_interval
 
@@ -57,7 +57,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     promised: tuple[float | None, float | None]
     used: bool
     verdict: Verdict
-    why: Message | None = None
+    why: Said | None = None
 
     @property
     def error(self) -> Deviation:
@@ -159,7 +159,7 @@ def _finite(value: float) -> float | None:
 
 def _judge(
     source: str, promised: Bound, by_trial: np.ndarray, every: np.ndarray, less: pd.Series[float]
-) -> tuple[Verdict, Message | None]:
+) -> tuple[Verdict, Said | None]:
     """Tell whether it is what was promised; what is impossible is off even once."""
     missing = float(less.max()) if less.notna().any() else 0.0
     if missing > _STEP_NS:
@@ -180,6 +180,5 @@ def _judge(
     high = float(by_trial.max()) if interval.high is None else interval.high
     known = message(f"selftest.known.{source}") if source in KNOWN else None
     if interval.low is None or (low <= promised.high and high >= promised.low):
-        refused = interval.refusal and message("selftest.refused", why=interval.refusal)
-        return "inconclusive", refused or known
+        return "inconclusive", interval.refusal or known
     return "no", known

@@ -39,6 +39,11 @@ def specified(line: Line) -> Message:
     return message("selftest.range", low=Deviation(low, line.unit), high=Deviation(high, line.unit))
 
 
+def verdict(line: Line) -> Message:
+    """Return whether an error is as specified."""
+    return message(f"selftest.verdict.{line.verdict}")
+
+
 def head(accuracy: Accuracy) -> list[Message]:
     """Return the figures that stand for all."""
     return [
@@ -71,7 +76,7 @@ def _group(lines: list[Line]) -> Message:
         error=worst.error,
         specified=specified(worst),
         others=len(lines) - 1,
-        unused=None if worst.used else message(f"selftest.verdict.{worst.verdict}"),
+        unused=None if worst.used else verdict(worst),
         why=worst.why,
     )
 

@@ -5,50 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import tare
-from tare.render.words import listing, sentence, text
+from tare.render.words import listing, text
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import message
+from tare.results.message import Message, Said, message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.selftest import chart, messages
 from tare.selftest.document import Accuracy, Document, FalseAlarms
 from tare.selftest.lines import Line
-from tare.units import counted
 
 _COLUMNS = {
     "metric": "figure", "source": "source", "program": "program", "platform": "platform",
     "workers": "at once", "n": "trials",
 }  # fmt: skip
-_ACCURACY = "Does tare measure correctly here?"
-_ALARMS = "Are false alarms as rare here as tare claims?"
+_ACCURACY = message("selftest.question.accuracy")
+_ALARMS = message("selftest.question.alarms")
 _TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
 
 
 def make(found: Document, command: str) -> Report:
     """Lay the page of a self-test out."""
     sections: list[Section] = []
-    headline: list[str] = []
+    headline: list[Message] = []
     strip = [("kernel", found.kernel)]
-    notes: list[str] = []
+    notes: list[Said] = []
     if found.accuracy is not None:
         sections.append(_accuracy(found.accuracy))
-        headline.append(text(messages.answer(found.accuracy)))
-        headline += map(sentence, messages.head(found.accuracy))
+        headline += [messages.answer(found.accuracy), *messages.head(found.accuracy)]
         strip += [
             ("measured", f"{found.accuracy.date} UTC"),
             ("trials", f"{found.accuracy.trials:,}"),
             ("platforms", listing(found.accuracy.platforms)),
         ]
-        notes += [text(messages.unchecked(one)) for one in found.accuracy.unchecked]
-        notes += map(text, found.accuracy.notes)
+        notes += [*map(messages.unchecked, found.accuracy.unchecked), *found.accuracy.notes]
     if found.false_alarms is not None:
         sections.append(_alarms(found.false_alarms))
-        headline.append(text(messages.alarms(found.false_alarms)))
+        headline.append(messages.alarms(found.false_alarms))
         strip.append(("comparisons", f"{found.false_alarms.comparisons:,}"))
     return Report(
         name="selftest",
         question=_ACCURACY if found.accuracy is not None else _ALARMS,
         lead=sections[0].finding.name if sections else None,
-        answers=tuple(" ".join(text.split()) for text in headline),
+        answers=tuple(headline),
         strip=tuple(strip),
         sections=tuple(sections),
         doubts=tuple(notes),
@@ -59,8 +56,8 @@ def make(found: Document, command: str) -> Report:
             seed=found.seed,
             title="How to test the same again",
         ),
-        doubtful="What could not be checked",
-        calm="Everything that tare has a figure for was checked.",
+        doubtful=text(message("selftest.page.doubtful")),
+        calm=text(message("selftest.page.calm")),
         rest=f"{command} --json -",
     )
 
@@ -73,10 +70,10 @@ def _accuracy(accuracy: Accuracy) -> Section:
     finding = Finding(
         name="accuracy",
         question=_ACCURACY,
-        answer=text(messages.answer(accuracy)),
+        answer=messages.answer(accuracy),
         verdict=accuracy.verdict,
-        basis="programs that know their own truth; error is measured − true",
-        caveats=tuple(text(one) for some in doubtful for one in messages.groups(some)),
+        basis=text(message("selftest.basis")),
+        caveats=tuple(one for some in doubtful for one in messages.groups(some)),
         estimates=tuple(map(_estimate, accuracy.lines)),
         tables=tuple(_table(unit, some) for unit, some in by_unit.items()),
     )
@@ -129,32 +126,30 @@ def _table(unit: str, some: Iterable[Line]) -> Table:
             "workers": str(one.workers),
             "promised": text(messages.specified(one)),
             "used": "yes" if one.used else "no",
-            "verdict": ": ".join(
-                map(text, filter(None, [message(f"selftest.verdict.{one.verdict}"), one.why]))
-            ),
+            "verdict": text(message("selftest.judged", verdict=messages.verdict(one), why=one.why)),
         }
         for one in some
     )
     return Table(
-        title=f"{_TITLES.get(unit, unit)}: measured − true",
+        title=message("selftest.unit", unit=_TITLES.get(unit, unit)),
         columns=columns,
         rows=rows,
-        note="Error is the median over trials with its 95 % interval; worst is of all processes.",
+        note=message("selftest.note"),
     )
 
 
 def _alarms(found: FalseAlarms) -> Section:
     table = Table(
-        title="Verdicts about a program and itself",
+        title=message("selftest.alarms_title"),
         columns=(Column(key="verdict", title="verdict"), Column(key="n", title="comparisons")),
         rows=tuple({"verdict": word, "n": n} for word, n in found.verdicts.items()),
     )
     finding = Finding(
         name="false-alarms",
         question=_ALARMS,
-        answer=text(messages.alarms(found)),
+        answer=messages.alarms(found),
         verdict="no" if not found.consistent else "yes" if found.close else "inconclusive",
-        basis="wall_ns of a program compared with itself by tare compare",
+        basis=text(message("selftest.alarms_basis")),
         estimates=(
             Estimate(
                 name="rate of alarms", levels={"platform": found.platform},
@@ -162,7 +157,7 @@ def _alarms(found: FalseAlarms) -> Section:
                 confidence=0.95, method="Clopper–Pearson, one-sided", n=found.comparisons,
             ),
         ),
-        caveats=(f"{counted(found.pairs, 'pair')} of trials in all.",),
+        caveats=(message("selftest.pairs", pairs=found.pairs),),
         tables=(table,),
     )  # fmt: skip
     return Section(finding)

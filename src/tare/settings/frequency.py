@@ -10,6 +10,8 @@ from typing import Literal
 from tare.errors import ExperimentError, PlatformError
 from tare.kernel_files import KernelFiles
 from tare.registry import Description
+from tare.render.words import text
+from tare.results.message import message
 from tare.settings.setting import Release, Setting, check_writable
 
 FOLDER = "/sys/devices/system/cpu/cpu*/cpufreq"
@@ -24,12 +26,6 @@ SPIN_S = 0.05
 
 #: Why there is nothing of the frequency to be set.
 Absence = Literal["setting", "hypervisor", "sysfs", "driver"]
-_WHY: dict[Absence, str] = {
-    "setting": "the driver of this processor has no such setting",
-    "hypervisor": "no cpufreq directory: the hypervisor controls the frequency",
-    "sysfs": "sysfs is not visible here",
-    "driver": "no cpufreq directory: there is no driver, or the firmware controls the frequency",
-}
 
 
 def absence(kernel: KernelFiles) -> Absence:
@@ -43,7 +39,7 @@ def absence(kernel: KernelFiles) -> Absence:
 
 def absent(kernel: KernelFiles) -> str:
     """Say why there is nothing of the frequency to be set."""
-    return _WHY[absence(kernel)]
+    return text(message(f"doctor.no_frequency.{absence(kernel)}"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from tare import registry, whole_file
 from tare.errors import PlatformError
 from tare.kernel_files import KernelFiles
 from tare.lease import Remnant
+from tare.results.message import Message, message
 from tare.settings.setting import Saved, Setting
 
 #: Files of one setting can depend on each other (EPP on the governor, minimum on maximum): what
@@ -132,17 +133,17 @@ def remnants(kernel: KernelFiles | None = None) -> list[Remnant]:
     """Return what sessions have changed, the last first: they can have done so one on another."""
     there = kernel or KernelFiles()
     found = sorted(_all(), key=lambda kept: kept.since, reverse=True)
-    return [Remnant(kept.name, _told(kept, there), partial(_clean, kept, there)) for kept in found]
+    return [Remnant(kept.name, _what(kept, there), partial(_clean, kept, there)) for kept in found]
 
 
-def _told(kept: Kept, kernel: KernelFiles) -> str:
+def _what(kept: Kept, kernel: KernelFiles) -> Message:
     if kept.boot_id != _boot(kernel):
-        return f"note of settings that the reboot put back ({', '.join(kept.saved)})"
-    parts = []
+        return message("settings.left.rebooted", settings=[*kept.saved])
+    settings = []
     for setting, saved in kept.saved.items():
-        was = " and ".join(dict.fromkeys(f"{Path(n).name} {text}" for n, text in saved.items()))
-        parts.append(f"{setting} ({was} again)" if was else setting)
-    return f"change of {', '.join(parts)}"
+        was = dict.fromkeys(f"{Path(name).name} {text}" for name, text in saved.items())
+        settings.append(message("settings.left.setting", setting=setting, was=[*was]))
+    return message("settings.left.changed", settings=settings)
 
 
 def _clean(kept: Kept, kernel: KernelFiles) -> None:

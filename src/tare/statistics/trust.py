@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.render.words import sentence
+from tare.results.message import Said
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import Copy, copied
 from tare.statistics.independence import copy_told, period_told
@@ -29,8 +31,8 @@ class Defect(Protocol):
         """``corrupt``, ``mixed units`` or ``summary only``."""
 
     @property
-    def message(self) -> str:
-        """One sentence with the place."""
+    def message(self) -> Said:
+        """What is wrong, with the place."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,10 @@ def _units_told(units: MixedUnits, what: str) -> str:
 
 def _rejection(defect: Defect) -> str:
     if defect.kind == "mixed units":
-        return f"{defect.message} Convert them to one unit, or separate them, and audit again."
-    return f"{defect.message} Repair the file or measure again."
+        fix = "Convert them to one unit, or separate them, and audit again."
+    else:
+        fix = "Repair the file or measure again."
+    return f"{sentence(defect.message)} {fix}"
 
 
 def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:

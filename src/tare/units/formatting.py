@@ -202,8 +202,9 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Write a number with its noun: "1 trial", "1,200 trials"."""
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+    """Write a number with its noun: "1 trial", "1,200 trials", "2 processes"."""
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{n:,} {noun}" + ("" if n == 1 else plural)
 
 
 def about(n: int, noun: str) -> str:
