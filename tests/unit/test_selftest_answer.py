@@ -173,6 +173,6 @@ def test_a_page_of_alarms_alone_answers_its_own_question(
         pairs=9, seconds=1.0,
     )  # fmt: skip
     made = page.make(document(None, found, 1), "tare selftest --false-alarms")
-    assert made.lead is not None
-    assert made.question == text(made.lead.finding.question)
-    assert made.lead.finding.verdict == verdict
+    assert made.led is not None
+    assert made.question == made.led.finding.question
+    assert made.led.finding.verdict == verdict
