@@ -11,7 +11,7 @@ from tare.calibration.fairness import IN_ORDER
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
 from tare.render.tables import Laid
-from tare.render.words import text
+from tare.render.words import paragraph, text
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
 from tare.report.origin import Origin
@@ -183,9 +183,9 @@ def _of(name: str, said: str) -> Message:
     return message("calibration.page.of", name=name, said=said)
 
 
-def _figure(name: str, title: str, chart: object, told: str) -> Figure:
+def _figure(name: str, title: str, chart: object, told: Message | tuple[Message, ...]) -> Figure:
     spec = chart if isinstance(chart, dict) else chart.to_dict()  # type: ignore[attr-defined]
-    return Figure(name, title, spec, told)
+    return Figure(name, title, spec, paragraph(told))
 
 
 def _section(
