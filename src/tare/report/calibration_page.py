@@ -111,7 +111,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
 
 def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Page:
     """Lay the page of several settings out."""
-    answer = matrix.answer or "Nothing was measured yet."
+    answer: Said = matrix.answer or message("calibration.settings.none")
     names = [row.label for row in matrix.standings if row.label in calibrations]
     sweeps = charts.sweeps_of({name: calibrations[name] for name in names}) if names else {}
     first = _section("settings", "Which settings are the fairest?", answer, [], [])
@@ -191,11 +191,11 @@ def _figure(name: str, title: str, chart: object, told: Message | tuple[Message,
 def _section(
     anchor: str,
     question: str,
-    answer: str | Sequence[Said],
+    answer: Said | Sequence[Said],
     figures: Sequence[Figure],
     some: Sequence[Laid],
 ) -> Section:
-    said = answer if isinstance(answer, str) else tuple(answer)
+    said = answer if isinstance(answer, str | Message) else tuple(answer)
     finding = Finding(name=anchor, question=question, answer=said, verdict="none")
     return Section(anchor, finding, tuple(figures), tuple(some))
 
@@ -219,7 +219,7 @@ def _page(
     *,
     name: str,
     question: str,
-    answers: Sequence[str],
+    answers: Sequence[Said],
     strip: Sequence[tuple[str, str]],
     sections: Sequence[Section],
     doubts: Sequence[Said],
