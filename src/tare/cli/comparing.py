@@ -218,7 +218,8 @@ def tell(
         for caveat in sentences(weak):
             output.out.print(f"Caveat   {caveat}")
         if wanted.gate is not None:
-            output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
+            gate = text(verdict.gate_line(found, wanted.gate))
+            output.out.print(f"Gate     {gate}", style="bold")
         verdict.show(found, results, wanted.gate)
         if ended == "interrupted":
             output.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
@@ -249,7 +250,8 @@ def by_hand(results: Results, *, kept: bool) -> Message:
     """Say after how many trials it was stopped by hand."""
     from tare.results.message import message
 
-    return message("run.by_hand", asked=None, n=len(results.trial_table), kept=kept)
+    ended = int((results.trial_table["status"] != "unfinished").sum())
+    return message("run.by_hand", asked=None, n=ended, kept=kept)
 
 
 def check_complete(
