@@ -241,7 +241,8 @@ def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> 
     (c,) = found["comparisons"]
     assert c["n"] == 5
     assert c["ratio"] > 1
-    assert compare(*against, "--warmup", "1", check=14).stderr.count("warmup was 0 and is 1") == 1
+    differs = text(message("baseline.fact", name="warmup", was="0", now="1"))
+    assert compare(*against, "--warmup", "1", check=14).stderr.count(differs) == 1
     stored = json.loads(file.read_text())
     stored["sessions"][2]["facts"]["cpu"] = "another"
     file.write_text(json.dumps(stored))
