@@ -254,8 +254,9 @@ def _begun(
 def _weighing(progress: execution.Progress) -> SessionTakes:
     # Whoever probes nothing does not load what it takes.
     from tare.fingerprint.session_takes import SessionTakes
+    from tare.render.words import text
 
-    return SessionTakes(catalogue().probes, progress.stage)
+    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:

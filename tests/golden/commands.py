@@ -96,6 +96,10 @@ COMMANDS = (
     Command("calibrate-compare", "calibrate compare c1.json c2.json --json c.json", (
         "c1.json", "c2.json",
     )),
+    Command("calibrate-compare-machines",
+        "calibrate compare laptop.json server.json --json c.json --report c.html",
+        ("laptop.json", "server.json"),
+    ),
     # network
     Command("net-identify", "net identify tbf-100-10-5MB.csv.gz --json i.json", (
         "network/tbf-100-10-5MB.csv.gz",

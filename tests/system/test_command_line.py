@@ -133,7 +133,7 @@ def test_the_separator_is_missed_where_a_command_has_options() -> None:
         [*TARE, "run", "-n", "3", "sort", "-n", "FILE"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 10
-    assert "try: tare run -n 3 -- sort -n FILE" in done.stderr
+    assert "-n 3 -- sort -n FILE" in done.stderr
 
 
 def test_words_of_one_command_are_no_commands() -> None:

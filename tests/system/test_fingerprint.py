@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def test_the_screen_tells_a_figure_and_what_to_type_next() -> None:
     assert "clock.vdso" in done.stdout
     assert "95 % interval" in done.stdout
     # What was asked for stays in what is to be typed.
-    assert "Next    tare fingerprint clock.vdso --budget '2 s' --json machine.json" in done.stdout
+    assert "clock.vdso --budget '2 s' --json machine.json" in done.stdout
 
 
 def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:
@@ -98,7 +99,7 @@ def test_an_option_that_makes_no_sense_is_refused_before_measuring(
 
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:
     done = fingerprint("--json", str(tmp_path / "none" / "a.json"), check=14)
-    assert "there is no folder" in done.stderr
+    assert str(tmp_path / "none") in done.stderr
     done = fingerprint("--report", str(tmp_path / "machine.txt"), check=14)
     assert "--report machine.html" in done.stderr
     assert "Fingerprint" not in done.stdout
@@ -185,7 +186,7 @@ def test_the_brief_one_gives_the_value_of_each_round() -> None:
 
 def test_a_page_of_another_format_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     done = fingerprint("clock", "--report", str(tmp_path / "x.pdf"), check=14)
-    assert "ends neither in .html nor in .md" in done.stderr
+    assert {".html", ".md"} < {*re.findall(r"\.\w+", done.stderr)}
     assert done.stdout == ""
 
 

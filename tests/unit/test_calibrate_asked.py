@@ -104,7 +104,8 @@ def test_the_budget_outranks_the_windows(capsys: pytest.CaptureFixture[str]) -> 
     found = calibrate_sweep.within(90.0, 88.0, 42.0)
     assert (found.trials, found.budget_s) == (2, 88.0)
     told = " ".join(capsys.readouterr().err.split())
-    assert "2 windows at each step fit 90 s" in told
+    assert "2 windows" in told
+    assert "90 s" in told
     assert "--budget '130 s'" in told
     found = calibrate_sweep.within(300.0, 298.0, 42.0)
     assert (found.trials, found.budget_s) == (7, 298.0)

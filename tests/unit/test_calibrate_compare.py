@@ -14,6 +14,8 @@ from tare.calibration import file
 from tare.cli import calibrate_compare as command
 from tare.cli.app import app
 from tare.errors import ExperimentError, StoreError
+from tare.render.words import sentence
+from tare.results.message import message
 
 
 @pytest.fixture
@@ -40,13 +42,11 @@ def test_the_answer_comes_first(
     lines = printed(capsys, written["laptop"], written["server"], None, None)
     assert lines[0].startswith("1 CPU on laptop = 1.6")
     assert any(line.endswith("--cpus=0.66") for line in lines)
-    assert any(
-        "1.3 to 2" in line and "is slower at its maximum, 34.0 GFLOPS at 2 CPUs" in line
-        for line in lines
-    )
+    assert any("1.3 to 2" in line and "34.0 GFLOPS" in line for line in lines)
     assert sum("•" in line for line in lines) == 7
-    assert any(line.startswith("Note    Intervals hold for these two sweeps") for line in lines)
-    assert lines[-1].startswith("Next    tare calibrate compare --cpus ")
+    note = sentence(message("calibration.equal.sessions"))
+    assert f"Note    {note}" in lines
+    assert "compare --cpus 0.7 " in lines[-1]
 
 
 def test_one_value_is_asked_for(
@@ -54,7 +54,8 @@ def test_one_value_is_asked_for(
 ) -> None:
     lines = printed(capsys, written["laptop"], written["server"], "0.7", None)
     assert lines[0].startswith("0.7 CPUs on laptop = 1.15")
-    assert lines[-1] == "Next    docker run --cpus=1.15 IMAGE   (on server)"
+    assert "docker run --cpus=1.15 IMAGE" in lines[-1]
+    assert "server" in lines[-1]
     assert not any("•" in line for line in lines)
 
 
@@ -117,7 +118,8 @@ def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, 
         app, ["calibrate", "compare", str(written["laptop"]), str(written["triad"])]
     )
     assert isinstance(done.exception, ExperimentError)
-    assert "workload is linpack (size 1000) on laptop, and triad on triad" in str(done.exception)
+    for name in ("linpack (size 1000)", "laptop", "triad"):
+        assert name in str(done.exception)
     assert done.exception.exit_code >= 10
 
 

@@ -10,7 +10,9 @@ from test_calibration_remembered import calibrated, remember
 from typer.testing import CliRunner
 
 from tare import state
+from tare.cli import calibrate_forget
 from tare.cli.app import app
+from tare.results.message import Message
 
 
 @pytest.fixture(autouse=True)
@@ -25,14 +27,21 @@ def forget(*words: str) -> str:
     return done.stdout
 
 
-def test_it_says_what_was_removed(folder: Path) -> None:
+def test_it_says_what_was_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Message] = []
+    monkeypatch.setattr(calibrate_forget, "_say", said.append)
     remember(calibrated())
-    said = " ".join(forget().split())
-    assert (
-        "Removed the calibration of 2026-05-01 10:00 by linpack (size 1000) on bare: linear" in said
-    )
-    assert str(folder / state.CALIBRATIONS) in said
-    assert "No calibration of this machine is remembered." in forget()
+    forget()
+    forget()
+    removed, file, nothing = (one for one in said if one.id != "calibration.forget.root")
+    assert removed.args == {
+        "date": "2026-05-01 10:00",
+        "workload": "linpack (size 1000)",
+        "platform": "bare",
+        "verdict": "linear",
+    }
+    assert file.args == {"file": str(folder / state.CALIBRATIONS)}
+    assert nothing.id == "calibration.forget.nothing"
 
 
 def test_programs_read_the_same(folder: Path) -> None:
@@ -44,4 +53,6 @@ def test_programs_read_the_same(folder: Path) -> None:
 
 
 def test_it_is_another_command_and_no_word_of_a_sweep() -> None:
-    assert "Usage: tare calibrate forget" in forget("--help")
+    usage = forget("--help")
+    assert "calibrate forget" in usage
+    assert "--quotas" not in usage

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 import sweeps
+from said import args, ids
 
 from tare.calibration.conclude import calibration
 from tare.calibration.document import Calibration
+from tare.calibration.numbers import step
 from tare.drawing import MOST_MARKS, by_itself
 from tare.report.calibration_charts import (
     asked,
@@ -22,7 +24,8 @@ from tare.report.calibration_charts import (
     tell_sweep,
 )
 from tare.report.calibration_charts.residuals import residual
-from tare.statistics.scaling import scaling
+from tare.results.message import Amount
+from tare.statistics.scaling import MATTERS, scaling
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
 
@@ -60,19 +63,25 @@ def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
     sweep = asked(jumping)
     assert [piece.letter for piece in sweep.pieces] == ["A", "B", "C"]
     drawn = words(sweep_chart(sweep).to_dict())
-    told = tell_sweep(sweep)
-    for letter, start, end in (("A", 0.1, 0.5), ("B", 0.6, 2.8), ("C", 2.9, 4)):
+    told = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
+    ends = [("A", 0.1, 0.5), ("B", 0.6, 2.8), ("C", 2.9, 4)]
+    for letter, start, end in ends:
         assert f'"told": "{letter}"' in drawn
         assert f"{letter}: {start:g} to {end:g}: " in drawn
-        assert f"{letter} from {start:g} to {end:g}" in told
-    assert "breaks at 0.55 and 2.85" in told
+    assert [
+        (one.args["letter"], one.args["start"].value, one.args["end"].value) for one in told
+    ] == ends
+    places = args(tell_sweep(sweep), "calibration.chart.breaks")["places"]
+    assert places == [step(0.55), step(2.85)]
 
 
 def test_one_piece_has_no_letter(linear):
     sweep = asked(linear)
     assert '"told": "A"' not in words(sweep_chart(sweep).to_dict())
-    assert "pieces" not in tell_sweep(sweep)
-    assert "R² 0.999" in tell_sweep(sweep)
+    assert "calibration.chart.pieces" not in ids(tell_sweep(sweep))
+    line = args(tell_sweep(sweep), "calibration.chart.line")
+    assert line["r2"] == linear.asked.line.r2
+    assert (line["slope"].value, line["slope"].unit) == (pytest.approx(28, rel=0.01), "GFLOPS")
 
 
 def test_saturation_is_marked(saturating):
@@ -80,7 +89,10 @@ def test_saturation_is_marked(saturating):
     assert sweep.pieces[-1].flat
     assert not sweep.pieces[0].flat
     assert "saturates at 2" in words(sweep_chart(sweep).to_dict())
-    assert "saturates at 2" in tell_sweep(sweep)
+    place = args(tell_sweep(sweep), "calibration.chart.saturates")["place"]
+    assert (place.value, place.unit) == (saturating.asked.saturates_at, "CPUs")
+    pieces = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
+    assert [one.args["slope"] is None for one in pieces] == [False, True]
 
 
 def test_what_did_not_happen_has_no_panel(linear):
@@ -91,7 +103,7 @@ def test_what_did_not_happen_has_no_panel(linear):
     assert any("Clock" in title for title in titles(sweep_chart(asked(linear))))
     bare = without(clock_hz=None, frequency_hz=None, throttled_share=None, steal_cpus=None)
     assert len(titles(sweep_chart(asked(bare)))) == 3
-    assert "Meanwhile" not in tell_sweep(asked(bare))
+    assert "calibration.chart.machine" not in ids(tell_sweep(asked(bare)))
     stolen = titles(sweep_chart(asked(without(steal_cpus=0.2, throttled_share=0.0))))
     assert any("hypervisor" in title for title in stolen)
     assert not any("stopped" in title for title in stolen)
@@ -116,18 +128,22 @@ def test_the_last_panel_names_the_axis_that_all_share(jumping):
 
 def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
     for found in (jumping, linear):
-        told = tell_sweep(asked(found))
+        told = args(tell_sweep(asked(found)), "calibration.chart.residuals")
         largest = found.asked.largest_error
         assert largest is not None
         off = residual(asked(found))
         assert max(map(abs, off.values())) == pytest.approx(100 * largest, rel=0.02)
-        assert f"{max(off.values(), key=abs):+.1f} %".replace("-", "−") in told
+        assert told["most"] == Amount(max(map(abs, off.values())) / 100, "share")
+        assert told["beyond"] == sum(abs(value) > 100 * MATTERS for value in off.values())
 
 
 def test_what_was_delivered(saturating, linear):
-    told = tell_delivered(delivered(saturating))
-    assert "67 % to 100 %, the least at 3." in told
-    assert "the least" not in tell_delivered(delivered(linear))
+    told = args(tell_delivered(delivered(saturating)), "calibration.chart.arrived")
+    assert told["least"].value == pytest.approx(2 / 3, abs=0.01)
+    assert told["most"].value == pytest.approx(1, abs=0.01)
+    assert told["cpus"] == step(3)
+    whole = args(tell_delivered(delivered(linear)), "calibration.chart.arrived")
+    assert (whole["least"], whole["cpus"]) == (None, None)
     assert len(delivered_chart(delivered(linear)).to_dict()["concat"]) == 2
 
 
@@ -142,14 +158,17 @@ def test_the_sweep_of_somebody_else():
     assert len(sweep.steps) == 20
     assert sweep.unit == "GFLOPS"
     assert len(titles(sweep_chart(sweep))) == 3
-    assert "Meanwhile" not in tell_sweep(sweep)
+    assert "calibration.chart.machine" not in ids(tell_sweep(sweep))
 
 
 def test_one_value_at_each_step_has_no_interval():
     quotas = [0.1 * n for n in range(1, 21)]
     sweep = fitted(quotas, [28 * q for q in quotas], scaling(quotas, [28 * q for q in quotas]))
     assert '"y2"' not in words(sweep_chart(sweep).to_dict()["vconcat"][1])
-    assert "of 1 trial at 20 steps" in tell_sweep(sweep)
+    told = args(tell_sweep(sweep), "calibration.chart.means")
+    assert told["trials"].args == {"least": 1, "most": 1}
+    assert (told["steps"], told["singles"]) == (20, False)
+    assert told["first"].args["rate"] == Amount(pytest.approx(2.8), "GFLOPS")
 
 
 def test_many_trials_are_thinned_and_said():
@@ -158,7 +177,7 @@ def test_many_trials_are_thinned_and_said():
     sweep = fitted(quotas, rates, scaling(quotas[::7], rates[::7]))
     data = sweep_chart(sweep).to_dict()["datasets"].values()
     assert max(map(len, data)) <= MOST_MARKS
-    assert "one in 2 is drawn" in tell_sweep(sweep)
+    assert args(tell_sweep(sweep), "calibration.chart.thinned") == {"every": 2}
 
 
 def test_every_trial_lies_within_its_panel():

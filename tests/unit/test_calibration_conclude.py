@@ -8,12 +8,19 @@ from typing import Any
 
 import pytest
 import sweeps
+from said import args, ids, unwritten
 from sweeps import Sweep
 
-from tare.calibration import conclude, file, telling
-from tare.calibration.numbers import cpus, span
+from tare.calibration import causes, conclude, file, telling
+from tare.calibration.numbers import cpus, span, step
 from tare.experiment import SizeSpec
 from tare.report.calibration_charts import asked, sweep_chart, tell_sweep
+
+
+@pytest.fixture
+def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave evidence and caveats as messages."""
+    unwritten(monkeypatch, causes, conclude)
 
 
 def test_a_straight_machine_is_linear_and_every_point_has_its_interval():
@@ -37,7 +44,7 @@ def test_a_straight_machine_is_linear_and_every_point_has_its_interval():
     assert found.caveats == ()
 
 
-def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys():
+def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys(as_messages):
     quotas = [round(0.1 * n, 1) for n in range(1, 41)]
     facts = {"cpus": 4, "driver": "intel_pstate", "governor": "powersave"}
     results = sweeps.make(sweeps.h90(), quotas=quotas, workers=4, facts=facts)
@@ -47,42 +54,48 @@ def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys():
     slow = found.regimes[1]
     assert (slow.start, slow.end) == (0.6, 2.8)
     assert slow.relative_speed == pytest.approx(0.8 / 4.1, rel=0.02)
-    for word in ("800 MHz", "4.10 GHz", "intel_pstate", "powersave"):
-        assert word in slow.evidence
+    chain = args(slow.evidence, "calibration.range.chain")
+    assert chain["here"].value == pytest.approx(0.8e9, rel=0.01)
+    assert chain["there"].value == pytest.approx(4.1e9, rel=0.01)
+    assert args(slow.evidence, "calibration.range.driver")["name"] == "intel_pstate"
+    assert args(slow.evidence, "calibration.range.governor") == {"name": "powersave"}
+    governed = args(slow.evidence, "calibration.range.governed")
+    assert (governed["by_load"], governed["h90"]) == (True, True)
 
 
-def test_one_thread_ends_at_one_cpu_and_the_count_is_checked():
+def test_one_thread_ends_at_one_cpu_and_the_count_is_checked(as_messages):
     found = conclude.calibration(sweeps.make(workers=1))
     assert found.asked.verdict == "saturating"
     assert found.asked.saturates_at == pytest.approx(1, abs=0.05)
     top = found.regimes[-1]
     assert top.cause == "saturated"
-    assert "1 thread" in top.evidence
-    assert "as expected" in top.evidence
+    assert (top.evidence.id, top.expected) == ("calibration.ceiling.expected", True)
+    assert args(top.evidence, "calibration.ceiling.threads") == {"threads": 1, "cpus": cpus(1)}
     assert found.delivered.line.r2 > 0.99 > found.asked.line.r2
 
 
-def test_a_ceiling_below_what_is_there_is_told():
+def test_a_ceiling_below_what_is_there_is_told(as_messages):
     found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: min(1, 1.3 / q))))
     assert found.regimes[-1].cause == "saturated"
-    assert "Possible: workers wait for each other" in found.regimes[-1].evidence
+    assert found.regimes[-1].evidence.id == "calibration.ceiling.early"
+    assert found.regimes[-1].expected is False
 
 
 @pytest.mark.parametrize(
-    ("machine", "facts", "cause", "words"),
+    ("machine", "facts", "cause", "known"),
     [
-        (Sweep(steal=lambda q: 0.3 if q > 1.75 else 0.0), {}, "steal", ["30 %"]),
+        (Sweep(steal=lambda q: 0.3 if q > 1.75 else 0.0), {}, "steal", {"here": 0.3, "there": 0.0}),
         (
             Sweep(withheld=lambda q: 0.3 if q > 1 else 0.0, waited=False),
             {},
             "quota",
-            ["70 %", "although the quota throttled no worker"],
+            {"here": 0.7, "there": 1.0, "unstopped": True},
         ),
         (
             Sweep(clock_hz=lambda q: 2e9 if q > 1 else 4e9, heat=lambda q: 3.0 if q > 1 else 0.0),
             {},
             "heat",
-            ["2.00 GHz", "3 times"],
+            {"times": 3.0, "calibration.range.chain": {"here": 2e9, "there": 4e9}},
         ),
         (
             Sweep(
@@ -91,30 +104,45 @@ def test_a_ceiling_below_what_is_there_is_told():
                 efficiency=lambda q: 0.5 if q > 1 else 1.0,
             ),
             {"driver": "acpi-cpufreq", "governor": "ondemand"},
-            "frequency",
-            ["cpufreq", "ondemand"],
+            "slow_clock",
+            {
+                "calibration.range.cpufreq": {"here": 2e9, "there": 4e9},
+                "calibration.range.driver": {"name": "acpi-cpufreq"},
+                "calibration.range.governor": {"name": "ondemand"},
+                "calibration.range.governed": {"by_load": True, "h90": False},
+            },
         ),
         (
             Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0),
             {"hypervisor": "yes (QEMU)"},
             "unseen",
-            ["not visible in this virtual machine", "4.10 GHz", "other virtual machines"],
+            {
+                "virtual": True,
+                "calibration.range.same_clock": {"here": 4.1e9, "there": 4.1e9},
+                "calibration.range.left": {"virtual": True},
+            },
         ),
         (
             Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0, clock_hz=None),
             {},
             "unseen",
-            ["the clock was not measured"],
+            {"virtual": False, "left": None, "calibration.range.no_clock": {"no_frequency": True}},
         ),
     ],
 )
-def test_what_happened_in_the_slow_range_is_its_cause(machine, facts, cause, words):
+def test_what_happened_in_the_slow_range_is_its_cause(as_messages, machine, facts, cause, known):
     found = conclude.calibration(sweeps.make(machine, facts=facts))
     assert found.asked.verdict == "piecewise"
     slow = found.regimes[-1]
-    assert slow.cause == cause, slow.evidence
-    for word in words:
-        assert word in slow.evidence
+    assert slow.cause == {"slow_clock": "frequency"}.get(cause, cause), slow.evidence
+    assert slow.evidence.id == f"calibration.range.{cause}"
+    for name, value in known.items():
+        inner = isinstance(value, dict)
+        values = args(slow.evidence, name) if inner else slow.evidence.args
+        for key, wanted in value.items() if inner else [(name, value)]:
+            shown = getattr(values[key], "value", values[key])
+            near = isinstance(wanted, float)
+            assert shown == (pytest.approx(wanted, rel=0.02, abs=0.001) if near else wanted), key
 
 
 def test_each_platform_and_each_period_has_its_calibration():
@@ -147,7 +175,7 @@ def test_two_whole_cpus_are_told_and_decide_nothing():
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
     found = conclude.calibration(sweeps.make(sizes=cpus))
     assert found.asked.verdict == "inconclusive"
-    assert found.asked.sentence.startswith("Inconclusive: 2 steps")
+    assert found.asked.reason == "few steps"
     assert telling.comparability(found).args["pairs"] == 1
 
 
@@ -165,7 +193,7 @@ def test_whole_cpus_and_memory_sizes_are_steps_too():
     assert found.points[-1].memory_bytes == 1769 << 20
 
 
-def test_what_is_missing_is_absent_and_told():
+def test_what_is_missing_is_absent_and_told(as_messages):
     found = conclude.calibration(
         sweeps.make(Sweep(delivered=False, clock_hz=None), kernel=None, trials=1)
     )
@@ -173,27 +201,34 @@ def test_what_is_missing_is_absent_and_told():
     assert all(p.delivered is None and p.clock_hz is None for p in found.points)
     assert all(p.residual is None and p.rate.low is None for p in found.points)
     assert found.work == "execution"
-    assert any("one trial" in told for told in found.caveats)
-    assert any("was not measured" in told for told in found.caveats)
+    steps = args(found.caveats, "calibration.caveat.steps")
+    assert (steps["steps"][0], len(steps["steps"]), steps["others"]) == (step(0.1), 5, 15)
+    assert [one.id for one in found.caveats] == [
+        "calibration.caveat.no_interval",
+        "calibration.caveat.unmeasured",
+    ]
 
 
-def test_failed_trials_are_left_out_and_told():
+def test_failed_trials_are_left_out_and_told(as_messages):
     found = conclude.calibration(sweeps.make(Sweep(failing=0.2)))
     good = sum(p.n for p in found.points)
     assert good < 140
-    assert f"{140 - good} trials failed and are left out." in found.caveats
+    assert args(found.caveats, "calibration.caveat.failed") == {"trials": 140 - good}
 
 
-def test_sessions_that_differ_are_told():
+def test_sessions_that_differ_are_told(as_messages):
     same = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 1.0})))
-    assert any("over all of them" in told for told in same.caveats)
+    assert args(same.caveats, "calibration.caveat.sessions") == {"sessions": 2}
     apart = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 0.9})))
-    assert any("ession 2 was" in told and "too narrow" in told for told in apart.caveats)
+    told = args(apart.caveats, "calibration.caveat.sessions_differ")
+    assert (told["slow"], told["fast"], told["sessions"]) == (2, 1, 2)
+    assert told["slower"].value == pytest.approx(0.1, abs=0.01)
 
 
-def test_more_than_was_asked_for_is_told():
+def test_more_than_was_asked_for_is_told(as_messages):
     found = conclude.calibration(sweeps.make(Sweep(withheld=lambda q: -0.1 if q < 0.5 else 0)))
-    assert any("burst" in told for told in found.caveats)
+    steps = args(found.caveats, "calibration.caveat.too_much")["steps"]
+    assert steps.args["steps"] == [step(q) for q in (0.1, 0.2, 0.3, 0.4)]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +253,7 @@ def test_an_experiment_without_windows_is_no_calibration():
     assert conclude.refusal(made).id == "calibration.refusal.windows"
 
 
-def test_a_busy_machine_is_no_ceiling_of_its_own():
+def test_a_busy_machine_is_no_ceiling_of_its_own(as_messages):
     busy = Sweep(withheld=lambda q: max(0.0, 1 - 0.4 / min(q, 2)))
     found = conclude.calibration(sweeps.make(busy))
     assert (found.asked.verdict, found.asked.reason) == ("inconclusive", "disturbed")
@@ -230,8 +265,10 @@ def test_a_busy_machine_is_no_ceiling_of_its_own():
     top = found.regimes[-1]
     assert top.cause == "quota"
     assert top.expected is False
-    assert "usable 1.25 CPUs were delivered, although the quota throttled no worker" in top.evidence
-    assert any("usable CPU time was not delivered" in told for told in found.caveats)
+    assert "calibration.ceiling.unstopped" in ids(top.evidence)
+    assert args(top.evidence, "calibration.ceiling.arrived")["could"].value == 1.25
+    missing = args(found.caveats, "calibration.caveat.missing")
+    assert missing["missing"].value == pytest.approx(0.5, abs=0.01)
 
 
 def test_what_others_had_is_told_from_what_the_quota_withheld():

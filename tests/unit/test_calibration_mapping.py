@@ -9,14 +9,24 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from said import args, unwritten
 
+from tare.calibration import mapping as mappings
+from tare.calibration import numbers
 from tare.calibration.document import Calibration, Interval, Machine, Point
 from tare.calibration.mapping import mapping
 from tare.calibration.mapping_document import Equal
 from tare.errors import ExperimentError
+from tare.results.message import Chosen, message
 from tare.statistics.scaling import scaling
 
 Rate = Callable[[float], float]
+
+
+@pytest.fixture(autouse=True)
+def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave answers, reasons and caveats as messages."""
+    unwritten(monkeypatch, mappings)
 
 
 def swept(
@@ -72,8 +82,13 @@ def covers(found: Interval, truth: float) -> bool:
 
 def test_a_slower_machine_needs_more() -> None:
     found = mapping(swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
-    assert found.sentence.startswith("1 CPU on A = 1.6")
-    assert found.sentence.endswith("] on B, by linpack (size 1000).")
+    told = args(found.sentence, "calibration.equal.found")
+    assert (told["cpus"], told["also"]) == (numbers.cpus(1), [])
+    assert (told["first"], told["second"]) == ("A", "B")
+    assert told["workload"] == "linpack (size 1000)"
+    equal = told["equal"].args["cpus"]
+    assert (equal.value, equal.unit) == (pytest.approx(28 / 17, rel=0.01), "CPUs")
+    assert equal.low < 28 / 17 < equal.high
     assert len(found.equals) == 20
     assert all(one.on for one in found.equals[:12])
     assert found.pieces[0].slope == pytest.approx(28 / 17, rel=0.01)
@@ -87,8 +102,9 @@ def test_what_is_asked_for_lies_between_the_steps() -> None:
 def test_b_has_a_maximum() -> None:
     one = at(1.8, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert not one.on
-    assert one.why is not None
-    assert one.why.startswith("B is slower at its maximum, 3")
+    told = args(one.why, "calibration.equal.too_slow")
+    assert (told["name"], told["cpus"]) == ("B", numbers.cpus(2))
+    assert told["most"].value == pytest.approx(34e9, rel=0.02)
 
 
 def test_the_end_of_the_same_machine_is_not_lost_to_noise() -> None:
@@ -99,12 +115,14 @@ def test_the_end_of_the_same_machine_is_not_lost_to_noise() -> None:
 def test_beyond_what_was_measured_nothing_is_said() -> None:
     one = at(2.5, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert (one.rate, one.on) == (None, ())
-    assert one.why == "outside the range that was measured on A (0.1 to 2 CPUs)"
+    assert one.why == message("calibration.equal.outside", name="A", span=numbers.span(0.1, 2))
 
 
 def test_where_a_jumps_nothing_is_said() -> None:
     one = at(0.55, swept(jumping, 4.0), swept(lambda x: 28 * x, seed=2))
-    assert one.why == "where the speed of A changes (between 0.5 and 0.6 CPUs)"
+    assert one.why == message(
+        "calibration.equal.gap", name="A", below=numbers.step(0.5), above=numbers.step(0.6)
+    )
 
 
 def test_where_b_is_as_fast_with_less_both_are_told() -> None:
@@ -118,16 +136,19 @@ def test_where_b_is_as_fast_with_less_both_are_told() -> None:
 def test_where_b_jumps_past_a_speed_there_is_none() -> None:
     """Between what 2.8 and 2.9 CPUs do there is no quota."""
     one = at(1.0, swept(lambda x: 70 * x), swept(jumping, 4.0, seed=2))
-    assert one.why == "the speed on B jumps past that"
+    assert one.why == message("calibration.equal.jump", name="B")
 
 
 def test_above_the_ceiling_it_is_said_so() -> None:
     flat = swept(lambda x: 28 * min(x, 1.0))
     top = flat.asked.saturates_at
-    assert mapping(flat, flat, cpus=[1.6]).sentence == (
-        f"1.6 CPUs: above the ceiling of A ({top:.3g} CPU): more CPU gives no more speed."
+    assert mapping(flat, flat, cpus=[1.6]).sentence == message(
+        "calibration.equal.nowhere",
+        cpus=numbers.cpus(1.6),
+        why=message("calibration.equal.ceiling", name="A", ceiling=numbers.cpus(top)),
     )
-    assert "outside the range that was measured on A" in mapping(flat, flat, cpus=[2.5]).sentence
+    beyond = mapping(flat, flat, cpus=[2.5]).sentence
+    assert args(beyond, "calibration.equal.outside")["name"] == "A"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -142,8 +163,8 @@ def test_a_file_with_itself_maps_each_share_onto_itself(seed: int) -> None:
 def test_a_ceiling_is_no_line() -> None:
     flat = swept(lambda x: 28 * min(x, 1.0))
     line = swept(lambda x: 17 * x, seed=2)
-    assert at(1.8, flat, line).why == (
-        "above the ceiling of A (1 CPU): more CPU gives no more speed"
+    assert at(1.8, flat, line).why == message(
+        "calibration.equal.ceiling", name="A", ceiling=numbers.cpus(1)
     )
     back = mapping(line, flat)
     assert all(one.on[0].value < 1.1 for one in back.equals if one.on)
@@ -182,11 +203,15 @@ def test_what_is_not_comparable_is_refused() -> None:
 
 def test_what_weakens_it_is_said() -> None:
     a = swept(lambda x: 28 * x)
-    assert len(mapping(a, a).caveats) == 1
+    assert mapping(a, a).caveats == (message("calibration.equal.sessions"),)
     found = mapping(a, msgspec.structs.replace(a, period_s=0.02, by="cpuset", workers=8))
-    assert "20 ms on B" in found.caveats[1]
-    assert "by cpuset on B" in found.caveats[2]
-    assert "8 on B" in found.caveats[3]
+    periods, by, workers = (one.args for one in found.caveats[1:])
+    assert (periods["first_period"], periods["second_period"]) == (
+        Chosen(0.1, "s"),
+        Chosen(0.02, "s"),
+    )
+    assert (by["first_by"], by["second_by"]) == ("quota", "cpuset")
+    assert (workers["first_workers"], workers["second_workers"]) == (2, 8)
 
 
 def test_two_steps_have_no_interval() -> None:

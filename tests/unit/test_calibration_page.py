@@ -16,6 +16,7 @@ from tare.calibration.matrix import Matrix, combinations
 from tare.render import files, words
 from tare.report import calibration_page as page
 from tare.report.calibration_charts import fitted
+from tare.results.message import message
 from tare.statistics.scaling import scaling
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
@@ -51,7 +52,7 @@ def matrix(measured) -> Matrix:
     some = [
         msgspec.structs.replace(one, state="measured")
         if name in measured
-        else msgspec.structs.replace(one, state="left out", why="turbo cannot be set here")
+        else msgspec.structs.replace(one, state="left out", why="no turbo")
         for name, one in every.items()
     ]
     asked = sweeps.make(trials=1, quotas=WIDE[:5]).experiment
@@ -68,7 +69,10 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     assert [row["place"] for row in laid.sections[0].finding.tables[0].rows] == ["fairest", None]
     assert laid.doubts[0].id == "calibration.settings.order"
     assert len(laid.doubts) == 3
-    assert all("turbo cannot be set here" in words.text(doubt) for doubt in laid.doubts[1:])
+    off = [f"governor={name},turbo=off" for name in VALUES["governor"]]
+    assert [(d.args["setting"], d.args["state"], d.args["why"]) for d in laid.doubts[1:]] == [
+        (setting, "left out", "no turbo") for setting in off
+    ]
     written = files.write(
         page.of_matrix(matrix, measured, "tare calibrate"), tmp_path / "page.html"
     )
@@ -79,7 +83,7 @@ def test_settings_of_which_none_is_measured(matrix):
     nothing = msgspec.structs.replace(matrix, standings=(), answer=None)
     laid = page.of_matrix(nothing, {}, "tare calibrate")
     assert laid.figures == []
-    assert laid.answers == ("Nothing was measured yet.",)
+    assert laid.answers == (message("calibration.settings.none"),)
 
 
 def test_two_machines(jumping, steady, tmp_path):

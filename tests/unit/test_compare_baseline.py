@@ -183,7 +183,9 @@ def test_before_a_session_the_facts_of_platforms_are_not_asked_for() -> None:
 def test_a_new_session_is_told_with_what_it_rests_on() -> None:
     d = baseline.compare(BASE, stored(session(1.2), workload="new"), 0.02, 0.01)
     assert d.comparison.verdict == HIGHER
-    assert text(d.answer).startswith("new is slower than the baseline: +")
+    assert d.answer.id == "difference.differs"
+    assert (d.first, d.second, d.answer.args["verdict"]) == ("the baseline", "new", "slower")
+    assert d.answer.args["ratio"].value == pytest.approx(1.2, rel=0.02)
     assert d.counted == message("difference.sessions", sessions=6, trials=20)
     assert d.basis.source == "perf_cpu"
     assert d.gate(0.03) == "fail"
@@ -337,13 +339,19 @@ def test_trials_in_another_network_are_not_compared() -> None:
         msgspec.structs.replace(asked, network=NetworkSpec(hosts=3, serve=(("iperf3", "-s"),))),
         {"platform": "bare", "network": "rate 1Gbit"},
     )
-    assert [*map(text, agreement.unlike_settings(own, slow))] == [
-        "network was not set and is rate 100Mbit, 2 hosts"
+    assert agreement.unlike_settings(own, slow) == [
+        message(
+            "baseline.fact",
+            name="network",
+            was=message("baseline.not_set"),
+            now="rate 100Mbit, 2 hosts",
+        )
     ]
     assert len(agreement.unlike_settings(slow, fast)) == 1
-    assert [*map(text, agreement.unlike_settings(fast, larger))] == [
-        "network was rate 1Gbit, 2 hosts and is rate 1Gbit, 3 hosts, serving iperf3 -s"
-    ]
+    [unlike] = agreement.unlike_settings(fast, larger)
+    assert unlike.args["was"] == "rate 1Gbit, 2 hosts"
+    assert unlike.args["now"].startswith("rate 1Gbit, 3 hosts")
+    assert unlike.args["now"].endswith("iperf3 -s")
     assert agreement.unlike_settings(fast, dict(fast)) == []
 
 

@@ -237,4 +237,7 @@ def test_values_of_zero_are_refused_in_words(session: Any) -> None:
 def test_a_difference_is_told_in_words(session: Any) -> None:
     _, (d,), _ = session(experiment(), taking(0.01, new=1.2))
     assert isinstance(d, Difference)
-    assert text(d.answer).startswith("new is slower than old: +")
+    assert d.answer.id == "difference.differs"
+    told = d.answer.args
+    assert (told["second"], told["first"], told["verdict"]) == ("new", "old", "slower")
+    assert told["ratio"].low > 1

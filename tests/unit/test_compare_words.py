@@ -10,6 +10,7 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from said import args, ids
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
@@ -23,10 +24,10 @@ from tare.experiment import Cell, Stopping
 from tare.findings.cells import Basis
 from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
-from tare.render.words import sentences, text
+from tare.render.words import text
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
-from tare.results.message import Message, each, message
+from tare.results.message import Chosen, Message, Ratio, each, message
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
@@ -82,27 +83,26 @@ OPEN = difference(comparison(0.97, 1.06))
 
 
 @pytest.mark.parametrize(
-    ("c", "unit", "words"),
+    ("c", "unit", "said", "verdict", "margin"),
     [
-        (comparison(1.03, 1.05, HIGHER), "wall_ns", "new is slower than old: +4.0 %"),
-        (comparison(0.95, 0.97, LOWER), "wall_ns", "new is faster than old: −4.0 %"),
-        (comparison(0.99, 1.01, EQUIVALENT), "wall_ns", "new is equivalent to old (within 2 %)"),
-        (
-            comparison(1.001, 1.01, HIGHER_WITHIN),
-            "wall_ns",
-            "new is slower than old (within 2 %)",
-        ),
-        (
-            comparison(0.97, 1.06),
-            "wall_ns",
-            "inconclusive: new vs. old",
-        ),
-        (comparison(1.03, 1.05, HIGHER), "memory_bytes", "new is higher than old"),
-        (comparison(None, None), "wall_ns", "(no interval)"),
+        (comparison(1.03, 1.05, HIGHER), "wall_ns", "differs", "slower", None),
+        (comparison(0.95, 0.97, LOWER), "wall_ns", "differs", "faster", None),
+        (comparison(0.99, 1.01, EQUIVALENT), "wall_ns", "equivalent", None, 0.02),
+        (comparison(1.001, 1.01, HIGHER_WITHIN), "wall_ns", "differs", "slower", 0.02),
+        (comparison(0.97, 1.06), "wall_ns", "inconclusive", None, None),
+        (comparison(1.03, 1.05, HIGHER), "memory_bytes", "differs", "higher", None),
+        (comparison(None, None), "wall_ns", "inconclusive", None, None),
     ],
 )
-def test_every_verdict_has_its_sentence(c: Comparison, unit: str, words: str) -> None:
-    assert words in text(difference(c, basis=Basis(unit, "x")).answer)
+def test_every_verdict_has_its_sentence(
+    c: Comparison, unit: str, said: str, verdict: str | None, margin: float | None
+) -> None:
+    answer = difference(c, basis=Basis(unit, "x")).answer
+    assert answer.id == f"difference.{said}"
+    assert (answer.args["first"], answer.args["second"]) == ("old", "new")
+    assert answer.args["ratio"] == Ratio(c.ratio, c.low, c.high)
+    assert answer.args.get("verdict") == verdict
+    assert answer.args.get("margin") == (None if margin is None else Chosen(margin))
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,15 @@ def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
 
 def test_the_gate_is_told_in_one_line() -> None:
     line = verdict.gate_line([SAME, SLOWER], 0.02)
-    assert line.startswith(
-        "Gate     2 % fails: by the pseudomedian of pairs, new is slower than old by more than 2 %"
-    )
-    assert "the worst of 2" in line
-    assert "passes" in verdict.gate_line([SAME], 0.03)
-    assert (
-        "is inconclusive: by the pseudomedian of pairs, inconclusive whether"
-        in verdict.gate_line([OPEN], 0.03)
-    )
+    assert (line.args["margin"], line.args["of"]) == (Chosen(0.02), 2)
+    assert line.args["word"].id == "compare.gate_word.fail"
+    answer = args(line, "difference.gate.fail")
+    assert answer["where"].id == "difference.gate.median"
+    assert (answer["second"], answer["more"], answer["first"]) == ("new", "slower", "old")
+    assert (answer["margin"], answer["ratio"]) == (Chosen(0.02), SLOWER.estimate)
+    for d, decision in ((SAME, "pass"), (OPEN, "inconclusive")):
+        some = ids(verdict.gate_line([d], 0.03))
+        assert {f"compare.gate_word.{decision}", f"difference.gate.{decision}"} < {*some}
 
 
 def test_the_picture_has_the_interval_where_it_is() -> None:
@@ -224,9 +224,15 @@ def test_commands_are_called_as_briefly_as_tells_them_apart(
     assert names_of([split(c) for c in commands], commands) == names
 
 
-def test_complaints_name_the_command_or_the_option() -> None:
-    assert as_option("the command line: workload[2].command: {x}") == "command 2: {x}"
-    assert as_option("the command line: experiment.margin: 'x'") == "--margin: 'x'"
+@pytest.mark.parametrize(
+    ("complaint", "option"),
+    [
+        ("the command line: workload[2].command: {x}", "command 2: {x}"),
+        ("the command line: experiment.margin: 'x'", "--margin: 'x'"),
+    ],
+)
+def test_complaints_name_the_command_or_the_option(complaint: str, option: str) -> None:
+    assert as_option(complaint) == option
 
 
 @pytest.mark.parametrize(
@@ -333,7 +339,8 @@ def test_a_comment_begins_with_the_answer() -> None:
     results = make(trials=5)
     assert comment.render([SLOWER], results, 0.02).startswith("### Gate 2 % ❌ fails")
     assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ inconclusive")
-    assert comment.render([SAME], results, None).startswith("### new is equivalent to old")
+    verdict_alone = text(SAME.answer).partition(" (")[0]
+    assert comment.render([SAME], results, None).startswith(f"### {verdict_alone}")
     assert "<details>" in comment.render([SAME], results, None)
 
 
@@ -358,11 +365,15 @@ def compared(**changes: Any) -> Any:
 def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
     finding = find(compared())
     assert finding is not None
-    assert text(finding.question) == "Is new or newer different from old?"
+    assert finding.question == message(
+        "difference.question", levels=["new", "newer"], reference="old"
+    )
     assert finding.verdict == "yes"
-    slower, equivalent = sentences(finding.summary)
-    assert slower.startswith("new is slower than old: +10")
-    assert equivalent.startswith("newer is equivalent to old (within 2 %)")
+    slower = args(finding.summary, "difference.differs")
+    assert (slower["second"], slower["first"], slower["verdict"]) == ("new", "old", "slower")
+    assert slower["ratio"].value == pytest.approx(1.1, rel=0.01)
+    equivalent = args(finding.summary, "difference.equivalent")
+    assert (equivalent["second"], equivalent["margin"]) == ("newer", Chosen(0.02))
     # The verdict, what it rests on, and the spreads, of each.
     assert [m.id for m in each(finding.answer) if isinstance(m, Message)] == [
         "difference.judged", "difference.rests", "difference.spreads",
@@ -377,7 +388,13 @@ def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
 def test_a_gate_asks_its_question_and_says_what_would_settle_it() -> None:
     finding = find(compared(stopping={"gate": 0.005, "trials": 8}))
     assert finding is not None
-    assert text(finding.question) == "Is new or newer slower than old by 0.5 % or more?"
+    assert finding.question == message(
+        "difference.gate_question",
+        levels=["new", "newer"],
+        more="slower",
+        reference="old",
+        gate=Chosen(0.005),
+    )
     assert finding.verdict == "yes"
     first, *_ = [m for m in each(finding.summary) if isinstance(m, Message)]
     assert first.args["answer"].id == "difference.gate.fail"

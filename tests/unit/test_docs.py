@@ -107,8 +107,9 @@ def test_calls_are_found(script: str, found: list[list[str]]) -> None:
 
 
 def test_of_a_console_only_what_was_typed_is_taken() -> None:
-    block = Block(ROOT, 1, "console", None, "$ tare run \\\n    -- true\nmedian 1\nhere$ ls\n")
-    assert block.script == "tare run \\\n    -- true\nls\n"
+    typed = "tare run \\\n    -- true\n"
+    block = Block(ROOT, 1, "console", None, f"$ {typed}median 1\nhere$ ls\n")
+    assert block.script == f"{typed}ls\n"
 
 
 @pytest.mark.parametrize("page", documents.WRITTEN, ids=name)

@@ -115,21 +115,24 @@ def test_what_follows_from_an_edit_is_not_told() -> None:
     """A platform that its new options break is left out; nobody took it out of the file."""
     now = FILE.replace('"--dir=/etc"', '"--dir=/none"')
     without = {"platform": ("bare",), "workers": (1, 2), "size": ("small",)}
-    assert refusal(FILE, now, factors=without) == (
-        "the experiment has changed since it began: "
-        '[platforms.isolate] extra was "--dir=/etc" and is "--dir=/none"'
-    )
+    [edit] = told(FILE, now)
+    message = refusal(FILE, now, factors=without)
+    assert message.endswith(f": {edit}")
+    assert "[factors]" not in message
 
 
 def test_a_machine_that_has_less_is_told_apart_from_an_edit() -> None:
     without = {"platform": ("bare",), "workers": (1, 2), "size": ("small",)}
+    less = changes.sentence((("factors", "platform"), ["bare", "isolate"], ["bare"]))
     message = refusal(FILE, FILE, factors=without)
-    assert message.startswith("the file has not changed, but")
-    assert message.endswith('[factors] platform was ["bare", "isolate"] and is ["bare"]')
+    assert message.endswith(f": {less}")
+    edited = refusal(FILE, FILE.replace('["bare", "isolate"]', '["bare"]'))
+    assert edited.endswith(f": {less}")
+    assert message != edited
 
 
 def test_all_that_was_edited_is_told() -> None:
     now = FILE.replace('"2 s"', '"3 s"').replace('"10 s"', '"20 s"')
-    message = refusal(FILE, now)
-    assert '[[workload]] sort timeout was "10 s" and is "20 s"; ' in message
-    assert '[experiment] rest was "2 s" and is "3 s"' in message
+    edits = told(FILE, now)
+    assert len(edits) == 2
+    assert refusal(FILE, now).endswith(f": {'; '.join(edits)}")

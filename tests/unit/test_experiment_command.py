@@ -18,7 +18,7 @@ from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.pilot import Forecast
 from tare.render import screen
 from tare.render.words import sentences
-from tare.results.message import Duration, Message
+from tare.results.message import Duration, Message, message
 
 
 @pytest.fixture(scope="module")
@@ -110,14 +110,12 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
 
 
 def test_a_plan_answers_how_long_it_takes() -> None:
-    assert sentences(planned(1, None, block_s=0.3, cells=1)) == [
-        "Takes ≈ 300 ms: 1 trial of the only cell.",
-        "One trial takes ≈ 300 ms, starts included.",
-    ]
-    assert sentences(planned(12, 480.0, block_s=6.0, starts_s=3.0)) == [
-        "Takes ≈ 75 s: 12 trials in each of 4 cells.",
-        "One trial of each of 4 cells takes ≈ 6 s, starting the platforms once ≈ 3 s.",
-    ]
+    takes, block = planned(1, None, block_s=0.3, cells=1)
+    assert takes == message("plan.takes", total=Duration(0.3), trials=1, cells=1)
+    assert block == message("plan.block", cells=1, block=Duration(0.3), starts=None, executed=1)
+    takes, block = planned(12, 480.0, block_s=6.0, starts_s=3.0)
+    assert takes == message("plan.takes", total=Duration(75.0), trials=12, cells=4)
+    assert (block.args["block"], block.args["starts"]) == (Duration(6.0), Duration(3.0))
 
 
 def test_a_plan_says_what_a_budget_leaves() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
+from said import args
 from synthetic import make
 
 from tare.experiment import SizeSpec
 from tare.findings.answers import all_findings
 from tare.findings.calibrated import cpu_scaling, find
 from tare.frames import Results
-from tare.render.words import sentences
 from tare.report.backing import machine_tables
 from tare.results.message import Amount, Chosen, message
 
@@ -62,11 +62,23 @@ def test_shares_of_one_range_are_comparable() -> None:
     found = find(shared(0.5, 1.0))
     assert found is not None
     assert found.verdict == "yes"
-    assert sentences(found.answer) == [
-        "All CPU shares are in one linear range (0.1 to 2 CPUs).",
-        "CPU scaling of this machine: linear from 0.1 to 2 CPUs (2026-05-01 10:00, linpack (size "
-        "1000) on bare, R² = 0.9995, 0.20 % of the CPU time went to other work).",
-    ]
+    linear = message("calibrated.range", low=Chosen(0.1, "1"), high=Chosen(2.0, "1"))
+    assert found.answer == (
+        message("calibrated.one", linear=linear),
+        message(
+            "calibrated.scaling",
+            verdict="linear",
+            ranges=[linear],
+            source=message(
+                "calibrated.source",
+                date="2026-05-01 10:00",
+                workload="linpack (size 1000)",
+                platform="bare",
+                r2=0.99951,
+                lost=Amount(0.002, "share"),
+            ),
+        ),
+    )
     assert [row["level"] for row in found.tables[0].rows] == ["quota 0.5", "quota 1"]
     assert found.summary is None
 
@@ -93,10 +105,9 @@ def test_shares_of_two_ranges_are_not_comparable() -> None:
     found = find(shared(0.4, 1.0, facts={**FACTS, **THREE}))
     assert found is not None
     assert found.verdict == "no"
-    assert sentences(found.answer)[0] == (
-        "The CPU shares are in 2 linear ranges (0.1 to 0.5 CPUs and 0.6 to 2.8 CPUs): across them, "
-        "half of the CPU is not half of the speed."
-    )
+    used = args(found.answer, "calibrated.several")["ranges"]
+    ends = [(one.args["low"].value, one.args["high"].value) for one in used]
+    assert ends == [(0.1, 0.5), (0.6, 2.8)]
 
 
 def test_between_two_ranges_nothing_follows() -> None:
@@ -129,13 +140,13 @@ def test_a_machine_that_nobody_calibrated_decides_nothing() -> None:
 
 
 def test_a_machine_that_has_changed_decides_nothing() -> None:
-    changed = {**FACTS, "calibration_changed": "governor from performance to powersave"}
+    changed = {**FACTS, "calibration_changed": "cpus from 2 to 4"}
     found = find(shared(0.5, facts=changed))
     assert found is not None
     assert found.verdict == "inconclusive"
     [answer] = found.answer
     assert answer.id == "calibrated.changed"
-    assert answer.args["changed"] == "governor from performance to powersave"
+    assert answer.args["changed"] == "cpus from 2 to 4"
     assert answer.args["source"].args["r2"] == 0.99951
     assert answer.args["source"].args["lost"] == Amount(0.002, "share")
 

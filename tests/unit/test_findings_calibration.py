@@ -6,16 +6,25 @@ import numpy as np
 import pytest
 import sweeps
 import synthetic
+from said import args, ids, unwritten
 from sweeps import Sweep
 
+from tare.calibration import causes, conclude
+from tare.calibration.numbers import cpus, span, step
 from tare.findings.answers import all_findings
 from tare.findings.calibration import UNIT
 from tare.findings.headline import headline
 from tare.render.tables import lay
-from tare.render.words import paragraph, text
 from tare.results.message import Chosen
+from tare.statistics import scaling
 
 FOUR_CPUS = [round(0.1 * n, 1) for n in range(1, 41)]
+
+
+@pytest.fixture(autouse=True)
+def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave evidence, caveats and verdicts as messages."""
+    unwritten(monkeypatch, causes, conclude, scaling)
 
 
 def test_it_is_the_first_answer_and_no_cells_are_compared():
@@ -32,13 +41,13 @@ def test_other_experiments_are_not_asked():
 def test_a_line_is_a_yes_and_what_that_means_is_said():
     found = UNIT.find(sweeps.make())
     assert found.verdict == "yes"
-    for words in (
-        "one line from 0.1 to 2 CPUs",
-        "R² = 0.999",
-        "Half of the CPU is half of the speed",
-    ):
-        assert words in paragraph(found.summary)
-    assert "all requested CPU time was delivered" in paragraph(found.answer)
+    line = args(found.summary, "calibration.scales.one")
+    assert (line["span"], line["apart"], line["ceiling"]) == (span(0.1, 2), [], None)
+    assert line["r2"] > 0.999
+    half = args(found.summary, "calibration.half.fair")
+    assert (half["pairs"], half["wide"]) == (10, False)
+    assert half["error"].value < 0.03
+    assert "calibration.delivery.constant" in ids(found.answer)
     assert found.basis == "throughput (self)"
 
 
@@ -49,41 +58,46 @@ def test_several_lines_are_a_no_with_their_ranges_and_the_cause():
     )  # fmt: skip
     found = UNIT.find(results)
     assert found.verdict == "no"
-    for words in (
-        "Piecewise: 3 lines, 0.1 to 0.5 CPUs, 0.6 to 2.8 CPUs, 2.9 to 4 CPUs",
-        "breaks at 0.55 and 2.85",
-        "alf of the CPU is not half of the speed",
-        "0.6 to 2.8 CPUs: Each CPU does 80 % less",
-        "800 MHz",
-    ):
-        assert words in paragraph(found.summary)
-    assert "the CPU is slower where the line bends" in paragraph(found.answer)
+    lines = args(found.summary, "calibration.scales.several")
+    assert lines["ranges"] == [span(0.1, 0.5), span(0.6, 2.8), span(2.9, 4)]
+    assert lines["breaks"] == [step(0.55), step(2.85)]
+    half = args(found.summary, "calibration.half.unfair")
+    assert (half["half"], half["whole"]) == (cpus(0.3), cpus(0.6))
+    assert half["speed"].value == pytest.approx(4.1 * 0.3 / (0.8 * 0.6), rel=0.02)
+    because = args(found.summary, "calibration.range.because")
+    assert because["span"] == span(0.6, 2.8)
+    loss = args(because["evidence"], "calibration.range.slower")["loss"]
+    assert loss.value == pytest.approx(0.8, abs=0.01)
+    slow = args(because["evidence"], "calibration.range.chain")["here"]
+    assert (slow.value, slow.unit) == (pytest.approx(0.8e9, rel=0.01), "Hz")
+    assert "calibration.delivery.slower" in ids(found.answer)
 
 
 def test_a_ceiling_where_threads_end_is_as_linear_as_can_be():
     found = UNIT.find(sweeps.make(workers=1))
     assert found.verdict == "yes"
-    assert "from 1 CPU on, more CPU gives no more speed" in paragraph(found.summary)
-    assert "as expected" in paragraph(found.answer)
-    assert "no more can be used" in paragraph(found.answer)
+    assert args(found.summary, "calibration.scales.one")["ceiling"] == cpus(1)
+    assert {"calibration.ceiling.expected", "calibration.delivery.ceiling"} < {*ids(found.answer)}
     early = UNIT.find(sweeps.make(Sweep(usable=1.2)))
     assert early.verdict == "no"
 
 
 def test_what_did_not_arrive_is_told_apart_from_a_slow_cpu():
     found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: 0.5 if q > 1 else 0.0)))
-    assert "not all requested CPU time was delivered" in paragraph(found.answer)
+    assert "calibration.delivery.short" in ids(found.answer)
 
 
 def test_a_high_r2_of_several_lines_is_named_as_such():
     found = UNIT.find(sweeps.make(Sweep(efficiency=lambda q: 0.85 if q > 1 else 1.0)))
-    assert "although R² = 0.9" in paragraph(found.answer)
+    several = args(found.answer, "calibration.scales.several")
+    assert several["high"]
+    assert 0.95 < several["r2"] < 1
 
 
 def test_too_few_steps_are_told_and_not_concluded_from():
     found = UNIT.find(sweeps.make(quotas=(0.5, 1, 2)))
     assert found.verdict == "nothing to compare"
-    assert "3 steps of CPU" in paragraph(found.answer)
+    assert args(found.answer, "calibration.refusal.few") == {"steps": 3, "fewest": 4}
 
 
 def test_periods_are_compared():
@@ -127,7 +141,9 @@ def test_platforms_are_compared_over_all_steps():
     assert docker.args["steps"] == 20
     subjects = [one.args["subject"] for one in found.summary if one.id == "calibration.of"]
     assert len(subjects) == 2
-    assert "linpack (size 1000), 2 workers, on docker" in text(subjects[1])
+    of_docker = subjects[1].args
+    assert (of_docker["workload"], of_docker["workers"]) == ("linpack (size 1000)", 2)
+    assert of_docker["platform"] == "docker"
 
 
 @pytest.mark.parametrize("trials", [1, 7])
@@ -156,12 +172,12 @@ def test_what_never_rises_is_said_so():
     flat = Sweep(efficiency=lambda q: 0.1 / q, noise=0.003)
     found = UNIT.find(sweeps.make(flat))
     assert found.verdict == "no"
-    assert "more CPU gives no more speed at any step" in paragraph(found.summary)
+    assert found.summary[0].id == "calibration.scales.flat"
 
 
 def test_noise_is_no_unfairness():
     found = UNIT.find(sweeps.make(Sweep(noise=0.15), trials=3))
-    assert "is not half of the speed" not in paragraph(found.answer)
+    assert "calibration.half.unfair" not in ids(found.answer)
 
 
 def test_a_busy_machine_is_named_where_nothing_is_decided():
@@ -169,13 +185,16 @@ def test_a_busy_machine_is_named_where_nothing_is_decided():
     had = {q: float(rng.uniform(0.2, 0.8)) for q in sweeps.QUOTAS}
     found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: had[q], noise=0.2), trials=3))
     assert found.verdict == "inconclusive"
-    assert "of the CPU time due" in paragraph(found.summary)
-    assert "half of the speed" not in paragraph(found.answer)
-    assert not any("usable CPU time was not delivered" in told for told in found.caveats)
+    lost = args(found.summary, "calibration.scales.disturbed")["lost"]
+    assert lost.value == pytest.approx(np.mean([*had.values()]), abs=0.02)
+    assert not [id_ for id_ in ids(found.answer) if id_.startswith("calibration.half")]
+    assert "calibration.caveat.missing" not in ids(found.caveats)
 
 
 def test_a_few_steps_cannot_tell_and_say_what_would():
     found = UNIT.find(sweeps.make(Sweep(noise=0.2), quotas=(0.5, 1, 1.5, 2), trials=2))
     assert found.verdict == "inconclusive"
-    assert "Measure at 5 or more" in paragraph(found.summary)
-    assert "slower CPU" not in paragraph(found.answer)
+    assert args(found.summary, "scaling.few") == {"steps": 4, "fewest": 5}
+    assert args(found.answer, "calibration.delivery.fits")["meaning"].id == (
+        "calibration.delivery.arrived"
+    )

@@ -9,16 +9,19 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from said import args, unwritten
 from test_fingerprint_rounds import probe
 
 from tare import lease, platforms, record, remnants
 from tare.errors import AgentError
 from tare.execute import room
 from tare.fingerprint import asked as asking
-from tare.fingerprint import measure
+from tare.fingerprint import figures, measure
 from tare.fingerprint.asked import Asked
 from tare.platforms import Instance, Place
 from tare.registry import Catalogue
+from tare.render import words
+from tare.results.message import message
 
 #: From a job to the values of metrics, or None: the agent ends.
 Behaviour = Callable[[record.Probe], "dict[str, float] | None"]
@@ -91,8 +94,9 @@ def asked(*words: str) -> Asked:
 
 
 def test_an_agent_that_ends_is_started_again_without_the_probe_that_ended_it(
-    stage: Callable[[Behaviour], list[Place]],
+    stage: Callable[[Behaviour], list[Place]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    unwritten(monkeypatch, figures)
     places = stage(lambda job: None if job.name == "bad" else {"good": 1.0})
     found, interrupted = measure.take(asked())
     assert not interrupted
@@ -101,7 +105,9 @@ def test_an_agent_that_ends_is_started_again_without_the_probe_that_ended_it(
     assert "bad" not in found.metrics
     (problem,) = found.problems
     assert problem.probe == "bad"
-    assert "it ended the agent" in problem.why
+    told = args(problem.why, "fingerprint.problem.rounds")
+    assert told["rounds"] == 1
+    assert told["why"].startswith(words.text(message("fingerprint.problem.ended", why="")))
 
 
 def test_an_agent_that_never_answers_is_an_error(

@@ -11,6 +11,7 @@ from tare.fingerprint import brief, session_takes
 from tare.fingerprint.document import Figure, Fingerprint
 from tare.fingerprint.session_takes import REPEATS, SessionTakes
 from tare.journal import Activity, MachineFigure, MachineTake, Moment
+from tare.results.message import Amount, Message, message
 
 CALM, BUSY = 0.02, 1.3
 
@@ -20,7 +21,7 @@ class Scripted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *script: tuple[float, float]) -> None:
         self.script: Iterator[tuple[float, float]] = iter(script)
-        self.told: list[str] = []
+        self.told: list[Message] = []
         self._rng = np.random.default_rng(1)
         monkeypatch.setattr(brief, "take", self._take)
         monkeypatch.setattr(session_takes, "Watch", lambda: self)
@@ -49,6 +50,10 @@ class Scripted:
         return len(takes)
 
 
+def again(repeat: int, why: Message) -> Message:
+    return message("fingerprint.again.probing", repeat=repeat, most=3, why=why)
+
+
 def test_a_calm_machine_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Scripted(monkeypatch, (CALM, 80), (CALM, 80))
     assert (machine.count("before"), machine.count("after")) == (1, 1)
@@ -58,10 +63,8 @@ def test_a_calm_machine_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disturbed_take_is_repeated_until_one_is_calm(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Scripted(monkeypatch, (BUSY, 200), (BUSY, 190), (CALM, 80))
     assert machine.count("before") == 3
-    assert machine.told == [
-        "probing the machine again, 1 of 3 at most: others use 65 % of it",
-        "probing the machine again, 2 of 3 at most: others use 65 % of it",
-    ]
+    busy = message("fingerprint.again.busy", share=Amount(0.65, "share"))
+    assert machine.told == [again(1, busy), again(2, busy)]
 
 
 def test_it_is_given_up_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +76,7 @@ def test_it_is_given_up_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_differs_from_before_is_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 80))
     assert (machine.count("before"), machine.count("after")) == (1, 2)
-    assert machine.told == ["probing the machine again, 1 of 3 at most: it differs from before"]
+    assert machine.told == [again(1, message("fingerprint.again.differs"))]
     real = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 140))
     assert (real.count("before"), real.count("after")) == (1, 2)
 

@@ -18,7 +18,7 @@ from tare import conclude, interop, journal, plan, plan_file, record, report
 from tare.cli import comparing, output, run_table
 from tare.cli.comparing import Execution, Wanted
 from tare.cli.lines import Line
-from tare.cli.summary import show, summarize
+from tare.cli.summary import missed, show, summarize, target_of
 from tare.errors import InputError
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
@@ -292,6 +292,47 @@ def test_a_quantile_without_an_interval_says_why(
     show(summary, None, "bare")
     screen = " ".join(capsys.readouterr().out.split())
     assert f"no interval: {known.interval.refusal}" in screen
+
+
+@pytest.mark.parametrize(
+    ("n", "target", "met"), [(130, 0.05, True), (130, 0.0001, False), (12, 0.05, False)]
+)
+def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
+    n: int, target: float, met: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case(series(n), CASES["p90"].stopping)
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary.stop = journal.Stop(cell=0, trials=n, reason="budget", target=target)
+    (known,) = summary.asked
+    reached = known.interval.half_width
+    assert target_of(summary) == message(
+        "run.target",
+        target=Chosen(target),
+        names=[known.name],
+        met=met,
+        reached=None if reached is None else Amount(reached, "share"),
+    )
+    show(summary, None, "bare")
+    labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "]
+    assert labels[:4] == ["Time", "p90", "Target", "Trust"]
+    # Where more trials would reach it, that is said once.
+    if reached is not None and not met:
+        summary.stop = journal.Stop(
+            cell=0, trials=n, reason="budget", target=target, more_trials=9, more_seconds=1.0
+        )
+        assert target_of(summary) is None
+        assert missed(summary) is not None
+
+
+def test_of_the_usual_run_the_trust_has_the_precision(tmp_path: Path) -> None:
+    case = CASES["sixty"]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary.stop = journal.Stop(cell=0, trials=60, reason="target", target=0.02)
+    assert target_of(summary) is None
 
 
 @pytest.mark.parametrize("name", ["sixty", "one has no teardown", "some failed", "memory"])

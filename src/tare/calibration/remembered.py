@@ -15,7 +15,8 @@ import msgspec
 from tare import state
 from tare.calibration.rates import unit_of
 from tare.journal import MachineFact
-from tare.units import quantity
+from tare.render.words import text
+from tare.results.message import Amount, Message, message
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration, Machine
@@ -178,7 +179,12 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
 
 
 def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
-    slope, most = (quantity(value, unit_of(one.work)) for value in (one.slope, one.maximum))
+    unit = unit_of(one.work)
+    speed = message(
+        "calibration.remembered.speed",
+        slope=Amount(one.slope, unit),
+        most=Amount(one.maximum, unit),
+    )
     told: dict[str, float | str | None] = {
         "date": one.measured[:16].replace("T", " "),
         "workload": one.workload,
@@ -187,9 +193,9 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
         "linear": ", ".join(f"{start:g} to {end:g}" for start, end in one.linear) or "nowhere",
         "lost_share": None if one.lost_share is None else round(one.lost_share, 4),
         "r_squared": None if one.r2 is None else round(one.r2, 6),
-        "speed": f"{slope} for each CPU, {most} at most",
-        "changed": ", ".join(changes(one.machine, now, LASTING)) or None,
-        "changed_kernel": ", ".join(changes(one.machine, now, PASSING)) or None,
+        "speed": text(speed),
+        "changed": _changed(one.machine, now, LASTING),
+        "changed_kernel": _changed(one.machine, now, PASSING),
     }
     return [
         MachineFact(name=f"calibration_{name}", value=value, source=SOURCE)
@@ -198,12 +204,17 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
     ]
 
 
-def changes(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> list[str]:
+def _changed(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> str | None:
+    found = changes(then, now, names)
+    return text(message("calibration.remembered.changes", changes=found)) if found else None
+
+
+def changes(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> list[Message]:
     """Say what of a machine is not as it was: "governor from performance to powersave"."""
     return [
-        f"{name} from {then[name]} to {_plain(now.get(name, 'unknown'))}"
+        message("calibration.remembered.change", name=name, then=then[name], now=current)
         for name in names
-        if name in then and then[name] != _plain(now.get(name, "unknown"))
+        if name in then and then[name] != (current := _plain(now.get(name, "unknown")))
     ]
 
 

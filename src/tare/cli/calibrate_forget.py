@@ -9,6 +9,8 @@ import msgspec
 from tare import state
 from tare.calibration import remembered
 from tare.cli import output
+from tare.render.words import sentence
+from tare.results.message import Message, message
 
 
 def forget(json: str | None) -> None:
@@ -33,13 +35,22 @@ def forget(json: str | None) -> None:
         if json == "-":
             return
     for one in removed:
-        output.out.print(
-            f"Removed the calibration of {one.measured[:16].replace('T', ' ')} by {one.workload} "
-            f"on {one.platform}: {one.verdict}"
+        _say(
+            message(
+                "calibration.forget.removed",
+                date=one.measured[:16].replace("T", " "),
+                workload=one.workload,
+                platform=one.platform,
+                verdict=one.verdict,
+            )
         )
     if path is None:
-        output.out.print("No calibration of this machine is remembered.")
+        _say(message("calibration.forget.nothing"))
     else:
-        output.out.print(f"Removed {path}", soft_wrap=True)
+        _say(message("calibration.forget.file", file=str(path)))
     if os.geteuid() != 0 and state.ROOT.exists():
-        output.out.print("What sudo tare remembers stays: sudo tare calibrate forget")
+        _say(message("calibration.forget.root"))
+
+
+def _say(said: Message) -> None:
+    output.out.print(sentence(said), soft_wrap=True)

@@ -12,11 +12,12 @@ from tare.errors import PlatformError
 from tare.experiment import Experiment
 from tare.platforms import Place, groups, scope
 from tare.render.words import text
+from tare.results.message import Message, message
 
 _HINT = "sudo tare calibrate …, or --platform docker"
 
 
-def check(found: Experiment) -> str:
+def check(found: Experiment) -> Message:
     """Try the limits of the least step, and say by what they are set.
 
     Raises
@@ -28,14 +29,20 @@ def check(found: Experiment) -> str:
     works = platforms.availability(stack, found.platforms, found.runs_commands)
     if not works.works:
         raise PlatformError(f"{stack} is not available here: {text(works.why or '')}", works.fix)
-    what = {"quota": "CPU quotas", "cpuset": "sets of CPUs", "memory": "CPU quotas and memory"}
-    told = what[sweep.by(found)]
+    return message(
+        "calibration.limits.by",
+        limits=message(f"calibration.limits.{sweep.by(found)}"),
+        means=_means(found, stack),
+    )
+
+
+def _means(found: Experiment, stack: str) -> Message:
     if stack.startswith("docker"):
-        return f"{told} by docker"
+        return message("calibration.limits.docker")
     if stack.startswith("vm"):
-        return f"{told} by virtual machines"
+        return message("calibration.limits.vm")
     if sweep.by(found) == "cpuset":
-        return f"{told} by affinity"
+        return message("calibration.limits.affinity")
     least = min(sweep.given_cpus(found))
     memory = [limits.memory_bytes for limits in found.sizes.values() if limits.memory_bytes]
     name = lease.new_name()
@@ -47,7 +54,8 @@ def check(found: Experiment) -> str:
         memory_bytes=min(memory, default=None),
     )
     if scope.works():
-        return f"{told} by {_scope(place)}"
+        _try_scope(place)
+        return message("calibration.limits.scope", user=os.geteuid() != 0)
     with lease.hold(name):
         try:
             made = groups.limited(place)
@@ -55,10 +63,11 @@ def check(found: Experiment) -> str:
             raise PlatformError(error.message, _HINT) from error
         finally:
             groups.release(place.name)
-    return f"{told} by {_versions(made)}{' as root' if os.geteuid() == 0 else ''}"
+    versions = [str(version) for version in _versions(made)]
+    return message("calibration.limits.groups", versions=versions, root=os.geteuid() == 0)
 
 
-def _scope(place: Place) -> str:
+def _try_scope(place: Place) -> None:
     done = subprocess.run(
         scope.wrap(["true"], place), stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=10, check=False,
@@ -69,10 +78,8 @@ def _scope(place: Place) -> str:
             f"{done.stderr.strip().removeprefix('tare: ')}",
             _HINT,
         )
-    return "scopes of systemd" + ("" if os.geteuid() == 0 else " for this user")
 
 
-def _versions(made: list[Path]) -> str:
+def _versions(made: list[Path]) -> list[int]:
     mounted = [h for h in groups.hierarchies() if any(p.is_relative_to(h.path) for p in made)]
-    versions = sorted({h.version for h in mounted})
-    return "control groups v" + " and v".join(map(str, versions))
+    return sorted({h.version for h in mounted})

@@ -17,7 +17,7 @@ from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.calibration_comparison import compared
 from tare.render.terminal import aligned
 from tare.render.words import sentence, sentences, text
-from tare.results.message import Said, Value, message
+from tare.results.message import Message, Said, Value, message
 from tare.statistics.regression import Line
 from tare.units import significant
 
@@ -30,7 +30,7 @@ _ENOUGH_STEPS = 10
 _MANY_STEPS = 20
 
 
-def plan_line(found: Experiment, each_s: float, right: str, *, resume: bool) -> str:
+def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool) -> str:
     """Return one line on what is to come: what, how many windows, how long, by which right."""
     cpus = sweep.given_cpus(found)
     periods = len(found.factors.get("period", ()))

@@ -17,6 +17,8 @@ from tare.cli import calibrate_asked, output
 from tare.cli.calibrate_asked import Options
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
 from tare.experiment import Experiment, Stopping
+from tare.render.words import text
+from tare.results.message import Duration, message
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration
@@ -174,11 +176,14 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
             f"--budget '{enough} s', or fewer steps: --step",
         )
     if n < sweeps.FEWEST_WINDOWS:
-        output.err.print(
-            f"Note    {n} window{'s' * (n > 1)} at each step fit {output.seconds(budget_s)}; from "
-            f"{sweeps.FEWEST_WINDOWS} on their scatter is known: --budget '{enough} s'",
-            soft_wrap=True,
+        few = message(
+            "calibration.screen.few_windows",
+            windows=n,
+            budget=Duration(budget_s),
+            fewest=sweeps.FEWEST_WINDOWS,
+            enough=enough,
         )
+        output.err.print(f"Note    {text(few)}", soft_wrap=True)
     return Stopping(trials=n, budget_s=left_s)
 
 
@@ -254,7 +259,8 @@ def _remember(found: Calibration, asked: Experiment) -> None:
     try:
         remembered.remember(found, asked.window.periods if asked.window else 0)
     except StoreError as error:
-        output.err.print(f"Note    later sessions cannot cite it: {error}", soft_wrap=True)
+        why = message("calibration.screen.unstored", error=str(error))
+        output.err.print(f"Note    {text(why)}", soft_wrap=True)
 
 
 def conclusion(folder: Path, ended: str) -> Told:

@@ -211,7 +211,6 @@ def tell(
     from tare.findings.judgement import GATE_CODES, worst
     from tare.render.words import sentences, text
     from tare.report import comment, junit
-    from tare.units import counted
 
     spoken = "-" not in (wanted.json, wanted.markdown)
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)
@@ -219,12 +218,11 @@ def tell(
         for caveat in sentences(weak):
             output.out.print(f"Caveat   {caveat}")
         if wanted.gate is not None:
-            output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
+            gate = text(verdict.gate_line(found, wanted.gate))
+            output.out.print(f"Gate     {gate}", style="bold")
         verdict.show(found, results, wanted.gate)
         if ended == "interrupted":
-            more = "; --resume goes on" if wanted.out else ""
-            n = counted(len(results.trial_table), "trial")
-            output.out.print(f"Note     stopped by hand after {n}{more}")
+            output.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
         for note in sentences(caveats.notes(sessions.caveats(results))):
             output.out.print(f"Note     {note}")
         for failed in by_level(results):
@@ -248,6 +246,14 @@ def tell(
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
+def by_hand(results: Results, *, kept: bool) -> Message:
+    """Say after how many trials it was stopped by hand."""
+    from tare.results.message import message
+
+    ended = int((results.trial_table["status"] != "unfinished").sum())
+    return message("run.by_hand", asked=None, n=ended, kept=kept)
+
+
 def check_complete(
     results: Results, execution: Execution, code: int, ended: str, *, is_number_asked: bool = True
 ) -> None:
@@ -258,7 +264,8 @@ def check_complete(
     from tare.cli.summary import fails_often
     from tare.findings import completeness
     from tare.findings.failures import failures
-    from tare.render.words import paragraph
+    from tare.render.words import paragraph, text
+    from tare.results.message import message
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
@@ -267,7 +274,7 @@ def check_complete(
     status = results.trial_table["status"]
     failed = int((status == "failed").sum())
     if told is None and fails_often(failed, len(status)):
-        told = f"{failed} of {len(status)} trials failed"
+        told = text(message("run.often", failed=failed, trials=len(status)))
     if told is not None and code == 0:
         raise IncompleteError(
             told,

@@ -105,6 +105,8 @@ def _lines(found: Difference) -> Iterator[str]:
                 changed=bool(found.changed),
             )
         )
+    if some:
+        yield text(message("fingerprint.diff.note"))
     for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
         for name, (was, now) in [*facts.items()][:_MOST]:
             was_told, now_told = _fact(name, was), _fact(name, now)

@@ -193,6 +193,7 @@ def _one(
     from tare.cli import comparing, run_table
     from tare.cli.run_progress import RunBar
     from tare.cli.summary import as_row, show, summarize
+    from tare.render.words import text
 
     prepared = conclude.check(asked, network=execution.network)
     with wanted.folder() as folder:
@@ -209,8 +210,8 @@ def _one(
         if summary.good and wanted.markdown is not None:
             row, of = as_row(summary, line.name if named else line.text)
             failures = [] if summary.failures is None else [summary.failures]
-            text = run_table.markdown([row], None, of, failures)
-            output.write_text(text, wanted.markdown, "--markdown")
+            rows = run_table.markdown([row], None, of, failures)
+            output.write_text(rows, wanted.markdown, "--markdown")
         if summary.good and export is not None:
             from tare.interop.hyperfine_export import document
 
@@ -226,7 +227,7 @@ def _one(
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
-            raise IncompleteError(summary.short, _more(summary, wanted.out))
+            raise IncompleteError(text(summary.short), _more(summary, wanted.out))
         conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
 
 
@@ -242,13 +243,14 @@ def _more(summary: Summary, out: Path | None) -> str | None:
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:
     """Add what was measured to a baseline, and say how many sessions it has."""
     from tare import baseline, plan, store
+    from tare.render.words import text
+    from tare.results.message import message
     from tare.statistics.sessions import FEWEST_SESSIONS
 
     whole = baseline.save(file, baseline.of(store.load(folder), plan.metric(experiment)))
     n = len(whole.sessions)
-    wanting = FEWEST_SESSIONS - n
-    more = f"; a comparison with it needs {wanting} more" if wanting > 0 else ""
-    output.err.print(f"Saved   {file} has {n} session{'s' * (n != 1)}{more}")
+    saved = message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
+    output.err.print(f"Saved   {text(saved)}")
 
 
 def _so_far(folder: Path | None) -> int:

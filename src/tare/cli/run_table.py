@@ -15,6 +15,7 @@ from tare.cli import output
 from tare.cli.comparing import (
     Execution,
     Wanted,
+    by_hand,
     check_complete,
     differences_in,
     measure,
@@ -222,21 +223,15 @@ def _show(
     if first.factor == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
     _print(_heads(first.factor, first.first, first.basis.metric), rows)
-    for sentence in _line(lines, found):
-        say(f"Line    {sentence}")
+    if (fit := fitted(lines, found)) is not None:
+        say(f"Line    {text(fit)}")
     for one in failed:
         say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")
     if ended == "interrupted":
-        say(f"Note    stopped by hand after {_counted(len(results.trial_table))}")
+        say(f"Note    {text(by_hand(results, kept=False))}")
     for note in _further(found):
         say(f"Note    {note}")
-
-
-def _counted(n: int) -> str:
-    from tare.units import counted
-
-    return counted(n, "trial")
 
 
 def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
@@ -316,13 +311,14 @@ def _further(found: Sequence[Difference]) -> list[str]:
     return [text(several)]
 
 
-def _line(lines: Sequence[Line], found: Sequence[Difference]) -> list[str]:
+def fitted(lines: Sequence[Line], found: Sequence[Difference]) -> Message | None:
     """Fit a line where one parameter is a number, and say how much of the spread it explains."""
+    from tare.results.message import Amount, message
     from tare.statistics.regression import line
 
     names = {name for one in lines for name in one.parameters}
     if len(names) != 1 or found[0].factor != "workload":
-        return []
+        return None
     (name,) = names
     at = {one.name: _number(one.parameters[name]) for one in lines}
     values = {found[0].first: found[0].level_values[0]}
@@ -330,17 +326,19 @@ def _line(lines: Sequence[Line], found: Sequence[Difference]) -> list[str]:
     points = [(at[level], some) for level, some in values.items() if at[level] is not None]
     # Of several commands each has a line of its own.
     if len(points) < max(FEWEST_FOR_LINE, len(lines)) or len({x for x, _ in points}) < len(points):
-        return []
+        return None
     x = np.concatenate([np.full(len(some), at_x) for at_x, some in points])
     fit = line(x, np.concatenate([some for _, some in points]))
     if fit.slope_low is None or fit.slope_high is None or fit.r2 is None:
-        return []
+        return None
     unit = found[0].basis.unit
-    slope = units.interval(unit, fit.slope, fit.slope_low, fit.slope_high)
-    return [
-        f"{units.amount(unit, fit.intercept)} + {slope} (95 %) × {name}; "
-        f"explains {100 * fit.r2:.0f} % of the variance"
-    ]
+    return message(
+        "run.fit",
+        intercept=Amount(fit.intercept, unit),
+        slope=Amount(fit.slope, unit, fit.slope_low, fit.slope_high),
+        parameter=name,
+        share=Amount(fit.r2, "share"),
+    )
 
 
 def _number(text: str) -> float | None:

@@ -112,16 +112,16 @@ class Summary:
         return [trial for trial in self.trials if trial.status == "ok"]
 
     @property
-    def short(self) -> str | None:
+    def short(self) -> Message | None:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
         if asked is not None and len(self.good) < asked and not self.by_hand:
-            return f"{len(self.good)} of {asked} trials are good"
+            return message("run.short", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
-            return f"it was given up with {len(self.good)} good trials, since it kept failing"
+            return message("run.given_up", good=len(self.good))
         failed = len(self.trials) - len(self.good)
         if fails_often(failed, len(self.trials)):
-            return f"{failed} of {len(self.trials)} trials failed"
+            return message("run.often", failed=failed, trials=len(self.trials))
         return None
 
     @property
@@ -340,7 +340,9 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            _say(_label(known.metric), _asked(known))
+            _say(_label(known), _asked(known))
+    if (target := target_of(summary)) is not None:
+        _say("Target", target)
     _say("Trust", _trust(summary, time))
     if error := notable(summary.facts.get, time.interval.estimate):
         _say("Error", error)
@@ -375,8 +377,29 @@ def as_row(summary: Summary, name: str) -> tuple[Row, str]:
     return Row(name, str(known), None, relative_spread(values), str(len(values))), known.metric
 
 
-def _label(metric: str) -> str:
-    return {"wall_ns": "Time", "cpu_ns": "CPU", "memory_bytes": "Memory"}.get(metric, "Asked")
+def _label(known: Known) -> str:
+    """Name a line: the one of the time has the median already."""
+    if known.metric == "wall_ns":
+        return units.quantile_name(known.quantile)
+    return {"cpu_ns": "CPU", "memory_bytes": "Memory"}.get(known.metric, "Asked")
+
+
+def target_of(summary: Summary) -> Message | None:
+    """Say whether the precision was reached of what else than the median of the time was asked."""
+    stop, asked = summary.stop, summary.asked
+    usual = [(known.metric, known.quantile) for known in asked] == [("wall_ns", 0.5)]
+    if usual or not asked or stop is None or not stop.target or stop.reason == "fixed":
+        return None
+    if missed(summary) is not None:
+        return None
+    reached = summary.reached
+    return message(
+        "run.target",
+        target=Chosen(stop.target),
+        names=[known.name for known in asked],
+        met=reached is not None and reached <= stop.target,
+        reached=None if reached is None else Amount(reached, "share"),
+    )
 
 
 def _sure(known: Known) -> Chosen | None:
@@ -403,7 +426,7 @@ def _asked(known: Known) -> Message:
     return message(
         "run.asked",
         figure=str(known),
-        name=known.name,
+        name=None if known.metric == "wall_ns" else known.name,
         sure=_sure(known),
         why=known.interval.refusal,
     )
@@ -456,12 +479,12 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
         )
         found.append(("Note", stopped))
     found += [("Note", warning) for warning in summary.warnings]
-    if missed := _missed(summary):
-        found.append(("Note", missed))
+    if (note := missed(summary)) is not None:
+        found.append(("Note", note))
     return found
 
 
-def _missed(summary: Summary) -> Message | None:
+def missed(summary: Summary) -> Message | None:
     """Return why the target was not reached; None: it was, or there was none."""
     stop = summary.stop
     if stop is None:

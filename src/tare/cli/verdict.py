@@ -128,19 +128,18 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     return [" " * _INDENT + "".join(row).rstrip() for row in (labels, axis, bar)]
 
 
-def gate_line(found: Sequence[Difference], gate: float) -> str:
-    """Answer the gate in one line: that of the worst comparison."""
+def gate_line(found: Sequence[Difference], gate: float) -> Message:
+    """Answer the gate: for the worst comparison."""
     answers = [d.gate(gate) for d in found]
     answer = worst(answers)
     d = found[answers.index(answer)]
-    answered = message(
+    return message(
         "compare.gate",
         margin=Chosen(gate),
         word=message(f"compare.gate_word.{answer}"),
         answer=d.gate_answer(gate),
         of=len(found),
     )
-    return f"Gate     {text(answered)}"
 
 
 def as_json(

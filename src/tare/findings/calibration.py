@@ -137,7 +137,7 @@ def _estimates(found: Calibration) -> Iterator[Estimate]:
 
 
 def _caveats(found: Calibration) -> Iterator[Said]:
-    yield from dict.fromkeys(found.caveats)
+    yield from found.caveats
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=-10, find=find, of_sweeps=True)

@@ -19,6 +19,8 @@ from tare.fingerprint.document import Fingerprint, Problem
 from tare.fingerprint.figures import gather, predicted
 from tare.fingerprint.rounds import Rounds
 from tare.platforms import session_folder
+from tare.render.words import text
+from tare.results.message import message
 
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
 #: 10 min at most.
@@ -169,7 +171,8 @@ class _Session:
         """Take note of a round that the agent has not survived."""
         if not self._begun:
             return
-        fault = record.Fault(id=0, kind="job", message=f"it ended the agent: {error.message}")
+        why = text(message("fingerprint.problem.ended", why=error.message))
+        fault = record.Fault(id=0, kind="job", message=why)
         lost = Round(probe=self._begun, number=0, seconds=0.0, readings=(), faults=(fault,))
         self._schedule.ended(lost)
         self._rounds.append(lost)

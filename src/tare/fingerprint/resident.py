@@ -13,6 +13,8 @@ from tare.fingerprint import trial_probe
 from tare.fingerprint.choice import Choice
 from tare.platforms import processes
 from tare.platforms.clocks import Offset
+from tare.render.words import text
+from tare.results.message import message
 
 #: An agent that ends so often is not started again.
 _STARTS = 3
@@ -131,7 +133,8 @@ class Resident:
 
     def _lost(self, turn: Turn, error: AgentError) -> Round:
         """Take note of a round that the agent has not survived, and start another."""
-        fault = record.Fault(id=0, kind="job", message=f"it ended the agent: {error.message}")
+        why = text(message("fingerprint.problem.ended", why=error.message))
+        fault = record.Fault(id=0, kind="job", message=why)
         self.stop()
         if len(self.weights) and self.why is None and self._again < _STARTS:
             self._again += 1

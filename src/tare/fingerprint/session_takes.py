@@ -10,6 +10,7 @@ from tare.fingerprint.difference import Take, differences, rule
 from tare.fingerprint.document import Fingerprint
 from tare.journal import Activity, MachineFigure, MachineTake, Moment
 from tare.registry import Probe
+from tare.results.message import Amount, Message, message
 
 #: A take is repeated so often at most, before nothing is concluded from it.
 REPEATS = 3
@@ -29,7 +30,7 @@ class SessionTakes:
         Told before a take is repeated.
     """
 
-    def __init__(self, probes: Mapping[str, Probe], tell: Callable[[str], None]) -> None:
+    def __init__(self, probes: Mapping[str, Probe], tell: Callable[[Message], None]) -> None:
         self._probes = probes
         self._tell = tell
         #: Undisturbed takes so far.
@@ -57,14 +58,16 @@ class SessionTakes:
             found = brief.take()
             activity = watch.activity()
             yield found, activity
-            why = f"others use {100 * share(activity):.0f} % of it"
+            why = message("fingerprint.again.busy", share=Amount(share(activity), "share"))
             if not busy(activity):
                 self._calm.append(found)
                 if confirmed or not self._differs(earlier, found):
                     return
-                confirmed, why = True, "it differs from before"
+                confirmed, why = True, message("fingerprint.again.differs")
             if repeat <= REPEATS:
-                self._tell(f"probing the machine again, {repeat} of {REPEATS} at most: {why}")
+                self._tell(
+                    message("fingerprint.again.probing", repeat=repeat, most=REPEATS, why=why)
+                )
 
     def _differs(self, earlier: list[Take], now: Fingerprint) -> bool:
         rules = {m: rule(m, figure.unit, self._probes) for m, figure in now.metrics.items()}

@@ -9,7 +9,7 @@ from tare.calibration.document import Calibration
 from tare.calibration.fairness import IN_ORDER
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
-from tare.render.words import text
+from tare.render.words import paragraph, text
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
 from tare.results.finding import Finding, Table
@@ -44,7 +44,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
 
 def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Report:
     """Lay the page of several settings out."""
-    answer = matrix.answer or "Nothing was measured yet."
+    answer: Said = matrix.answer or message("calibration.settings.none")
     names = [row.label for row in matrix.standings if row.label in calibrations]
     sweeps = charts.sweeps_of({name: calibrations[name] for name in names}) if names else {}
     first = _section("settings", "Which settings are the fairest?", answer, [], [])
@@ -116,19 +116,19 @@ def _of(name: str, said: str) -> Message:
     return message("calibration.page.of", name=name, said=said)
 
 
-def _figure(name: str, title: str, chart: object, told: str) -> Figure:
+def _figure(name: str, title: str, chart: object, told: Message | tuple[Message, ...]) -> Figure:
     spec = chart if isinstance(chart, dict) else chart.to_dict()  # type: ignore[attr-defined]
-    return Figure(name, title, spec, told)
+    return Figure(name, title, spec, paragraph(told))
 
 
 def _section(
     anchor: str,
     question: str,
-    answer: str | Sequence[Said],
+    answer: Said | Sequence[Said],
     figures: Sequence[Figure],
     some: Sequence[Table],
 ) -> Section:
-    said = answer if isinstance(answer, str) else tuple(answer)
+    said = answer if isinstance(answer, str | Message) else tuple(answer)
     finding = Finding(
         name=anchor, question=question, answer=said, verdict="none", tables=tuple(some)
     )
@@ -154,7 +154,7 @@ def _page(
     *,
     name: str,
     question: str,
-    answers: Sequence[str],
+    answers: Sequence[Said],
     strip: Sequence[tuple[str, str]],
     sections: Sequence[Section],
     doubts: Sequence[Said],

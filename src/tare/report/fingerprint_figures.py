@@ -302,14 +302,14 @@ def _said(fingerprint: Fingerprint, cache: str) -> float | None:
 def _caches(rules: Sequence[Rule]) -> list[Message]:
     if not rules:
         return []
-    names = [rule.label.split()[0] for rule in rules]
-    found = [rule.label.replace("\n", " ") for rule in rules]
-    reported = [
-        message("fingerprint.chart.cache", name=name, size=place(rule.said, "bytes"))
-        for name, rule in zip(names, rules, strict=True)
-        if rule.said is not None
-    ]
+    found = [_cache(rule, rule.at) for rule in rules]
+    reported = [_cache(rule, rule.said) for rule in rules if rule.said is not None]
     said = [message("fingerprint.chart.caches", caches=found)]
     if reported:
         said.append(message("fingerprint.chart.reported", caches=reported))
     return said
+
+
+def _cache(rule: Rule, size: float) -> Message:
+    name = rule.label.split()[0]
+    return message("fingerprint.chart.cache", name=name, size=place(size, "bytes"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.calibration.mapping_document import Equal, Mapping
+from tare.calibration.numbers import step
 from tare.drawing import GAP, colour, data, panel_width, styled
-from tare.render.words import listing
 from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
 from tare.report.calibration_charts.rates import shape, tint
+from tare.results.message import Message, message
 from tare.units import significant
 
 _HEIGHT = 320
@@ -118,14 +119,19 @@ def _told(equal: Equal) -> str:
     )  # fmt: skip
 
 
-def tell_mapping(mapping: Mapping) -> str:
-    """Tell what :func:`mapping_chart` shows."""
-    a, b = mapping.a.name, mapping.b.name
-    told = listing(
-        f"{p.start:.3g} to {p.end:.3g} CPUs on {a} are {p.to_start:.3g} to {p.to_end:.3g} on {b}"
+def tell_mapping(mapping: Mapping) -> Message:
+    """Describe :func:`mapping_chart`."""
+    first, second = mapping.a.name, mapping.b.name
+    pieces = [
+        message(
+            "calibration.chart.mapped",
+            start=step(p.start),
+            end=step(p.end),
+            first=first,
+            to_start=step(p.to_start),
+            to_end=step(p.to_end),
+            second=second,
+        )
         for p in mapping.pieces
-    )
-    return (
-        f"Across CPUs on {a}, upwards the CPUs on {b} that are as fast, with 95 % intervals as a "
-        f"band; shaded where both machines are linear: {told}. Dashed: as many on both."
-    )
+    ]
+    return message("calibration.chart.mapping", first=first, second=second, pieces=pieces)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tare.calibration.numbers import step
 from tare.drawing import colour, data
+from tare.render.words import text
 from tare.report.calibration_charts.rates import shape, tint
 from tare.report.calibration_charts.sweep import Piece, Sweep
-from tare.units import significant
+from tare.results.message import Amount, message
 
 _LINE = 17
 
@@ -25,9 +27,8 @@ class Entry:
 def key_of(sweep: Sweep) -> Any:
     """Draw the key of one sweep: its pieces, and the one line through everything."""
     entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
-    r2 = sweep.scaling.line.r2
-    told = "one line through all" + ("" if r2 is None else f", R² {r_squared(r2)}")
-    return key([*entries, Entry(told, None)])
+    one = text(message("calibration.key.line", r2=sweep.scaling.line.r2))
+    return key([*entries, Entry(one, None)])
 
 
 def key(entries: Sequence[Entry]) -> Any:
@@ -53,15 +54,16 @@ def key(entries: Sequence[Entry]) -> Any:
     return alt.layer(*layers).properties(height=height, view=alt.ViewConfig(stroke=None))
 
 
-def r_squared(r2: float) -> str:
-    """Write R² with as many digits as tell it from 1."""
-    places = next((n for n in (3, 4, 5) if round(r2, n) < 1), 5)
-    return f"{r2:.{places}f}"
-
-
 def _words(piece: Piece, sweep: Sweep) -> str:
-    name = f"{piece.letter}: " if len(sweep.pieces) > 1 else ""
+    letter = piece.letter if len(sweep.pieces) > 1 else None
     if piece.flat:
-        return f"{name}from {piece.start:.3g}: more CPU gives nothing"
-    slope = f"{significant(piece.slope)} {sweep.unit} a CPU"
-    return f"{name}{piece.start:.3g} to {piece.end:.3g}: {slope}"
+        return text(message("calibration.key.flat", letter=letter, start=step(piece.start)))
+    return text(
+        message(
+            "calibration.key.piece",
+            letter=letter,
+            start=step(piece.start),
+            end=step(piece.end),
+            slope=Amount(piece.slope, sweep.unit),
+        )
+    )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tare.calibration import numbers
 from tare.calibration.document import Calibration
 from tare.drawing import GAP, MOST_PANELS, SERIES, data, panel_width, styled
-from tare.render.words import listing
 from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
-from tare.report.calibration_charts.key import Entry, key, r_squared
+from tare.report.calibration_charts.key import Entry, key
 from tare.report.calibration_charts.rates import highest, rates, shape, tint, told
 from tare.report.calibration_charts.sweep import Step, Sweep, asked, scale_of
-from tare.units import counted, significant
+from tare.report.calibration_charts.telling import tell_point
+from tare.results.message import Message, message
+from tare.units import counted
 
 #: Sweeps that stand in one panel: as many as there are colours.
 MOST = len(SERIES)
@@ -133,37 +135,44 @@ def multiples(sweeps: Mapping[str, Sweep]) -> Any:
     return styled(chart, columns=2, gutter=gutter, stack=True)
 
 
-def tell_overlay(sweeps: Mapping[str, Sweep]) -> str:
-    """Tell what :func:`overlay` shows."""
+def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
+    """Describe :func:`overlay`."""
     told = []
     for name, sweep in list(sweeps.items())[:MOST]:
         each = [step.y / step.x for step in sweep.steps]
-        last = sweep.steps[-1]
         told.append(
-            f"{name}: {significant(last.y)} {sweep.unit} at {last.x:.3g}, "
-            f"{significant(min(each))} to {significant(max(each))} for each CPU"
+            message(
+                "calibration.chart.overlaid",
+                name=name,
+                fastest=tell_point(sweep.steps[-1], sweep),
+                least=min(each),
+                most=max(each),
+                unit=sweep.unit,
+            )
         )
-    text = f"Means with intervals over each other, beneath divided by the CPUs: {'; '.join(told)}."
-    return text + _left_out(list(sweeps)[MOST:])
+    return message("calibration.chart.overlay", sweeps=told), *_left_out(list(sweeps)[MOST:])
 
 
-def tell_multiples(sweeps: Mapping[str, Sweep]) -> str:
-    """Tell what :func:`multiples` shows."""
+def tell_multiples(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
+    """Describe :func:`multiples`."""
     told = []
     for name, sweep in list(sweeps.items())[:MOST_PANELS]:
-        r2 = sweep.scaling.line.r2
-        fit = "" if r2 is None else f", R² {r_squared(r2)}"
-        places = listing(f"{b:.3g}" for b in sweep.scaling.breaks)
-        breaks = f", breaks at {places}" if places else ""
-        level = sweep.scaling.saturates_at
-        saturates = "" if level is None else f", saturates at {level:.3g}"
-        told.append(f"{name}: {sweep.scaling.verdict}{fit}{breaks}{saturates}")
-    text = (
-        "All on the same axes: trials faint, means with intervals, pieces by letter, "
-        f"the one line dashed. {'; '.join(told)}."
-    )
-    return text + _left_out(list(sweeps)[MOST_PANELS:])
+        scaling = sweep.scaling
+        told.append(
+            message(
+                "calibration.chart.multiple",
+                name=name,
+                verdict=scaling.verdict,
+                r2=scaling.line.r2,
+                breaks=[numbers.step(place) for place in scaling.breaks],
+                ceiling=None
+                if scaling.saturates_at is None
+                else numbers.step(scaling.saturates_at),
+            )
+        )
+    left_out = _left_out(list(sweeps)[MOST_PANELS:])
+    return message("calibration.chart.multiples", sweeps=told), *left_out
 
 
-def _left_out(names: list[str]) -> str:
-    return f" Not drawn, for want of room: {listing(names)}." if names else ""
+def _left_out(names: list[str]) -> tuple[Message, ...]:
+    return (message("calibration.chart.left_out", names=names),) if names else ()

@@ -1,132 +1,131 @@
-"""The pictures of sweeps in words: the numbers that matter, for whoever cannot see them."""
+"""What charts of sweeps show, for people who cannot see them."""
 
 from __future__ import annotations
 
-from tare.render.words import listing
-from tare.report.calibration_charts.key import r_squared
+from collections.abc import Iterator
+
+from tare.calibration.numbers import share, step
 from tare.report.calibration_charts.machine import Course, rows
 from tare.report.calibration_charts.rates import thinned
 from tare.report.calibration_charts.residuals import residual
 from tare.report.calibration_charts.sweep import Piece, Step, Sweep
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.scaling import MATTERS
-from tare.units import counted, percent, significant
+
+#: Less of the requested CPU time is said with its place.
+_SHORT = 0.97
 
 
-def tell_sweep(sweep: Sweep) -> str:
-    """Tell what :func:`sweep_chart` shows."""
-    parts = [
-        f"{_steps(sweep)} {tell_line(sweep)}",
-        tell_pieces(sweep),
-        _residuals(sweep),
-        _machine(sweep),
-        _left_out(sweep),
-    ]
-    return " ".join(part for part in parts if part)
+def tell_sweep(sweep: Sweep) -> tuple[Message, ...]:
+    """Describe :func:`sweep_chart`."""
+    return (_means(sweep), *_lines(sweep), *_residuals(sweep), *_machine(sweep), *_thinned(sweep))
 
 
-def tell_delivered(sweep: Sweep) -> str:
-    """Tell what :func:`delivered_chart` shows."""
+def tell_delivered(sweep: Sweep) -> tuple[Message, ...]:
+    """Describe :func:`delivered_chart`."""
     shares = [
-        (step.point.delivered.value / step.point.cpus, step.point.cpus)
-        for step in sweep.steps
-        if step.point is not None and step.point.delivered is not None
+        (at.point.delivered.value / at.point.cpus, at.point.cpus)
+        for at in sweep.steps
+        if at.point is not None and at.point.delivered is not None
     ]
     (least, where), (most, _) = min(shares), max(shares)
-    arrived = f"{percent(least)} to {percent(most)}" if least < 0.995 * most else percent(most)
-    text = (
-        f"Left the same rates over the CPU time that was delivered: {tell_line(sweep)} "
-        f"{tell_pieces(sweep)} Right how much of what was asked for was delivered: {arrived}"
+    return (
+        message("calibration.chart.delivered"),
+        *_lines(sweep),
+        message(
+            "calibration.chart.arrived",
+            least=share(least) if least < 0.995 * most else None,
+            most=share(most),
+            cpus=step(where) if least < _SHORT else None,
+        ),
     )
-    return f"{text}, the least at {where:g}." if least < 0.97 else f"{text}."
 
 
-def _steps(sweep: Sweep) -> str:
-    n = [step.n for step in sweep.steps]
-    trials = counted(n[0], "trial") if min(n) == max(n) else f"{min(n)} to {max(n)} trials"
-    single = " (faint dots: each of them)" if max(n) > 1 else ""
+def tell_point(at: Step, sweep: Sweep) -> Message:
+    """Return the rate at a step."""
+    rate = Amount(at.y, sweep.unit, at.low, at.high)
+    return message("calibration.chart.point", rate=rate, cpus=step(at.x))
+
+
+def _means(sweep: Sweep) -> Message:
+    n = [at.n for at in sweep.steps]
     first, last = sweep.steps[0], sweep.steps[-1]
-    text = (
-        f"Means of {trials}{single} at {counted(len(sweep.steps), 'step')}: {_value(first, sweep)}"
+    return message(
+        "calibration.chart.means",
+        trials=message("calibration.chart.trials", least=min(n), most=max(n)),
+        singles=max(n) > 1,
+        steps=len(sweep.steps),
+        first=tell_point(first, sweep),
+        last=tell_point(last, sweep) if last is not first else None,
     )
-    return f"{text} to {_value(last, sweep)}." if last is not first else f"{text}."
 
 
-def _value(step: Step, sweep: Sweep) -> str:
-    interval = ""
-    if step.low is not None and step.high is not None:
-        interval = f" [{significant(step.low)}, {significant(step.high)}]"
-    return f"{significant(step.y)}{interval} {sweep.unit} at {step.x:.3g}"
-
-
-def tell_line(sweep: Sweep) -> str:
-    """Tell the one line through everything."""
-    line = sweep.line
-    r2 = sweep.scaling.line.r2
-    fit = "" if r2 is None else f", R² {r_squared(r2)}"
-    text = (
-        f"The one line through all (dashed) has {significant(line.slope)} {sweep.unit} a CPU{fit}"
-    )
-    return f"{text}."
-
-
-def tell_pieces(sweep: Sweep) -> str:
-    """Tell the pieces and where one ends; empty where there is one only."""
-    if len(sweep.pieces) < 2:
-        return ""
-    told = listing(_piece(piece, sweep) for piece in sweep.pieces)
+def _lines(sweep: Sweep) -> Iterator[Message]:
+    """Describe the one line through everything, the pieces, and where one ends."""
     scaling = sweep.scaling
-    text = f"The pieces are {told}."
+    slope = Amount(sweep.line.slope, sweep.unit)
+    yield message("calibration.chart.line", slope=slope, r2=scaling.line.r2)
+    if len(sweep.pieces) < 2:
+        return
+    pieces = [_piece(piece, sweep) for piece in sweep.pieces]
+    yield message("calibration.chart.pieces", pieces=pieces)
     if scaling.breaks:
-        text += f" It breaks at {listing(f'{b:.3g}' for b in scaling.breaks)} (dashed rules)."
+        places = [step(place) for place in scaling.breaks]
+        yield message("calibration.chart.breaks", places=places)
     if scaling.saturates_at is not None:
-        ends = ""
-        if scaling.saturates_low is not None and scaling.saturates_high is not None:
-            ends = f" [{scaling.saturates_low:.3g}, {scaling.saturates_high:.3g}]"
-        text += f" It saturates at {scaling.saturates_at:.3g}{ends} (rule)."
-    return text
+        place = Amount(scaling.saturates_at, "CPUs", scaling.saturates_low, scaling.saturates_high)
+        yield message("calibration.chart.saturates", place=place)
 
 
-def _piece(piece: Piece, sweep: Sweep) -> str:
-    where = f"{piece.letter} from {piece.start:.3g} to {piece.end:.3g}"
-    if piece.flat:
-        return f"{where}, level"
-    return f"{where} with {significant(piece.slope)} {sweep.unit} a CPU"
+def _piece(piece: Piece, sweep: Sweep) -> Message:
+    return message(
+        "calibration.chart.piece",
+        letter=piece.letter,
+        start=step(piece.start),
+        end=step(piece.end),
+        slope=None if piece.flat else Amount(piece.slope, sweep.unit),
+    )
 
 
-def _residuals(sweep: Sweep) -> str:
+def _residuals(sweep: Sweep) -> Iterator[Message]:
     off = residual(sweep)
     if not off:
-        return ""
-    worst = max(off, key=lambda step: abs(off[step]))
-    beyond = sum(abs(value) > 100 * MATTERS for value in off.values())
-    value = f"{off[worst]:+.1f} %".replace("-", "−")
-    text = (
-        "Beneath, how far each mean is from the line that errs least in relative terms: at most "
-        f"{value}, at {worst.x:.3g}"
+        return
+    worst = max(off, key=lambda at: abs(off[at]))
+    yield message(
+        "calibration.chart.residuals",
+        most=share(abs(off[worst]) / 100),
+        cpus=step(worst.x),
+        beyond=sum(abs(value) > 100 * MATTERS for value in off.values()),
+        steps=len(off),
+        band=Chosen(MATTERS),
     )
-    band = f"±{100 * MATTERS:g} %"
-    if not beyond:
-        return f"{text}; all within the band of {band}."
-    return f"{text}; {beyond} of {len(off)} beyond the band of {band}."
 
 
-def _machine(sweep: Sweep) -> str:
+def _machine(sweep: Sweep) -> Iterator[Message]:
     told = [
-        f"{row.title[:1].lower()}{row.title[1:]}"
-        + (f" by {course.name}" if row.title == "Clock" else "")
-        + f" {_range(course, row.unit)}"
+        message(
+            "calibration.chart.row",
+            name=f"{row.title[:1].lower()}{row.title[1:]}",
+            by=course.name if len(row.courses) > 1 or row.unit == "GHz" else None,
+            values=_range(course, row.unit),
+        )
         for row in rows(sweep)
         for course in row.courses
     ]
-    return f"Meanwhile: {'; '.join(told)}." if told else ""
+    if told:
+        yield message("calibration.chart.machine", rows=told)
 
 
-def _range(course: Course, unit: str) -> str:
-    values = [value for _, value in course.values]
-    least, most = significant(min(values)), significant(max(values))
-    return f"{least} {unit}" if least == most else f"{least} to {most} {unit}"
+def _range(course: Course, unit: str) -> Amount | Message:
+    values = [float(f"{value:.3g}") for _, value in course.values]
+    least, most = Amount(min(values), unit), Amount(max(values), unit)
+    if least == most:
+        return most
+    return message("calibration.chart.range", least=least, most=most)
 
 
-def _left_out(sweep: Sweep) -> str:
+def _thinned(sweep: Sweep) -> Iterator[Message]:
     every = thinned(sweep)
-    return "" if every == 1 else f"Of the single trials one in {every} is drawn."
+    if every > 1:
+        yield message("calibration.chart.thinned", every=every)

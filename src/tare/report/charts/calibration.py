@@ -8,6 +8,7 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import paragraph
 from tare.report.calibration_charts import (
     asked,
     multiples,
@@ -37,8 +38,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     if not found:
         return "Nothing was swept."
     if len(found) == 1:
-        return tell_sweep(asked(found[0]))
-    return tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
+        return paragraph(tell_sweep(asked(found[0])))
+    return paragraph(tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True)))))
 
 
 UNIT = ChartUnit(

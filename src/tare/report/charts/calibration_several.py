@@ -8,6 +8,7 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import paragraph
 from tare.report.calibration_charts import Sweep, names_of, overlay, sweeps_of, tell_overlay
 from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
@@ -30,7 +31,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell the largest rate of each, and how much each CPU does."""
     sweeps = _sweeps(results)
-    return tell_overlay(sweeps) if sweeps else "There is one sweep only."
+    return paragraph(tell_overlay(sweeps)) if sweeps else ""
 
 
 UNIT = ChartUnit(
