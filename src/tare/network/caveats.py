@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tare.network.ended import describe
 from tare.network.folder import Measured
 from tare.network.summary import Summary
+from tare.render.words import text
 from tare.results.message import Amount, Chosen, Duration, Message, message
 
 #: Intervals without which the outermost percentiles are single intervals.
@@ -68,7 +69,7 @@ def _gaps(measured: Measured) -> list[Message]:
             "net.caveat.gaps",
             n=len(measured.gaps),
             time=Duration(sum(end - start for start, end, _ in measured.gaps)),
-            reasons=[*dict.fromkeys(why for _, _, why in measured.gaps[:20])],
+            reasons=[*dict.fromkeys(text(why) for _, _, why in measured.gaps[:20])],
         )
     ]
 

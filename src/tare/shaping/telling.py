@@ -71,7 +71,7 @@ def _distribution(distribution: Distribution) -> Message:
         "shaping.distribution",
         low=Chosen(low, "bits/s"),
         high=Chosen(high, "bits/s"),
-        range=None if (least, most) == (0.0, 1.0) else [Chosen(least), Chosen(most)],
+        span=None if (least, most) == (0.0, 1.0) else [Chosen(least), Chosen(most)],
         every=Duration(distribution.every_s),
         quantiles=len(distribution.quantiles_bps),
     )

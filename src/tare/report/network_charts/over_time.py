@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.words import text
 from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import Series, span_unit
 from tare.report.network_charts.thinning import Thinned
+from tare.results.message import Said
 
 GUTTER = 64
 _HEIGHT, _SMALL = 220, 130
@@ -35,7 +37,7 @@ class Panel:
 
     title: str
     lines: tuple[Line, ...]
-    gaps: tuple[tuple[float, float, str], ...]
+    gaps: tuple[tuple[float, float, Said], ...]
     end_s: float
 
 
@@ -149,7 +151,7 @@ def _panel(panel: Panel, names: list[str], upwards: dict[str, Any], named: Named
 def _gaps(panel: Panel, size: float, x: Any) -> Any:
     import altair as alt
 
-    records = [{"x": a / size, "x2": b / size, "why": why} for a, b, why in panel.gaps]
+    records = [{"x": a / size, "x2": b / size, "why": text(why)} for a, b, why in panel.gaps]
     # One that takes no time is seen all the same.
     rects = alt.Chart(data(records)).mark_rect(
         color=colour("band"), stroke=colour("quiet"), strokeDash=[3, 3], strokeWidth=0.8
