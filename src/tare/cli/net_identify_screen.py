@@ -74,7 +74,7 @@ def _figures(one: Identification) -> list[tuple[str, ...]]:
     if one.kind in ("drop", "bucket"):
         rows += [
             ("low", *_told(one.low_gbps, "Gbit/s")),
-            ("time to empty", *_told(one.time_to_empty_s, "s")),
+            ("depleted after", *_told(one.time_to_empty_s, "s")),
             ("budget", *_told(one.budget_gbit, "Gbit")),
             ("refill", *_told(one.refill_gbps, "Gbit/s")),
         ]
@@ -117,7 +117,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
     if one.time_to_empty_s is not None:
         place = min(int(one.time_to_empty_s.value / end * _WIDTH), _WIDTH - 1)
-        words = f"empty after {significant(one.time_to_empty_s.value, 4)} s"
+        words = f"depleted after {significant(one.time_to_empty_s.value, 4)} s"
         mark = f"{'^'.rjust(place + 1)} {words}"
         if place + len(words) + 2 > _WIDTH:
             mark = f"{words} ^".rjust(place + 1)
@@ -147,7 +147,7 @@ def _cells(trace: Trace, end: float) -> tuple[Floats, Floats, NDArray[np.bool_]]
 
 
 def _show_many(some: Sequence[Identification]) -> None:
-    heads = ("series", "kind", "high", "low", "empty after", "budget", "refill", "outages")
+    heads = ("series", "kind", "high", "low", "depleted after", "budget", "refill", "outages")
     rows: list[tuple[str, ...]] = [heads]
     for one in some[:_MOST_ROWS]:
         rows.append(
@@ -196,14 +196,14 @@ def _next(some: Sequence[Identification], source: Path | None) -> str | None:
             f"bucket high={bucket.high_gbps.value:.4g}Gbit low={bucket.low_gbps.value:.4g}Gbit "
             f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
         )
-        return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
+        return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program in this network)"
     if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
         return "tare net measure HOST --identify   (alternates sending and idle periods)"
     silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
     if source is not None and not silent:
         spec = shlex.quote(f"replay:{source}")
-        return f"tare net emulate {spec} -- COMMAND   (the same again)"
+        return f"tare net emulate {spec} -- COMMAND   (replays it)"
     rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
     if rate <= 0:
         return None
-    return f"tare net emulate rate {rate:.4g}Gbit -- COMMAND   (as fast)"
+    return f"tare net emulate rate {rate:.4g}Gbit -- COMMAND   (the same rate)"

@@ -83,7 +83,7 @@ def of(some: Sequence[Measured], command: str) -> Page:
                  [tables.latency(groups)]),
         _section("again", "How much was retransmitted?", tables.again(groups), courses,
                  [retransmits], groups, [], []),
-        _section("total", "How much was sent in all?", total.tell(courses), courses, [total],
+        _section("total", "How much was sent in all?", total.caption(courses), courses, [total],
                  groups, [], []),
         _section("limit", "What was the limit?", tables.limited(groups), courses, [], groups, [],
                  [tables.ends_at_work(groups)]),
@@ -105,7 +105,7 @@ def of(some: Sequence[Measured], command: str) -> Page:
         machine=tables.facts(some),
         origin=Origin(
             file=None, commands=(command,), digests=(), versions=(tare.__version__,), seed=None,
-            title="How to make this page again",
+            title="How to reproduce this page",
         ),
         doubtful="Caveats",
         calm="No caveats.",
@@ -150,4 +150,4 @@ def _figure(chart: ModuleType, of: Sequence[Any]) -> Figure | None:
         return None
     spec = drawn if isinstance(drawn, dict) else drawn.to_dict()
     name = chart.__name__.rpartition(".")[2].replace("_", "-")
-    return Figure(name, chart.TITLE, spec, chart.tell(of))
+    return Figure(name, chart.TITLE, spec, paragraph(chart.caption(of)))

@@ -13,7 +13,7 @@ from tare.render.words import text
 from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import Series, span_unit
 from tare.report.network_charts.thinning import Thinned
-from tare.results.message import Said
+from tare.results.message import Message, Said, message
 
 GUTTER = 64
 _HEIGHT, _SMALL = 220, 130
@@ -175,12 +175,7 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def thinning(some: Sequence[Panel]) -> str:
+def thinning(some: Sequence[Panel]) -> tuple[Message, ...]:
     """Say what a point stands for, where it stands for more than one interval."""
     each = max((line.thinned.each for panel in some for line in panel.lines), default=1)
-    if each == 1:
-        return ""
-    return (
-        f" Each point stands for up to {each:,} intervals: the line goes through their medians, "
-        "the band from min to max."
-    )
+    return () if each == 1 else (message("net.chart.thinned", n=each),)
