@@ -24,6 +24,8 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 #: Series that are told one by one, and rows of the table of more.
 _TOLD, _MOST_ROWS = 3, 40
+#: What is not identifiable.
+_UNKNOWN = "–"
 
 
 def show(
@@ -162,11 +164,14 @@ def _show_many(some: Sequence[Identification]) -> None:
                 str(one.outages) if one.outages else "",
             )
         )
-    for number, line in enumerate(aligned(rows, left=2)):
+    # What is known of no series needs no column.
+    kept = [i for i in range(len(heads)) if any(row[i] not in ("", _UNKNOWN) for row in rows[1:])]
+    shown = [tuple(row[i] for i in kept) for row in rows]
+    for number, line in enumerate(aligned(shown, left=2)):
         output.out.print(line, style="dim" if number == 0 else None, soft_wrap=True)
     if len(some) > _MOST_ROWS:
         output.out.print(f"… and {len(some) - _MOST_ROWS:,} more (--json)", style="dim")
-    output.out.print("Rates in Gbit/s; –: not identifiable (--json says why).", style="dim")
+    output.out.print(f"Rates in Gbit/s; {_UNKNOWN}: not identifiable (why: --json).", style="dim")
     for kind in dict.fromkeys(one.kind for one in some):
         alike = [one for one in some if one.kind == kind]
         out = output.out
@@ -180,7 +185,7 @@ def _show_many(some: Sequence[Identification]) -> None:
 
 
 def _short(known: Estimate | None, unit: str = "") -> str:
-    return "–" if known is None else f"{significant(known.value, 4)}{unit}"
+    return _UNKNOWN if known is None else f"{significant(known.value, 4)}{unit}"
 
 
 def _named(one: Identification) -> str:

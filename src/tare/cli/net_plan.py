@@ -1,4 +1,4 @@
-"""``tare net plan``: what trials will spend of a bucket, and the idle periods between them."""
+"""``tare net plan``: what trials will use of a bucket, and the idle periods between them."""
 
 from __future__ import annotations
 
