@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tare import execute, journal, loads, plan, platforms
 from tare.availability import Availability
@@ -14,6 +14,8 @@ from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.execute import network_trial
 from tare.experiment import Cell, Experiment
 from tare.placement import Machine
+from tare.render.words import sentence
+from tare.results.message import Message, message
 
 
 class Fitted(NamedTuple):
@@ -82,10 +84,7 @@ def _sizes(
     if large:
         experiment = plan.without(experiment, "size", large)
     return experiment, [
-        journal.Note(
-            message=f"size {size} was left out: it asks for {why}.",
-            detail={"size": size, "why": why},
-        )
+        _note(message("fitting.size", size=size, why=why), {"size": size, "why": why})
         for size, why in large.items()
     ]
 
@@ -222,18 +221,16 @@ def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformEr
 
 
 def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:
-    fix = f" To have it: {found.fix}" if found.fix else ""
-    return journal.Note(
-        message=f"{factor} {level} was left out: {found.why}.{fix}",
-        detail={factor: level, "why": found.why, "fix": found.fix},
-    )
+    said = message("fitting.level", factor=factor, level=level, why=found.why, fix=found.fix)
+    return _note(said, {factor: level, "why": found.why, "fix": found.fix})
 
 
 def _cells_left_out(out: plan.LeftOut, count: int) -> journal.Note:
-    levels = " with ".join(f"{factor} {level}" for factor, level in out.levels)
-    cells = f"{count} cell{'s' * (count > 1)}"
-    fix = f" To have them: {out.fix}" if out.fix else ""
-    return journal.Note(
-        message=f"{levels} was left out ({cells}): {out.why}.{fix}",
-        detail={**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix},
-    )
+    levels = [f"{factor} {level}" for factor, level in out.levels]
+    said = message("fitting.cells", levels=levels, n=count, why=out.why, fix=out.fix)
+    return _note(said, {**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix})
+
+
+def _note(said: Message, detail: dict[str, Any]) -> journal.Note:
+    """Return what a session stores: text, and the same as data."""
+    return journal.Note(message=sentence(said), detail=detail)

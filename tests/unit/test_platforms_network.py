@@ -57,7 +57,7 @@ def test_others_are_refused_before_anything_starts(stack: str) -> None:
     found = _outside(asked, stack)
     assert found is not None
     assert not found.works
-    assert "network of its own" in (found.why or "")
+    assert f"in {platforms.own_network(stack)} " in (found.why or "")
     assert _outside(msgspec.structs.replace(asked, factors={}), stack) is None
     with pytest.raises(PlatformError, match="network of its own"):
         platforms.start(stack, NETWORK)
