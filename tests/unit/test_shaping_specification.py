@@ -29,7 +29,8 @@ def test_the_texts_of_each_kind() -> None:
         capacity_bits=10 * GBIT,
         initial_bits=3 * GBIT,
     )
-    assert parse("distribution 90%=900Mbit p10=200Mbit median=600Mbit seed=3") == Distribution(
+    words = "90%=900Mbit p10=200Mbit median=600Mbit seed=3"
+    assert parse(f"distribution {words}") == Distribution(
         quantiles_bps=((0.1, 200_000_000), (0.5, 600_000_000), (0.9, 900_000_000)),
         every_s=5.0,
         seed=3,
