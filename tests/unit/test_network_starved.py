@@ -215,7 +215,13 @@ def test_a_phase_is_repeated_a_few_times_and_then_told() -> None:
     assert {f"write.{1 << 10}", f"write.{1 << 17}"} <= set(by_figure)
     assert "latency.unpaced" not in by_figure
     assert not found.problems
-    assert len(telling.doubts(found)) == len(found.starved)
+    # Each end is named once, with all figures.
+    ends = {one.end for one in found.starved}
+    said = telling.doubts(found)
+    assert [one.args.get("end") for one in said] == ["sender"] == [*ends]
+    assert {"base bandwidth", "writes of 1 KiB"} <= {*said[0].args["figures"]}
+    assert "throttled latency" not in said[0].args["figures"]
+    assert [round(one.value, 2) for one in said[0].args["waited"]] == [0.5]
     assert file.decode(msgspec.json.encode(found), "it") == found
 
 
