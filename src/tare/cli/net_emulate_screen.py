@@ -91,7 +91,11 @@ def show_checks(checks: Iterable[Check]) -> None:
         table.add_column(title, justify="left" if title == "verified" else "right")
     told = list(checks)
     for check in told:
-        off = "" if check.error is None else f"{100 * check.error:+.1f} %".replace("-", "−")
+        off = (
+            ""
+            if check.error is None
+            else f"{round(100 * check.error, 1) + 0.0:+.1f} %".replace("-", "−")
+        )
         delivered = "–" if check.delivered is None else quantity(check.delivered, check.unit)
         bad = "" if check.good else f"  > {chosen(check.within)}"
         table.add_row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.identification import Next
-from tare.render.words import sentence, text
+from tare.render.words import text
 from tare.results.message import Message, Said
 from tare.units import quantity
 
@@ -35,7 +35,7 @@ class Bar(Live):
         self._what = "sending" if what.action == "send" else f"idle for {seconds(what.seconds)}"
         if what.why != self._why:
             self._why = what.why
-            err.print(f"Phase   {self._what}: {sentence(what.why)}", soft_wrap=True)
+            err.print(f"Phase   {self._what}: {text(what.why)}.", soft_wrap=True)
         self.left(seconds_left)
 
     def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
