@@ -364,7 +364,7 @@ class TestLog:
             [str(binary()), "peer", *words], capture_output=True, text=True, check=False
         )
         assert done.returncode == AgentError.exit_code
-        assert done.stderr.startswith("tare: cannot write the log")
+        assert str(tmp_path / "link") in done.stderr
         assert not (tmp_path / "elsewhere").exists()
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])

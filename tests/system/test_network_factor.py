@@ -19,6 +19,8 @@ from tare import conclude, lease, remnants, store
 from tare.errors import TareError, TrialError
 from tare.frames import Results
 from tare.network.emulator import Emulator
+from tare.render.words import sentence
+from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
@@ -182,7 +184,7 @@ def test_nothing_is_left_of_a_killed_session_which_goes_on_later(tmp_path: Path)
     results = run(tmp_path, "", resume=True)
     ended = results.trials()[results.trials()["status"] == "ok"]
     assert (ended.groupby("cell").size() == 4).all()
-    assert any("every level began anew" in note for note in results.notes)
+    assert sentence(message("net.session.resumed")) in results.notes
 
 
 def serving(folder: Path) -> list[str]:

@@ -24,6 +24,7 @@ from tare.record import (
     Sending,
     Skip,
 )
+from tare.results.message import Said
 
 SEGMENT = 1448
 WIRE = 1514 / 1448
@@ -167,9 +168,9 @@ class Silent:
     """Is told everything, and keeps what was said."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.said: list[Said] = []
 
-    def stage(self, what: str) -> None:
+    def stage(self, what: Said) -> None:
         self.said.append(what)
 
     def left(self, seconds: float) -> None:

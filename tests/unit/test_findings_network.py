@@ -21,6 +21,7 @@ from tare.findings.network_spread import spreads
 from tare.frames import Results
 from tare.registry import scan
 from tare.render.words import sentence, shown, text
+from tare.report.charts import network_running, network_slowdown, network_tokens, network_values
 from tare.results.finding import Finding
 from tare.results.message import Levels, Message, each
 from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
@@ -97,7 +98,8 @@ def test_levels_are_called_by_their_budget_where_that_says_all() -> None:
     *_, text = budgets(8)
     named = levels_of(["mine"], {"mine": text})["mine"]
     assert (named.name, named.shaping) == ("mine", levels_of([text])[text].shaping)
-    assert levels_of(["a network of another version"])["a network of another version"].name
+    unknown = "a network of another version"
+    assert levels_of([unknown])[unknown].name
 
 
 def test_the_ladder_goes_down_from_the_reference(reset: Results) -> None:
@@ -184,10 +186,10 @@ def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
     advice, spending = ask("network_advice", few), ask("network_spending", few)
     (why,) = [one["why"] for one in the("open", spending) if one["level"] == "300 Mbit"]
     assert why in parts(advice.advice)
-    assert text(why) == (
-        "at 2 Gbit a trial took 396 Mbit, which is more; it was not depleted in 3 trials "
-        "(0 % [0, 71])"
-    )
+    assert (why.id, why.args["level"]) == ("network_spending.more_taken", "2 Gbit")
+    assert shown(why.args["taken"]) == "396 Mbit"
+    assert why.args["lasted"].args["trials"] == 3
+    assert shown(why.args["lasted"].args["share"]) == "0 % [0, 71]"
     for found in (advice, spending):
         assert found.verdict == "inconclusive"
         assert not {"network_advice.none_matters", "network_spending.larger"} & {*said(found)}
@@ -245,7 +247,9 @@ def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
 
 def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> None:
     questions = {f.name: f.question for f in all_findings(reset)}
-    assert text(questions["stability"]) == "How much do values vary on bare?"
+    question = questions["stability"]
+    assert isinstance(question, Message)
+    assert [*question.args.values()] == ["bare"]
 
 
 def test_trials_that_begin_alike_take_nothing_from_another(reset: Results) -> None:
@@ -262,10 +266,10 @@ def test_an_experiment_that_drains_its_network_is_told_to_rest(carried: Results)
     assert level(only("drained", found)["level"]) == "40 Gbit"
     assert level(only("steady", found)["level"]) == "400 Gbit"
     assert level(only("lasting", found)["level"]) == "400 Gbit"
-    assert text(Message("network_repetitions.rest", only("rest", found))) == (
-        'more trials do not help; leave 14 s idle before each ([network] rest = "refill"; '
-        '200 Mbit/s refill what a trial takes), or let each begin alike (budget = "reset")'
-    )
+    advised = only("rest", found)
+    assert shown(advised["rest"]) == "14 s"
+    assert shown(advised["refill"]) == "200 Mbit/s"
+    assert '[network] rest = "refill"' in text(Message("network_repetitions.rest", advised))
     rest = next(c.rest_s for c in courses(networks(carried)) if c.state == "drained")
     assert rest == pytest.approx(2.7e9 / 0.2e9, rel=0.2)
 
@@ -358,11 +362,35 @@ def test_failed_trials_are_left_out(reset: Results) -> None:
 def test_workloads_are_told_apart() -> None:
     results = make(budgets(4, 1), workloads={"wordcount": PROGRAM, "grep": Program(sends={2: 1e7})})
     first, second, *_ = the("for", ask("network_advice", results))
-    assert text(Message("network_advice.for", first)).startswith("for wordcount, budgets above")
+    assert first["where"] == Levels({"workload": "wordcount"})
+    assert [one.id for one in parts(first["said"])][:1] == ["network_advice.above"]
     assert [one.id for one in parts(second["said"])] == ["network_advice.none_matters"]
     assert second["where"] == Levels({"workload": "grep"})
     slowdown = the("level", ask("network_slowdown", results))
     assert Levels({"workload": "wordcount"}) in [one["where"] for one in slowdown]
+
+
+def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
+    def values(description: Any, id_: str) -> list[dict[str, Any]]:
+        return [one.args for one in parts(description(reset)) if one.id == f"network_chart.{id_}"]
+
+    rungs = [rung for _, rung in networks(reset).rungs]
+    assert [
+        (one["level"], one["median"].value)
+        for one in values(network_values.description, "values.median")
+    ] == [(rung.level.name, rung.cell.median.estimate) for rung in rungs]
+    ratios = values(network_slowdown.description, "slowdown.ratio")
+    assert [one["level"] for one in ratios] == ["8 Gbit", "4 Gbit", "2 Gbit", "1 Gbit"]
+    assert {one["ratio"] for one in ratios} <= {s.change for s in slowdowns(networks(reset))}
+    assert [one["all"] for one in values(network_running.description, "running.level")] == [
+        rung.n for rung in rungs
+    ]
+    hosts = {
+        str(one["level"]): [host.args["host"] for host in one["hosts"]]
+        for one in values(network_tokens.description, "tokens.level")
+    }
+    assert hosts["8 Gbit"] == []
+    assert hosts["1 Gbit"] == [2]
 
 
 def test_advice_is_short_and_stands_at_the_head(reset: Results, carried: Results) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import synthetic
+from said import args, ids
 
 from tare.baseline import Session, networked
 from tare.baseline.agreement import lasting
@@ -19,9 +20,9 @@ from tare.network_fingerprint import remembered
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
 from tare.render import files
-from tare.render.words import sentence, text
+from tare.render.words import shown, text
 from tare.report import network_fingerprint_page
-from tare.results.message import Message, each, message
+from tare.results.message import Amount, Message, each, message
 
 
 def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
@@ -56,10 +57,11 @@ def test_one_session_says_what_its_network_was() -> None:
     found = UNIT.find(sessions((fingerprint(9.4), GIVEN)))
     assert found is not None
     assert found.verdict == "none"
-    (network,) = each(found.answer)
-    assert sentence(network) == (
-        "The network to 192.0.2.1 on 2030-01-01 00:00: no search for a bucket was made."
-    )
+    assert args(found.answer, "same_network.network") == {
+        "end": "192.0.2.1",
+        "date": "2030-01-01 00:00",
+        "shaping": text(message("net.fingerprint.not_searched")),
+    }
     assert any("9.40 Gbit/s" in row["value"] for row in found.tables[0].rows)
 
 
@@ -103,12 +105,12 @@ def test_another_network_is_told_where_it_is_only_remembered() -> None:
     found = UNIT.find(other)
     assert found is not None
     assert found.summary == found.answer
-    (said,) = each(found.summary)
-    assert sentence(said) == (
-        "By its fingerprints, the network changed between sessions 1 and 2: base bandwidth "
-        "9.40 Gbit/s → 4.70 Gbit/s (× 0.50 [0.49, 0.51]). Do not compare across these sessions "
-        "what depends on it."
-    )
+    between = args(found.summary, "same_network.between")
+    assert (between["first"], between["second"]) == (1, 2)
+    figure = args(found.summary, "same_network.figure")
+    assert figure["name"] == "base bandwidth"
+    assert (figure["before"], figure["after"]) == (Amount(9.4e9, "bits/s"), Amount(4.7e9, "bits/s"))
+    assert shown(figure["change"]) == "× 0.50 [0.49, 0.51]"
     assert judged(other, (), Path("here")) is other
 
 
@@ -116,8 +118,8 @@ def test_wide_intervals_decide_nothing() -> None:
     found = UNIT.find(sessions((fingerprint(9.4, width=0.3), GIVEN), (fingerprint(9.0), GIVEN)))
     assert found is not None
     assert found.verdict == "inconclusive"
-    first, *_ = each(found.answer)
-    assert sentence(first) == ("Inconclusive whether the network changed between sessions 1 and 2.")
+    assert args(found.answer, "same_network.pair") == {"first": 1, "second": 2}
+    assert "same_network.unsure" in ids(found.answer)
 
 
 def test_baselines_of_another_network_do_not_agree() -> None:
@@ -130,7 +132,10 @@ def test_baselines_of_another_network_do_not_agree() -> None:
     assert apart(a, b) is None
     unlike = apart(a, c)
     assert unlike is not None
-    assert text(unlike) == "here mtu 1500 → 9000, there mtu 1500 → 9000"
+    assert [tuple(one.args.values()) for one in unlike.args["differences"]] == [
+        ("here mtu", "1500", "9000"),
+        ("there mtu", "1500", "9000"),
+    ]
     assert apart(a, {}) is None
     old = Session(started="", tare="", agent="", facts={}, values={})
     assert apart(old.network, a) is None
@@ -143,4 +148,3 @@ def test_page_of_a_fingerprint(tmp_path: Path) -> None:
     )
     text = page.read_text()
     assert "9.40 Gbit/s" in text
-    assert "o search for a bucket was made" in text

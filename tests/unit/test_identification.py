@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from noisy_traces import bucket, flat, noisy
+from said import args
 
 from tare.identification import identify, next_phase
 from tare.identification.document import Estimate, Identification, kind_of
 from tare.identification.tokens_left import tokens_left
 from tare.render.words import paragraph, sentence, text
 from tare.report.network_charts import identified
-from tare.results.message import Message
+from tare.results.message import Message, message
 from tare.shaping.carried import Phase, carried, pattern
 from tare.shaping.specification import Bucket
 from tare.shaping.trace import Trace
@@ -232,7 +233,7 @@ def test_only_what_was_seen_is_told_to_be_constant() -> None:
     found = identify(apart, {})
     assert found.kind == "constant"
     assert found.seconds == pytest.approx(60)
-    assert "no change is shown in 60 s" in said(found).lower(), said(found)
+    assert args(tuple(found.reasons), "net.trace.no_change")["time"].seconds == pytest.approx(60)
 
 
 def test_a_figure_and_its_reason_tell_one_rate() -> None:
@@ -393,8 +394,13 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     spec = identified.draw(trace, found)
     assert len(spec["vconcat"]) == 2
     assert spec["datasets"]
-    told = identified.tell(trace, found)
-    assert told.startswith("It is a token bucket.")
-    assert "refill" in told
+    kind, numbers = identified.caption(found)
+    assert kind == message("net.kind.bucket")
+    names = [one.args["name"] for one in numbers.args["parts"] if "name" in one.args]
+    assert names == ["high", "low", "budget", "refill"]
+    assert args(numbers, "net.chart.depleted_after")["time"].value == pytest.approx(
+        1e9 * found.time_to_empty_s.value
+    )
+    assert args(numbers, "net.chart.left")["left"].value == 1e9 * found.left_gbit.value
     steps = identify(noisy(flat(np.repeat([10.0, 4.0, 8.0], 300))), {})
     assert identified.draw(trace, steps) is None

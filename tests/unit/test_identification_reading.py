@@ -124,7 +124,7 @@ def test_what_is_missing_is_not_known(table: Callable[..., Path]) -> None:
     found = only(table([(t, "" if t in (5, 6) else v) for t, v in BASE]))
     assert np.isnan(found.trace.bits).sum() == 2
     (note,) = found.notes
-    assert sentence(note) == "2 rows without a bandwidth, from line 7."
+    assert (note.id, note.args["n"], note.args["line"]) == ("net.reading.missing", 2, 7)
 
 
 def test_dates_and_times_since_1970(table: Callable[..., Path]) -> None:

@@ -11,17 +11,22 @@ from pathlib import Path
 from subprocess import Popen
 
 import pytest
+from msgspec import structs
+from said import ids
 
 from tare import record
 from tare.cli import net_emulate_screen as screen
 from tare.cli.app import USAGE, enter
 from tare.cli.net_emulate_asked import Options, asked, placed
+from tare.cli.net_emulate_session import _not_delivered, introduction
 from tare.errors import ExperimentError, PlatformError
 from tare.network.commands import Commands
 from tare.network.emulation import summaries
 from tare.network.emulator import Emulator
 from tare.network.tokens import MOST_MOMENTS, Log, Moment
+from tare.network.verifying import Check
 from tare.report.network_charts import tokens as picture
+from tare.results.message import message
 from tare.shaping.specification import Bucket, Rate, parse
 
 GBIT = 10**9
@@ -41,11 +46,8 @@ def _options(
 
 
 def test_words_of_a_specification_need_no_quotes() -> None:
-    found = asked(_options("bucket", "high=2Gbit", "low=200Mbit", "budget=10Gbit"))
-    assert len(found.shapes) == 2
-    assert (
-        found.shapes[0] == found.shapes[1] == parse("bucket high=2Gbit low=200Mbit budget=10Gbit")
-    )
+    words = "bucket high=2Gbit low=200Mbit budget=10Gbit"
+    assert asked(_options(*words.split())).shapes == (parse(words), parse(words))
 
 
 def test_a_host_can_be_shaped_by_itself() -> None:
@@ -115,6 +117,38 @@ def test_an_option_that_is_gone_says_what_to_type(
     assert f"try: {typed}" in capsys.readouterr().err
 
 
+def test_what_stands_is_introduced_by_hosts_that_are_shaped_alike() -> None:
+    found = asked(_options("none", hosts=5, host=("2=rate 10Mbit", "4=rate 10Mbit")))
+    verified, unshaped = (
+        introduction(found, None),
+        introduction(asked(_options("none")), message("net.emulate.no_check")),
+    )
+    assert [(one.args["hosts"], one.args["consecutive"]) for one in verified] == [
+        ([1, 3, 5], False),
+        ([2, 4], False),
+    ]
+    assert ids(verified[1].args["shaping"]) == ["shaping.rate"]
+    # Where nothing is shaped, nothing is to be verified.
+    assert ids(tuple(unshaped)) == ["net.emulate.hosts", "shaping.none"]
+    replayed = asked(_options("rate 10Mbit", hosts=1))
+    said = introduction(replayed, message("net.emulate.single_host"))
+    assert ids(tuple(said))[:2] == ["net.emulate.unverified", "net.emulate.single_host"]
+
+
+@pytest.mark.parametrize(
+    ("what", "unshaped", "hint"),
+    [("rate", 1.02e9, "--no-check"), ("rate", 9e9, "queue="), ("budget", 1e8, "queue=")],
+)
+def test_a_network_that_does_not_deliver_says_by_what_it_is_held(
+    what: str, unshaped: float, hint: str
+) -> None:
+    check = Check(host=2, what=what, asked=GBIT, delivered=5e8)
+    error = _not_delivered(check, unshaped)
+    assert (error.hint or "").startswith(hint)
+    assert "500 Mbit" in error.message
+    assert "nothing" in _not_delivered(structs.replace(check, delivered=None), None).message
+
+
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[Commands]:
     with Emulator("tare-0f0f0f", 3, argv=AGENT) as emulator, Commands(emulator, tmp_path) as told:
@@ -175,7 +209,7 @@ def test_a_server_that_ended_is_told_with_its_last_words(
     with pytest.raises(PlatformError, match=re.escape(said)) as caught:
         commands.serve(["sh", "-c", script], 2)
     assert caught.value.message.startswith("`sh -c ")
-    assert "stay until they are ended" in (caught.value.hint or "")
+    assert "--serve" in (caught.value.hint or "")
 
 
 def _states(at_ns: int, tokens: int, sent: int, dry: int | None = None) -> record.HostStates:

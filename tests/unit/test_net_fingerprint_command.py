@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from said import args, ids, messages
 from simulated_network import Channel, Network, Silent, measured
 
 from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
@@ -16,7 +18,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.network.ends import Ends
 from tare.network_fingerprint import file, remembered, searching
 from tare.network_fingerprint.difference import compare
-from tare.network_fingerprint.document import NetworkFingerprint
+from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.render.terminal import fitted
 from tare.report import network_fingerprint_page
@@ -50,27 +52,32 @@ def test_diff_answers_by_its_exit_code(
     other = tmp_path / "other.json"
     file.write(measured(Network(high=200e6), searching.Bounds(seconds=60)), other)
     assert net_fingerprint_diff.diff(kept, kept, None) in (0, 2)
-    assert "Another network" not in capsys.readouterr().out
     assert net_fingerprint_diff.diff(kept, other, None) == 1
-    said = capsys.readouterr().out
-    assert "Another network, or a changed one" in said
-    assert "bucket: high rate" in said
+    assert "bucket: high rate" in capsys.readouterr().out
+    found = compare(file.read(kept), file.read(other))
+    assert args(net_fingerprint_diff.headline(found), "net.diff.figures") == {
+        "n": len(found.differing),
+        "of": len(found.changes),
+    }
+    assert found.differing
+    assert net_fingerprint_diff.settle(found) == []
     assert net_fingerprint_diff.diff(kept, other, str(tmp_path / "diff.json")) == 1
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
 
 
 def test_diff_tells_facts_apart_from_how_it_was_measured(
-    kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+    bucket: NetworkFingerprint,
 ) -> None:
     other = msgspec.structs.replace(
         bucket, streams=4, here={**bucket.here, "kernel": "9.9", "only_here": "1"}
     )
-    file.write(other, tmp_path / "other.json")
-    net_fingerprint_diff.diff(kept, tmp_path / "other.json", None)
-    said = capsys.readouterr().out
-    assert "Setting  streams: 1 → 4" in said
-    assert "here only_here" in said.split("Facts of one of the two only: ")[1]
-    assert "not told" not in said
+    found = compare(bucket, other)
+    assert [(label, fact.args) for label, fact in net_fingerprint_diff.facts(found)] == [
+        ("Setting", {"name": "streams", "before": "1", "after": "4"}),
+        ("Fact", {"name": "here kernel", "before": bucket.here["kernel"], "after": "9.9"}),
+    ]
+    (only,) = net_fingerprint_diff.of_one(found).values()
+    assert only.args == {"names": ["here only_here"], "more": 0}
 
 
 def test_diff_fits_a_terminal_and_cuts_nothing_silently(
@@ -89,11 +96,62 @@ def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     net_fingerprint_diff.diff(kept, other, None)
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
-    one = " ".join(said.split())
-    assert "unpaced latency, p50 inconclusive before" in one
-    missing = len(compare(bucket, less).only_before)
-    assert missing > 16
-    assert f"… and {missing - 6} more (--json - has all)" in one
+    assert re.search(r"^unpaced latency, p50 +inconclusive\n +before", said, re.MULTILINE)
+    found = compare(bucket, less)
+    assert len(found.only_before) > 16
+    (only,) = net_fingerprint_diff.of_one(found).values()
+    assert (len(only.args["names"]), only.args["more"]) == (6, len(found.only_before) - 6)
+
+
+def _doubled(figure: Figure, low: float, high: float) -> Figure:
+    value = figure.value
+    return msgspec.structs.replace(figure, value=2 * value, ci=(low * value, high * value))
+
+
+def test_an_inconclusive_diff_names_the_first_figure_and_what_would_settle_each(
+    bucket: NetworkFingerprint,
+) -> None:
+    slept = Figure(value=2e4, ci=(1.9e4, 2.1e4), unit="ns", n=9)
+    figures = {**bucket.figures, "latency.unpaced.p50": slept}
+    changed = {
+        "bandwidth.fresh": _doubled(figures["bandwidth.fresh"], 0.5, 7),
+        "latency.loaded.p50": _doubled(figures["latency.loaded.p50"], 1.9, 2.1),
+        "latency.unpaced.p50": _doubled(figures["latency.unpaced.p50"], 1.9, 2.1),
+    }
+    before = msgspec.structs.replace(
+        bucket, figures={name: figures[name] for name in changed}, writes=()
+    )
+    starved = Starved(figures=("latency.loaded",), end="sender", waited=0.3, intervals=0.2, tries=3)
+    after = msgspec.structs.replace(before, figures=changed, starved=(starved,))
+    found = compare(before, after)
+    assert {one.figure: one.cause for one in found.changes} == {
+        "bandwidth.fresh": "wide",
+        "latency.loaded.p50": "cpu",
+        "latency.unpaced.p50": "waking",
+    }
+    (headline,) = messages(net_fingerprint_diff.headline(found))
+    assert (headline.args["n"], headline.args["of"]) == (3, 3)
+    assert headline.args["first"] == "base bandwidth"
+    assert headline.args["change"].value == pytest.approx(2)
+    said = net_fingerprint_diff.settle(found)
+    assert ids(tuple(said)) == [f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")]
+    assert [one.args["n"] for one in said] == [1, 1, 1]
+
+
+def test_an_inconclusive_diff_without_an_inconclusive_figure_says_what_it_is(
+    bucket: NetworkFingerprint,
+) -> None:
+    assert bucket.shaping is not None
+    other = msgspec.structs.replace(bucket.shaping, kind="boost")
+    found = compare(bucket, msgspec.structs.replace(bucket, shaping=other))
+    found = msgspec.structs.replace(
+        found, changes=tuple(one for one in found.changes if one.verdict == "same")
+    )
+    (headline,) = messages(net_fingerprint_diff.headline(found))
+    assert headline.args["kinds"] == ["bucket", "boost"]
+    assert ids(tuple(net_fingerprint_diff.settle(found))) == ["net.diff.settle.search"]
+    nothing = msgspec.structs.replace(found, changes=())
+    assert ids(net_fingerprint_diff.headline(nothing)) == ["net.diff.inconclusive_nothing"]
 
 
 def test_plan_fits_a_terminal(
@@ -106,7 +164,8 @@ def test_plan_fits_a_terminal(
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
-    rows = [("figure", "before", "after", ""), ("a name of some length", "1 Gbit", "2 Gbit", "up")]
+    name = "a name of some length"
+    rows = [("figure", "before", "after", ""), (name, "1 Gbit", "2 Gbit", "up")]
     rows += [("x" * 60, "1", "2", "down")] * (width == 80)
     lines = fitted(rows, width)
     assert max(map(len, lines)) <= max(width, 60)
@@ -114,7 +173,7 @@ def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
     if width == 200:
         assert len(lines) == len(rows)
     else:
-        assert "a name of some length  up\n    before 1 Gbit · after 2 Gbit" in text
+        assert text.startswith(f"{name}  up\n    before 1 Gbit · after 2 Gbit")
 
 
 def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
@@ -239,7 +298,7 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
     said = capsys.readouterr().out
     assert said.startswith("Token bucket: high")
     assert "Left now" in said
-    assert "Full after an idle period of" in said
+    assert "Full after" in said
     assert len(trace(tmp_path / "kept")) > 30
 
 

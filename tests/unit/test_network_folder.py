@@ -23,17 +23,21 @@ from tare.network.rows import Rows
 from tare.network_fingerprint.searching import trace_of
 from tare.record import (
     BeyondLimit,
+    CongestionRefused,
     Ended,
     EndFull,
     EndSilent,
+    EndUnreachable,
     Gap,
     Interval,
     MeasureFailed,
     OtherKey,
+    OtherVersion,
     PhaseOver,
     PortClosed,
     Skip,
 )
+from tare.render.words import text
 from tare.results.message import message
 
 
@@ -153,14 +157,14 @@ def test_stretches_follow_each_other(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*first, *again]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(100)
-    assert read.gaps == ((60.0, 100.0, "the measurement was stopped and resumed"),)
+    assert read.gaps == ((60.0, 100.0, message("net.gap.resumed")),)
     # Another boot, and a clock that was set back.
     later |= {"boot_id": "another", "realtime_ns": later["realtime_ns"] - 10**12}
     path.write_bytes(b"".join([*first, json.dumps(later).encode() + b"\n", *first[1:]]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(60)
     assert any(note.id.startswith("net.placing.clock") for note in read.notes)
-    assert read.gaps[0][2] == "the machine was restarted"
+    assert read.gaps[0][2] == message("net.gap.restarted")
 
 
 def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
@@ -300,10 +304,37 @@ def test_ends_say_why_there_is_no_connection(said: Ended, hint: str | None) -> N
 
 def test_fewer_streams_are_what_a_refusal_of_streams_asks_for() -> None:
     refused = BeyondLimit(limit="streams", allowed=2, asked=4)
-    assert describe(refused) == (
-        "the other end allows 2 data streams at once, this measurement takes 4"
-    )
-    assert advise(refused) == "--streams 2, or on the other host: tare net serve --max-streams 4 …"
+    assert describe(refused) == message("net.ended.streams", allowed=2, asked=4)
+    assert re.findall(r"--[a-z-]+ \d", advise(refused) or "") == ["--streams 2", "--max-streams 4"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "said", "hint"),
+    [
+        (PortClosed(end="[::1]:7"), ["[::1]:7"], "--bind ::1"),
+        (EndSilent(end="192.0.2.1:7"), ["192.0.2.1:7"], "ping 192.0.2.1"),
+        (EndUnreachable(end="192.0.2.1:7", error="no route"), ["no route"], "ip route get 192"),
+        (OtherVersion(end="a:7", theirs=9, ours=2), ["a:7", "version 9", "version 2"], "same tare"),
+        (EndFull(), [], "--max-streams"),
+        (
+            CongestionRefused(available="cubic", error="gone", here=False, name="bbr"),
+            ["'bbr'", "gone", "cubic", "other end"],
+            "--congestion kernel",
+        ),
+        (BeyondLimit(limit="time", allowed=60 * 10**9), ["60 s", "reached"], "--max-duration"),
+        (
+            BeyondLimit(limit="total_bytes", allowed=10**9, asked=2 * 10**9),
+            ["1 GB", "2 GB", "total"],
+            "--max-total-bytes 2GB",
+        ),
+        (MeasureFailed(message="no memory"), ["no memory"], ""),
+    ],
+)
+def test_whatever_ends_a_measurement_says_its_values_and_what_helps(
+    ended: Ended, said: list[str], hint: str
+) -> None:
+    assert all(part in text(describe(ended)) for part in said)
+    assert hint in (advise(ended) or "")
 
 
 def test_garbage_of_an_agent_is_an_error() -> None:

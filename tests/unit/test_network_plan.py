@@ -7,8 +7,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
+from said import args
 from simulated_network import Network, measured
 
+from tare.cli import net_plan
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import Cell, WorkloadSpec
 from tare.network_fingerprint import rests, searching, spending
@@ -73,6 +76,22 @@ def test_without_a_bucket_only_what_was_looked_at_is_known() -> None:
     assert rests.plan(None, spends(10), n=None, seen_bits=200e9).verdict == "beyond"
 
 
+def test_cells_of_the_same_values_are_one_row_and_columns_without_values_are_left_out() -> None:
+    some = spends(10, 10, 20)
+    names = ("a, workers 1", "a, workers 2", "b")
+    some = [structs.replace(one, cell=cell) for one, cell in zip(some, names, strict=True)]
+    without = net_plan._table(rests.plan(None, some, n=10, seen_bits=200e9))
+    assert without[1:] == [("a (2 cells)", "10 Gbit", "given"), ("b", "20 Gbit", "given")]
+    (head, *rows) = net_plan._table(rests.plan(BUCKET, some, n=10))
+    assert len(head) == 6
+    assert [row[1:4] for row in rows] == [
+        ("10 Gbit", "9 Gbit", "yes"),
+        ("20 Gbit", "18 Gbit", "yes"),
+    ]
+    (_, all_cells) = net_plan._table(rests.plan(BUCKET, some[:2], n=10))
+    assert all_cells[0] == "all 2 cells"
+
+
 def test_trial_lasts_as_the_bucket_lets_it() -> None:
     made = rests.plan(BUCKET, spends(1000, seconds=None), n=2)
     assert made.trials[0].seconds == pytest.approx(100)
@@ -131,7 +150,7 @@ def test_earlier_session_counts_by_its_busiest_host() -> None:
     (one,) = spending.measured(cells("a"), results(), "earlier")
     assert one.bits == 8 * 90
     assert one.seconds == pytest.approx(3)
-    assert "2 trials of earlier" in one.source
+    assert args(one.source, "net.plan_source.session") == {"n": 2, "session": "earlier"}
 
 
 def test_earlier_session_without_counts_is_refused() -> None:

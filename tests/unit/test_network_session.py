@@ -16,6 +16,8 @@ from tare.errors import TrialError
 from tare.execute.budgets import Budgets
 from tare.execute.course import MOST_MOMENTS, Course
 from tare.experiment import NetworkSpec, Stopping, WorkloadSpec
+from tare.render.words import sentence
+from tare.results.message import message
 from tare.shaping.specification import Bucket, Distribution
 
 BUCKET = "bucket high=1Gbit low=100Mbit budget=100Mbit refill=100Mbit"
@@ -137,7 +139,7 @@ def test_a_session_that_goes_on_says_that_budgets_began_anew(session: Any) -> No
     lines, _, _ = session(networked(SMALL, budget="carry", trials=2))
     assert [use.tokens_start_bits for use in uses(lines)] == [20_000_000] * 2
     notes = [x.message for x in lines if isinstance(x, journal.Note)]
-    assert sum("every level began anew" in note for note in notes) == 1
+    assert notes.count(sentence(message("net.session.resumed"))) == 1
 
 
 def test_rests_last_until_every_bucket_is_full() -> None:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from measuring import ScriptedEnds, measure, sending
+from said import args
 from simulated_network import Network, measured
 
 from tare.identification import identify
@@ -20,7 +21,6 @@ from tare.network.summary import summaries
 from tare.network_fingerprint import difference, file, searching, starving, telling
 from tare.network_fingerprint.searching import trace_of
 from tare.record import Interval
-from tare.render.words import text
 from tare.shaping.trace import QUANTUM_BITS
 
 N = 60
@@ -185,7 +185,8 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert one.limit is not None
     first = blamed([one])
     assert first[0].args["limit"] == one.limit
-    assert "sender had no CPU for 18.0 % of the time" in text(first[0])
+    said = args(first[0], "net.no_cpu")
+    assert (said["end"], said["waited"].value) == ("sender", pytest.approx(0.18))
     assert caveats(read, [one])[: len(first)] == first
     trace = folder.trace(read)
     assert trace.starved is not None
@@ -214,7 +215,13 @@ def test_a_phase_is_repeated_a_few_times_and_then_told() -> None:
     assert {f"write.{1 << 10}", f"write.{1 << 17}"} <= set(by_figure)
     assert "latency.unpaced" not in by_figure
     assert not found.problems
-    assert len(telling.doubts(found)) == len(found.starved)
+    # Each end is named once, with all figures.
+    ends = {one.end for one in found.starved}
+    said = telling.doubts(found)
+    assert [one.args.get("end") for one in said] == ["sender"] == [*ends]
+    assert {"base bandwidth", "writes of 1 KiB"} <= {*said[0].args["figures"]}
+    assert "throttled latency" not in said[0].args["figures"]
+    assert [round(one.value, 2) for one in said[0].args["waited"]] == [0.5]
     assert file.decode(msgspec.json.encode(found), "it") == found
 
 

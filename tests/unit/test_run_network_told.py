@@ -6,11 +6,14 @@ import dataclasses
 
 import msgspec
 from networked import Program, budgets, make
+from said import args
 
 from tare.cli.summary import Trial
-from tare.cli.summary_network import as_json, lines, told
+from tare.cli.summary_network import as_json, of_commands, of_trials
 from tare.findings.answers import all_findings
 from tare.frames import Results
+from tare.render.words import text
+from tare.results.message import Amount
 
 
 def trial(number: int, sent: float, dry: float | None = None) -> Trial:
@@ -20,19 +23,23 @@ def trial(number: int, sent: float, dry: float | None = None) -> Trial:
     return Trial(number, "ok", values=values)
 
 
-def test_what_was_sent_and_what_ran_dry_are_told() -> None:
+def test_what_was_sent_and_what_was_depleted_are_said() -> None:
     dry = [trial(0, 1e6, 0.0), trial(1, 1e6, 2e9), trial(2, 2e6, 4e9)]
-    assert told(dry) == (
-        "8.00 Mbit sent a trial, headers included; a bucket ran dry in 2 of 3, for 3.00 s over all "
-        "hosts"
-    )
+    assert args(of_trials(dry), "run.network.sent") == {
+        "sent": Amount(8e6, "bits"),
+        "depleted": 2,
+        "trials": 3,
+        "time": Amount(3e9, "ns"),
+    }
 
 
-def test_nothing_is_told_of_what_was_not_there() -> None:
-    assert told([Trial(0, "ok")]) is None
-    assert told([]) is None
-    assert told([trial(0, 1e6)]) == "8.00 Mbit sent a trial, headers included"
-    assert "dry" not in str(told([trial(0, 1e6, 0.0)]))
+def test_nothing_is_said_of_what_was_not_there() -> None:
+    assert of_trials([Trial(0, "ok")]) is None
+    assert of_trials([]) is None
+    for one in (trial(0, 1e6), trial(0, 1e6, 0.0)):
+        said = args(of_trials([one]), "run.network.sent")
+        assert (said["sent"], said["depleted"]) == (Amount(8e6, "bits"), 0)
+        assert "deplete" not in text(of_trials([one]) or "")
 
 
 def compared() -> Results:
@@ -59,10 +66,16 @@ def compared() -> Results:
 
 def test_what_each_of_two_commands_did_to_the_network_is_told() -> None:
     results = compared()
-    first, old, new = lines(results)
-    assert first.endswith("budget=2Gbit, 3 hosts; every trial begins with its whole budget.")
-    assert old.split() == ["old", "1.00", "Gbit", "sent", "a", "trial,", "headers", "included"]
-    assert "new  4.00 Gbit sent a trial, headers included; a bucket ran dry in 6 of 6" in new
+    first, old, new = of_commands(results)
+    assert first.args == {
+        "level": results.experiment.factors["network"][0],
+        "hosts": 3,
+        "bucket": True,
+    }
+    assert (old.args["command"], new.args["command"]) == ("old", "new")
+    assert args(old, "run.network.sent")["sent"] == Amount(1e9, "bits")
+    sent = args(new, "run.network.sent")
+    assert (sent["sent"], sent["depleted"], sent["trials"]) == (Amount(4e9, "bits"), 6, 6)
     told = as_json(results)
     assert told is not None
     assert told["commands"]["old"] == {

@@ -98,5 +98,5 @@ def emulate(
     if kept is not None:
         output.err.print(keeping.keep(kept, conducted.emulation, conducted.moments))
     if json is not None:
-        output.write_json(conducted.emulation, json)
+        output.write_json(conducted.emulation.stored(), json)
     raise typer.Exit(conducted.code)

@@ -37,7 +37,7 @@ def keep(folder: Path, emulation: Emulation, moments: Sequence[Moment]) -> str:
     """Write the answer and the picture; return what was written, in words."""
     from tare.report.network_charts import tokens
 
-    text = msgspec.json.format(msgspec.json.encode(emulation), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(emulation.stored()), indent=2)
     try:
         (folder / ANSWER).write_bytes(text + b"\n")
         chart = tokens.draw(emulation, moments)

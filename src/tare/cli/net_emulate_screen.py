@@ -14,7 +14,9 @@ from tare.harmless import harmless
 from tare.network.emulation import Emulation, HostSummary
 from tare.network.tokens import Moment
 from tare.network.verifying import Check
-from tare.units import chosen
+from tare.render.words import sentence
+from tare.results.message import message
+from tare.units import chosen, quantity
 
 #: Hosts beyond these are not told of while it lasts.
 _MOST_LIVE = 8
@@ -89,15 +91,26 @@ def show_checks(checks: Iterable[Check]) -> None:
         table.add_column(title, justify="left" if title == "verified" else "right")
     told = list(checks)
     for check in told:
-        off = "" if check.error is None else f"{100 * check.error:+.1f} %"
-        delivered = "–" if check.delivered is None else check.told(check.delivered)
-        bad = "" if check.good else f"  more than {100 * check.within:g} %"
+        off = (
+            ""
+            if check.error is None
+            else f"{round(100 * check.error, 1) + 0.0:+.1f} %".replace("-", "−")
+        )
+        delivered = "–" if check.delivered is None else quantity(check.delivered, check.unit)
+        bad = "" if check.good else f"  > {chosen(check.within)}"
         table.add_row(
-            f"host {check.host}, {check.what}", check.told(check.asked), delivered, off + bad
+            f"host {check.host}, {check.what}",
+            chosen(check.asked, check.unit),
+            delivered,
+            off + bad,
         )
     output.err.print(table)
-    for why in dict.fromkeys(check.why for check in told if check.why):
-        output.err.print(f"Not measured: {why}.")
+    for check in told:
+        if check.why is not None:
+            unmeasured = message(
+                "net.emulate.not_measured", host=check.host, what=check.what, why=check.why
+            )
+            output.err.print(sentence(unmeasured))
 
 
 def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
@@ -105,15 +118,15 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
     buckets = [host for host in emulation.hosts if host.capacity_bits]
     table = Table(box=None, pad_edge=False)
     titles = ["host", "sent", "dropped"]
-    titles += ["tokens left", "of", "first dry", "dry in all", "times"] if buckets else []
+    titles += ["tokens left", "of", "depleted at", "in total", "times"] if buckets else []
     for title in titles:
         table.add_column(title, justify="left" if title == "host" else "right")
     for host in emulation.hosts:
-        row = [str(host.host), chosen(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]
+        row = [str(host.host), quantity(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]
         table.add_row(*row, *_tokens(host))
     output.err.print(table)
     if len(moments) > 1 and buckets:
-        output.err.print(f"Tokens over {emulation.seconds:.3g} s, from none to all:")
+        output.err.print(f"Tokens over {emulation.seconds:.3g} s, from none to a full bucket:")
         for host in buckets:
             place = emulation.hosts.index(host)
             kept = [
@@ -125,7 +138,7 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
 def _tokens(host: HostSummary) -> list[str]:
     if host.tokens_end_bits is None or host.capacity_bits is None:
         return []
-    left, of = chosen(host.tokens_end_bits, "bits"), chosen(host.capacity_bits, "bits")
+    left, of = quantity(host.tokens_end_bits, "bits"), chosen(host.capacity_bits, "bits")
     if host.first_dry_s is None:
         return [left, of, "never", "", "0"]
     return [left, of, f"{host.first_dry_s:.2f} s", f"{host.dry_s:.2f} s", str(host.times_dry)]

@@ -24,9 +24,10 @@ from tare.network.emulation import Emulation, summaries
 from tare.network.emulator import Emulator
 from tare.network.tokens import EVERY_S, Log, Moment
 from tare.network.verifying import TRIES, Check, carries, verify
-from tare.shaping.specification import Replay
+from tare.render.words import sentence, text
+from tare.results.message import Amount, Chosen, Duration, Message, message
+from tare.shaping.specification import Replay, Shaping
 from tare.shaping.telling import describe
-from tare.units import chosen
 
 #: How often the command is looked at, and the line at the bottom is told anew.
 _LOOK_S = 0.2
@@ -73,25 +74,26 @@ def conduct(
         commands = stack.enter_context(Commands(emulator, folder, user))
         for host in asked.on:
             commands.fill(asked.command, host)
-        unverified = _unverified(asked) if check else "--no-check"
+        unverified = _unverified(asked) if check else message("net.emulate.no_check")
         checks = [] if unverified else _verified(emulator, asked, folder)
-        _introduce(asked, unverified)
+        for said in introduction(asked, unverified):
+            output.err.print(sentence(said), soft_wrap=True)
         return _Session(asked, emulator, commands, log, answers).conduct(checks, unverified)
 
 
-def _unverified(asked: Asked) -> str | None:
+def _unverified(asked: Asked) -> Message | None:
     """Return why it cannot be verified; None: it can."""
     if asked.interface is not None:
-        return "what leaves an interface needs another end: tare net measure HOST"
+        return message("net.emulate.interface")
     if len(asked.shapes) < 2:
-        return "a single host has nobody to send to"
+        return message("net.emulate.single_host")
     if not any(asked.shapes):
-        return "nothing is shaped"
+        return message("net.emulate.not_shaped")
     return None
 
 
 def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
-    output.err.print("Verifying for some seconds what the network delivers (skip with --no-check).")
+    output.err.print(sentence(message("net.emulate.verifying")))
     checks = verify(emulator, asked.shapes, folder)
     show_checks(checks)
     if bad := [one for one in checks if not one.good]:
@@ -100,32 +102,42 @@ def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
 
 
 def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
-    delivered = "nothing" if check.delivered is None else check.told(check.delivered)
-    message = (
-        f"the network does not deliver what was asked of host {check.host}, in any of {TRIES} "
-        f"tries: {check.what} {check.told(check.asked)}, but {delivered}"
+    said = message(
+        "net.emulate.not_delivered",
+        host=check.host,
+        tries=TRIES,
+        what=check.what,
+        asked=Chosen(check.asked, check.unit),
+        delivered=None if check.delivered is None else Amount(check.delivered, check.unit),
+        unshaped=None if unshaped is None else Amount(unshaped, "bits/s"),
     )
-    if unshaped is not None:
-        message += f"; unshaped, this machine now carries {chosen(unshaped, 'bits/s')}"
-        if check.what != "budget" and unshaped < (1 + check.within) * check.asked:
-            return PlatformError(message, "--no-check, or ask for less")
-    return PlatformError(message, "queue=2.5MB, as a longer queue keeps it busy; or --no-check")
+    slow = unshaped is not None and unshaped < (1 + check.within) * check.asked
+    if slow and check.what != "budget":
+        return PlatformError(text(said), "--no-check, or a lower rate")
+    return PlatformError(text(said), "queue=2.5MB (a longer queue keeps it busy), or --no-check")
 
 
-def _introduce(asked: Asked, unverified: str | None) -> None:
+def introduction(asked: Asked, unverified: Message | None) -> list[Message]:
+    """Say how each host is shaped, and what was not verified."""
+    said = []
     if unverified and any(asked.shapes):
-        output.err.print(f"Skipped verification ({unverified}).")
-    groups: dict[str, list[int]] = {}
+        said.append(message("net.emulate.unverified", why=unverified))
+    groups: dict[Shaping, list[int]] = {}
     for host, shaping in enumerate(asked.shapes, 1):
-        groups.setdefault(describe(shaping), []).append(host)
-    for told, members in groups.items():
-        who = f"hosts {members[0]} to {members[-1]}" if len(members) > 1 else f"host {members[0]}"
-        if len(members) > 1 and members != list(range(members[0], members[-1] + 1)):
-            who = f"hosts {', '.join(map(str, members))}"
-        who = asked.interface if asked.interface is not None else who
-        output.err.print(f"{who}: {told}", soft_wrap=True)
+        groups.setdefault(shaping, []).append(host)
+    for shaping, hosts in groups.items():
+        said.append(
+            message(
+                "net.emulate.hosts",
+                interface=asked.interface,
+                hosts=hosts,
+                consecutive=hosts == list(range(hosts[0], hosts[-1] + 1)),
+                shaping=describe(shaping),
+            )
+        )
     if any(isinstance(one, Replay) for one in asked.shapes):
-        output.err.print("A trace is replayed as rates: it does not depend on what is sent here.")
+        said.append(message("net.emulate.replay"))
+    return said
 
 
 class _Session:
@@ -139,7 +151,7 @@ class _Session:
         self._answers = answers
         self._ended = 0
 
-    def conduct(self, checks: list[Check], unverified: str | None) -> Conducted:
+    def conduct(self, checks: list[Check], unverified: Message | None) -> Conducted:
         self._shape()
         for words in self._asked.serve:
             for host in placed(self._asked):
@@ -189,7 +201,8 @@ class _Session:
             in_time, self._ended = True, InterruptError.exit_code
         self._commands.end()
         if not in_time:
-            output.err.print(f"Ended after {self._asked.lasts_s:g} s, as asked.")
+            over = message("net.emulate.time_over", time=Duration(self._asked.lasts_s or 0.0))
+            output.err.print(sentence(over))
             return {}
         return {
             host: process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -200,9 +213,12 @@ class _Session:
         """Let the network stand until somebody has had enough of it."""
         for number, host in enumerate(self._emulator.hosts, 1):
             if words := shlex.join(self._emulator.enter(number)):
-                output.err.print(f"host {number}, {host.address}: {words} COMMAND", soft_wrap=True)
-        ends = f"After {self._asked.lasts_s:g} s, or at" if self._asked.lasts_s else "At"
-        output.err.print(f"{ends} Ctrl-C everything is taken down.")
+                output.err.print(
+                    f"On host {number} ({host.address}): {words} COMMAND", soft_wrap=True
+                )
+        lasts = self._asked.lasts_s
+        ends = message("net.emulate.ends", time=None if lasts is None else Duration(lasts))
+        output.err.print(sentence(ends))
         try:
             self._watch(log, [])
         except KeyboardInterrupt:

@@ -226,5 +226,5 @@ def _next(host: str, out: str | None, reported: bool) -> str:
     if out is None:
         return f"Next    tare net fingerprint {host} … --json network.json   (keeps it)"
     if not reported:
-        return f"Next    tare net plan {out} EXPERIMENT.toml   (how long to rest between trials)"
+        return f"Next    tare net plan {out} EXPERIMENT.toml   (idle periods between trials)"
     return f"Next    tare net fingerprint diff {out} LATER.json   (is it still the same network?)"

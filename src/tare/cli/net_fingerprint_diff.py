@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from tare.cli import output
+from tare.network_fingerprint.difference import SETTINGS, TAILS_WAKING_NS, WAKING_NS
+from tare.network_fingerprint.telling import name_told
 from tare.render.terminal import fitted
 from tare.render.words import sentence, text
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, Message, Ratio, message
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ _CODES = {"same": SAME, "differs": DIFFERS, "inconclusive": UNDECIDED}
 #: Inconclusive figures that are shown, and facts.
 _MOST, _MOST_FACTS = 12, 6
 _LONGEST = 80
+#: How figures begin of which an inconclusive one is named first.
+_IMPORTANT = ("bandwidth", "bucket", "latency")
 
 
 def diff(before: Path, after: Path, json: str | None) -> int:
@@ -45,11 +50,10 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
 
 def _show(found: Difference) -> None:
-    from tare.network_fingerprint.difference import SETTINGS
-    from tare.network_fingerprint.telling import name_told
-
     out = output.out
     out.print(sentence(headline(found)), style="bold")
+    for said in settle(found):
+        out.print(f"Settle   {sentence(said)}")
     shown = [*found.differing, *found.undecided[:_MOST]]
     if shown:
         rows: list[tuple[str, ...]] = [("figure", "before", "after", "change", "margin", "")]
@@ -62,29 +66,42 @@ def _show(found: Difference) -> None:
     if same:
         said = message("net.diff.equivalent", n=same, of=len(found.changes))
         out.print(f"Same     {sentence(said)}")
-    both = [(name, was, now) for name, (was, now) in found.facts.items()
-            if was is not None and now is not None]  # fmt: skip
-    for name, was, now in both[:_MOST_FACTS]:
-        word = "Setting" if name in SETTINGS else "Fact"
-        word = "Differs" if name in found.deciding else word
-        fact = message("net.diff.fact", name=name, before=_fact(was), after=_fact(now))
-        out.print(f"{word:<8} {text(fact)}")
-    if len(both) > _MOST_FACTS:
-        out.print(text(message("net.diff.facts_more", n=len(both) - _MOST_FACTS)))
+    for label, fact in facts(found):
+        out.print(f"{label:<8} {text(fact)}")
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]
         out.print(f"Without  {text(message('net.diff.without', sizes=sizes))}")
-    # What one of the two does not report is no change.
-    of_one = [name for name, values in found.facts.items() if None in values]
-    for what, names in (
-        ("Facts of one of the two only", of_one),
-        ("Only in the first", [*map(name_told, found.only_before)]),
-        ("Only in the second", [*map(name_told, found.only_after)]),
-    ):
-        if names:
-            listed = names[:_MOST_FACTS]
-            only = message("net.diff.only", names=listed, more=len(names) - len(listed))
-            out.print(f"{what}: {text(only)}")
+    for what, only in of_one(found).items():
+        out.print(f"{what}: {text(only)}")
+
+
+def facts(found: Difference) -> list[tuple[str, Message]]:
+    """Return the facts that differ, each with its label: a setting is no fact of the network."""
+    both = [(name, was, now) for name, (was, now) in found.facts.items()
+            if was is not None and now is not None]  # fmt: skip
+    said = []
+    for name, was, now in both[:_MOST_FACTS]:
+        label = "Setting" if name in SETTINGS else "Fact"
+        label = "Differs" if name in found.deciding else label
+        fact = message("net.diff.fact", name=name, before=_fact(was), after=_fact(now))
+        said.append((label, fact))
+    if len(both) > _MOST_FACTS:
+        said.append(("", message("net.diff.facts_more", n=len(both) - _MOST_FACTS)))
+    return said
+
+
+def of_one(found: Difference) -> dict[str, Message]:
+    """Return what only one of the two reports, by label: that is no change."""
+    named = {
+        "Facts of only one of the two": [n for n, values in found.facts.items() if None in values],
+        "Figures of only the first": [*map(name_told, found.only_before)],
+        "Figures of only the second": [*map(name_told, found.only_after)],
+    }
+    return {
+        what: message("net.diff.only", names=names[:_MOST_FACTS], more=len(names[_MOST_FACTS:]))
+        for what, names in named.items()
+        if names
+    }
 
 
 def headline(found: Difference) -> Message:
@@ -99,14 +116,48 @@ def headline(found: Difference) -> Message:
         return message("net.diff.differs", parts=parts)
     if found.verdict == "same":
         return message("net.diff.same", of=of)
-    without_cpu = sum(bool(one.starved) for one in found.undecided)
-    if without_cpu:
-        return message("net.diff.no_cpu", n=without_cpu, of=of)
-    return message("net.diff.inconclusive", n=len(found.undecided), of=of)
+    if not of:
+        return message("net.diff.inconclusive_nothing")
+    if not found.undecided:
+        return message("net.diff.inconclusive_shaping", kinds=found.facts["shaping"])
+    first = min(found.undecided, key=_importance)
+    return message(
+        "net.diff.inconclusive",
+        n=len(found.undecided),
+        of=of,
+        first=name_told(first.figure),
+        change=None if first.change is None or first.unit == "1" else
+        Ratio(first.change, first.low, first.high),
+    )  # fmt: skip
+
+
+def settle(found: Difference) -> list[Message]:
+    """Say what would make an inconclusive comparison conclusive."""
+    if found.verdict != "inconclusive":
+        return []
+    counts = Counter(one.cause for one in found.undecided)
+    said = [
+        message("net.diff.settle.cpu", n=counts["cpu"]),
+        message("net.diff.settle.wide", n=counts["wide"]),
+        message(
+            "net.diff.settle.waking",
+            n=counts["waking"],
+            bound=Chosen(WAKING_NS, "ns"),
+            tails=Chosen(TAILS_WAKING_NS, "ns"),
+        ),
+    ]
+    said = [one for one in said if one.args["n"]]
+    if "shaping" in found.facts:
+        said.append(message("net.diff.settle.search"))
+    return said
+
+
+def _importance(one: Change) -> int:
+    """Rank a figure: what most results depend on first; equals are in the order of their change."""
+    return next((i for i, name in enumerate(_IMPORTANT) if one.figure.startswith(name)), 9)
 
 
 def _row(one: Change) -> tuple[str, ...]:
-    from tare.network_fingerprint.telling import name_told
     from tare.units import change, change_interval, percent
 
     if one.change is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.identification import Next
-from tare.render.words import sentence
-from tare.results.message import Message
+from tare.render.words import text
+from tare.results.message import Message, Said
 from tare.units import quantity
 
 
@@ -19,10 +19,10 @@ class Bar(Live):
         self._why: Message | None = None
         self._left = 0.0
 
-    def stage(self, what: str) -> None:
-        """Tell what goes on."""
-        self._what = what
-        self._show(what)
+    def stage(self, what: Said) -> None:
+        """Show what is measured."""
+        self._what = text(what)
+        self._show(self._what)
 
     def left(self, seconds: float) -> None:
         """Tell how much is left, at most."""
@@ -35,7 +35,7 @@ class Bar(Live):
         self._what = "sending" if what.action == "send" else f"idle for {seconds(what.seconds)}"
         if what.why != self._why:
             self._why = what.why
-            err.print(f"Phase   {self._what}: {sentence(what.why)}", soft_wrap=True)
+            err.print(f"Phase   {self._what}: {text(what.why)}.", soft_wrap=True)
         self.left(seconds_left)
 
     def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
@@ -43,7 +43,7 @@ class Bar(Live):
         self._left = seconds_left
         self._advance(seconds_left)
         rate = "" if rate_bps is None else f" at {quantity(rate_bps, 'bits/s')}"
-        self._tell(f"{rate}, {quantity(spent_bits, 'bits')} spent")
+        self._tell(f"{rate}, {quantity(spent_bits, 'bits')} sent")
 
     def _tell(self, more: str) -> None:
         self._show(f"{self._what}{more}, at most {seconds(self._left)} left")

@@ -24,6 +24,8 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 #: Series that are told one by one, and rows of the table of more.
 _TOLD, _MOST_ROWS = 3, 40
+#: What is not identifiable.
+_UNKNOWN = "–"
 
 
 def show(
@@ -74,7 +76,7 @@ def _figures(one: Identification) -> list[tuple[str, ...]]:
     if one.kind in ("drop", "bucket"):
         rows += [
             ("low", *_told(one.low_gbps, "Gbit/s")),
-            ("time to empty", *_told(one.time_to_empty_s, "s")),
+            ("depleted after", *_told(one.time_to_empty_s, "s")),
             ("budget", *_told(one.budget_gbit, "Gbit")),
             ("refill", *_told(one.refill_gbps, "Gbit/s")),
         ]
@@ -117,7 +119,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
     if one.time_to_empty_s is not None:
         place = min(int(one.time_to_empty_s.value / end * _WIDTH), _WIDTH - 1)
-        words = f"empty after {significant(one.time_to_empty_s.value, 4)} s"
+        words = f"depleted after {significant(one.time_to_empty_s.value, 4)} s"
         mark = f"{'^'.rjust(place + 1)} {words}"
         if place + len(words) + 2 > _WIDTH:
             mark = f"{words} ^".rjust(place + 1)
@@ -147,7 +149,7 @@ def _cells(trace: Trace, end: float) -> tuple[Floats, Floats, NDArray[np.bool_]]
 
 
 def _show_many(some: Sequence[Identification]) -> None:
-    heads = ("series", "kind", "high", "low", "empty after", "budget", "refill", "outages")
+    heads = ("series", "kind", "high", "low", "depleted after", "budget", "refill", "outages")
     rows: list[tuple[str, ...]] = [heads]
     for one in some[:_MOST_ROWS]:
         rows.append(
@@ -162,11 +164,14 @@ def _show_many(some: Sequence[Identification]) -> None:
                 str(one.outages) if one.outages else "",
             )
         )
-    for number, line in enumerate(aligned(rows, left=2)):
+    # What is known of no series needs no column.
+    kept = [i for i in range(len(heads)) if any(row[i] not in ("", _UNKNOWN) for row in rows[1:])]
+    shown = [tuple(row[i] for i in kept) for row in rows]
+    for number, line in enumerate(aligned(shown, left=2)):
         output.out.print(line, style="dim" if number == 0 else None, soft_wrap=True)
     if len(some) > _MOST_ROWS:
         output.out.print(f"… and {len(some) - _MOST_ROWS:,} more (--json)", style="dim")
-    output.out.print("Rates in Gbit/s; –: not identifiable (--json says why).", style="dim")
+    output.out.print(f"Rates in Gbit/s; {_UNKNOWN}: not identifiable (why: --json).", style="dim")
     for kind in dict.fromkeys(one.kind for one in some):
         alike = [one for one in some if one.kind == kind]
         out = output.out
@@ -180,7 +185,7 @@ def _show_many(some: Sequence[Identification]) -> None:
 
 
 def _short(known: Estimate | None, unit: str = "") -> str:
-    return "–" if known is None else f"{significant(known.value, 4)}{unit}"
+    return _UNKNOWN if known is None else f"{significant(known.value, 4)}{unit}"
 
 
 def _named(one: Identification) -> str:
@@ -196,14 +201,14 @@ def _next(some: Sequence[Identification], source: Path | None) -> str | None:
             f"bucket high={bucket.high_gbps.value:.4g}Gbit low={bucket.low_gbps.value:.4g}Gbit "
             f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
         )
-        return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
+        return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program in this network)"
     if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
         return "tare net measure HOST --identify   (alternates sending and idle periods)"
     silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
     if source is not None and not silent:
         spec = shlex.quote(f"replay:{source}")
-        return f"tare net emulate {spec} -- COMMAND   (the same again)"
+        return f"tare net emulate {spec} -- COMMAND   (replays it)"
     rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
     if rate <= 0:
         return None
-    return f"tare net emulate rate {rate:.4g}Gbit -- COMMAND   (as fast)"
+    return f"tare net emulate rate {rate:.4g}Gbit -- COMMAND   (the same rate)"

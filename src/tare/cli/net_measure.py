@@ -194,8 +194,9 @@ def _measure(
         output.out.print(_next(kept, report), soft_wrap=True)
     if ended is not None:
         from tare.network.ended import advise, describe
+        from tare.render.words import text
 
-        raise IncompleteError(f"not complete: {describe(ended)}", advise(ended))
+        raise IncompleteError(f"not complete: {text(describe(ended))}", advise(ended))
     gaps = document["gaps"]
     if gaps and gaps[-1]["end_s"] >= document["seconds"] - _AT_ONCE_S:
         lost = output.seconds(gaps[-1]["end_s"] - gaps[-1]["start_s"])

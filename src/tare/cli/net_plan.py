@@ -1,4 +1,4 @@
-"""``tare net plan``: what trials will spend of a bucket, and the idle periods between them."""
+"""``tare net plan``: what trials will use of a bucket, and the idle periods between them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.text import Text
 from tare import units
 from tare.cli import options, output, quantities
 from tare.errors import ExperimentError
-from tare.render.words import sentence, sentences
+from tare.render.words import sentence, sentences, text
 from tare.results.message import Chosen, Duration, Message, message
 from tare.units import chosen
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
-    from tare.network_fingerprint.rests import RestPlan, Spending
+    from tare.network_fingerprint.rests import RestPlan, Spending, TrialPlan
 
 _SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 
@@ -133,30 +133,32 @@ def headline(made: RestPlan) -> Message:
 
 
 def _table(made: RestPlan) -> list[tuple[str, ...]]:
-
-    rows: list[tuple[str, ...]] = [
-        (
-            "trial",
-            "sends",
-            "draws from the bucket",
-            "full bucket suffices",
-            "refills in",
-            "from",
-        )
-    ]
+    """Return a row for all cells of the same values, with the columns that have any."""
+    bucket = ("draws from the bucket", "full bucket suffices", "refills in")
+    header = ("trials of", "sends", *(() if made.bucket is None else bucket), "source")
+    cells: dict[tuple[str, ...], list[str]] = {}
     for one in made.trials:
-        known = one.draws_bits is not None
-        rows.append(
-            (
-                one.cell,
-                chosen(one.spends_bits, "bits"),
-                chosen(one.draws_bits or 0, "bits") if known else "–",
-                "–" if one.suffices is None else "yes" if one.suffices else "no",
-                output.seconds(ceil(one.rest_s)) if known else "–",
-                one.source,
-            )
-        )
-    return rows
+        cells.setdefault(_values(one), []).append(one.cell)
+    return [header, *((_together(some, made), *values) for values, some in cells.items())]
+
+
+def _values(one: TrialPlan) -> tuple[str, ...]:
+    sends, source = chosen(one.spends_bits, "bits"), text(one.source)
+    if one.draws_bits is None:
+        return sends, source
+    draws = chosen(one.draws_bits, "bits")
+    return sends, draws, "yes" if one.suffices else "no", output.seconds(ceil(one.rest_s)), source
+
+
+def _together(cells: list[str], made: RestPlan) -> str:
+    """Name cells by the levels that they share."""
+    if len(cells) == 1:
+        return cells[0]
+    if len(cells) == len(made.trials):
+        return text(message("net.plan.all_cells", n=len(cells)))
+    levels = [cell.split(", ") for cell in cells]
+    common = [level for level in levels[0] if all(level in some for some in levels)]
+    return text(message("net.plan.cells", levels=common, n=len(cells)))
 
 
 def _account(made: RestPlan) -> dict[str, Message]:
@@ -172,7 +174,9 @@ def _account(made: RestPlan) -> dict[str, Message]:
             refill=Chosen(bucket.refill_bps, "bits/s"),
         )
     block = Chosen(made.block_bits, "bits")
-    said["Block"] = message("net.plan.block", block=block, blocks=made.blocks_without_rest)
+    said["Block"] = message(
+        "net.plan.block", block=block, blocks=made.blocks_without_rest, bucket=bucket is not None
+    )
     if made.experiment_bits is not None and made.n is not None:
         whole = Chosen(made.experiment_bits, "bits")
         said["In all"] = message("net.plan.whole", whole=whole, n=made.n)

@@ -15,6 +15,8 @@ from tare.errors import ExperimentError, TrialError
 from tare.network import interface
 from tare.network_fingerprint.spending import Count
 from tare.platforms.layer import Ground
+from tare.render.words import sentence
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
@@ -97,10 +99,8 @@ def measured(prepared: Prepared, word: str) -> dict[int, Count]:
         )
     name = word.removeprefix(WORD).removeprefix(":") or interface.default()
     interface.counted(name)
-    output.err.print(
-        f"Measures what leaves by {name}: one trial of each of {len(prepared.cells)} cells.",
-        soft_wrap=True,
-    )
+    begins = message("net.plan.counting", interface=name, cells=len(prepared.cells))
+    output.err.print(sentence(begins), soft_wrap=True)
     stopping = msgspec.structs.replace(prepared.experiment.stopping, trials=1, compare=None)
     experiment = msgspec.structs.replace(prepared.experiment, stopping=stopping, fingerprint=False)
     before = interface.background_bps(name, _BACKGROUND_S)

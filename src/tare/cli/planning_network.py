@@ -9,7 +9,7 @@ from rich.table import Table
 from tare.cli import output
 from tare.experiment import Experiment
 from tare.network import replayed
-from tare.render.words import paragraph
+from tare.render.words import paragraph, text
 from tare.results.message import message
 from tare.shaping import specification, telling
 from tare.shaping.specification import Bucket, Shaping
@@ -49,7 +49,7 @@ def show(experiment: Experiment) -> None:
     for level, shaping in _shapings(experiment).items():
         rest_s = longest_rest_s(experiment, shaping)
         told = output.seconds(rest_s) if rest_s else "none"
-        table.add_row(level, telling.describe(shaping), *([told] if rests else []))
+        table.add_row(level, text(telling.describe(shaping)), *([told] if rests else []))
     output.out.print(table)
 
 

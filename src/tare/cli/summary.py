@@ -433,7 +433,7 @@ def _asked(known: Known) -> Message:
 
 
 def _show_resources(summary: Summary) -> None:
-    from tare.cli.summary_network import told as network_told
+    from tare.cli import summary_network
 
     parts: list[Atom] = []
     for metric in ("cpu_ns", "memory_bytes"):
@@ -447,7 +447,7 @@ def _show_resources(summary: Summary) -> None:
     if launch is not None:
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
     _say("Uses", message("run.uses", parts=parts))
-    if network := network_told(summary.good):
+    if network := summary_network.of_trials(summary.good):
         _say("Network", network)
 
 

@@ -1,14 +1,13 @@
-"""What ``--network`` tells of the network: what was sent, and whether a bucket ran dry."""
+"""What ``--network`` reports: what was sent, and whether a bucket was depleted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tare import units
+from tare.results.message import Amount, Message, message
 from tare.shaping.specification import Bucket, parse
-from tare.units import quantity
 
 if TYPE_CHECKING:
     from tare.frames import Results
@@ -23,7 +22,7 @@ class Measured(Protocol):
         """Return the value of a metric from a source."""
 
 
-def told(trials: Sequence[Measured]) -> str | None:
+def of_trials(trials: Sequence[Measured]) -> Message | None:
     """Say what all hosts sent in a trial, and for how long their buckets were empty.
 
     None where there was no network of tare's.
@@ -32,11 +31,14 @@ def told(trials: Sequence[Measured]) -> str | None:
     dry = [d for t in trials if (d := t.get("network_dry_ns", _SOURCE)) is not None]
     if not sent:
         return None
-    text = f"{quantity(round(8 * median(sent)), 'bits')} sent a trial, headers included"
-    if times := sum(d > 0 for d in dry):
-        lasted = units.amount("ns", median(d for d in dry if d > 0))
-        text += f"; a bucket ran dry in {times} of {len(dry)}, for {lasted} over all hosts"
-    return text
+    depleted = [d for d in dry if d > 0]
+    return message(
+        "run.network.sent",
+        sent=Amount(round(8 * median(sent)), "bits"),
+        depleted=len(depleted),
+        trials=len(dry),
+        time=Amount(median(depleted), "ns") if depleted else None,
+    )
 
 
 class _Row:
@@ -65,17 +67,20 @@ def by_command(results: Results) -> dict[str, list[Measured]]:
     return {name: found[name] for name in order if name in found}
 
 
-def lines(results: Results) -> Iterator[str]:
-    """Say what each command sent in a trial, a line each, beneath what the network was."""
+def of_commands(results: Results) -> list[Message]:
+    """Say what the network was, and what each command sent in a trial; empty: no such network."""
     found = by_command(results)
     if not found:
-        return
+        return []
     level = str(results.experiment.factors["network"][0])
-    full = "; every trial begins with its whole budget"
+    hosts = results.experiment.network.hosts
     bucket = isinstance(parse(results.experiment.shaped(level)), Bucket)
-    yield f"Network  {level}, {results.experiment.network.hosts} hosts{full if bucket else ''}."
-    width = max(map(len, found))
-    yield from (f"         {name:<{width}}  {told(trials)}" for name, trials in found.items())
+    said = [message("run.network.shaping", level=level, hosts=hosts, bucket=bucket)]
+    for name, trials in found.items():
+        sent = of_trials(trials)
+        if sent is not None:
+            said.append(message("run.network.command", command=name, sent=sent))
+    return said
 
 
 def as_json(results: Results) -> dict[str, Any] | None:

@@ -58,8 +58,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
             _say("Modes", text(d.medians_apart))
         if d.means_apart:
             _say("Mean", text(d.means_apart))
-    for line in network.lines(results):
-        output.out.print(line)
+    for number, one in enumerate(network.of_commands(results)):
+        _say("" if number else "Network", text(one))
     _say("Trust", trust(results, found))
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.execute.request import Request
+from tare.render.words import sentence
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.execute.hosts import Hosts
@@ -35,8 +37,5 @@ def network(request: Request, name: str, folder: Path, note: Callable[[str], Non
     request.progress.stage("making the network")
     hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
     if request.past.trials and experiment.network.budget == "carry":
-        note(
-            "This session goes on with an experiment whose budgets are carried between trials: in "
-            "it every level began anew, with its initial budget."
-        )
+        note(sentence(message("net.session.resumed")))
     return hosts

@@ -224,9 +224,7 @@ def _table(found: Sequence[Course]) -> Table:
             Column(key="state", title="verdict"),
         ),
         rows=tuple(rows),
-        note="Tokens: of the emptiest bucket. Fewest and most: thirds of the trials, halves below "
-        "18. Test: by ranks; “depletes itself” in at most 5 % of experiments in which tokens make "
-        "no difference.",
+        note=message("network_repetitions.table.note"),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tare.network.ended import describe
 from tare.network.folder import Measured
 from tare.network.summary import Summary
+from tare.render.words import text
 from tare.results.message import Amount, Chosen, Duration, Message, message
 
 #: Intervals without which the outermost percentiles are single intervals.
@@ -34,13 +35,13 @@ def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
 def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
     """Return what is to blame before the network: ends that had no CPU."""
     found = _limited([one for one in some if one.lacks])
-    for shares, when in (
-        ([one.loaded_late for one in some], "under load"),
-        ([one.idle_late for one in some], "idle"),
+    for shares, loaded in (
+        ([one.loaded_late for one in some], True),
+        ([one.idle_late for one in some], False),
     ):
         share = max((share for share in shares if share is not None), default=None)
         if share is not None:
-            found.append(message("net.caveat.late", when=when, share=Amount(share, "share")))
+            found.append(message("net.caveat.late", loaded=loaded, share=Amount(share, "share")))
     return tuple(found)
 
 
@@ -68,7 +69,7 @@ def _gaps(measured: Measured) -> list[Message]:
             "net.caveat.gaps",
             n=len(measured.gaps),
             time=Duration(sum(end - start for start, end, _ in measured.gaps)),
-            reasons=[*dict.fromkeys(why for _, _, why in measured.gaps[:20])],
+            reasons=[*dict.fromkeys(text(why) for _, _, why in measured.gaps[:20])],
         )
     ]
 

@@ -8,6 +8,8 @@ import msgspec
 
 from tare import record
 from tare.network.verifying import Check
+from tare.render.words import text
+from tare.results.message import Said
 from tare.shaping.specification import Shaping
 from tare.shaping.telling import describe, specification
 
@@ -48,7 +50,16 @@ class Emulation(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[HostSummary, ...]
     #: Empty: not verified, ``unverified`` says why.
     checks: tuple[Check, ...]
-    unverified: str | None = None
+    #: As stored, text.
+    unverified: Said | None = None
+
+    def stored(self) -> Emulation:
+        """Return it as documents have it: with text."""
+        return msgspec.structs.replace(
+            self,
+            checks=tuple(one.stored() for one in self.checks),
+            unverified=None if self.unverified is None else text(self.unverified),
+        )
 
 
 def summaries(
@@ -87,7 +98,7 @@ def summaries(
                 address=host.address,
                 interface=host.interface,
                 specification=specification(shaping),
-                asked=describe(shaping),
+                asked=text(describe(shaping)),
                 sent_bytes=end.sent_bytes - start.sent_bytes,
                 dropped_packets=end.dropped_packets - start.dropped_packets,
                 capacity_bits=getattr(shaping, "capacity_bits", None),

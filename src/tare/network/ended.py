@@ -1,9 +1,8 @@
-"""Why a measurement ended early, or never began, in words, and what to type."""
+"""Why a measurement ended early, or never began, and what to type."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 import msgspec
 
@@ -18,12 +17,13 @@ from tare.record import (
     EndSilent,
     EndUnreachable,
     KeyNotProved,
-    MeasureFailed,
     NotTare,
     OtherKey,
     OtherVersion,
     PortClosed,
 )
+from tare.render.words import text
+from tare.results.message import Chosen, Duration, Message, Value, message
 
 #: What the other end is told at its start.
 _OPTIONS = {
@@ -36,46 +36,20 @@ _LESS = {
     "bytes": "a smaller --max-bytes",
     "streams": "--streams {allowed}",
 }
-#: What ended it, and what to type.
-_WORDS: dict[type[Ended], tuple[str, str | None]] = {
-    EndFull: (
-        "the other end is full: as many are measured there as it allows",
-        "the same later, or on the other host: tare net serve --max-streams 1024 …",
-    ),
-    PortClosed: (
-        "{end} refused the connection: nothing listens there",
-        "on the other host: tare net serve --bind {host} --key FILE",
-    ),
-    EndSilent: (
-        "no answer from {end}: the host is down, or a firewall drops packets",
-        "ping {host}",
-    ),
-    EndUnreachable: ("cannot reach {end}: {error}", "ip route get {host}"),
-    EndMute: (
-        "{end} took the connection and did not greet: not a tare server, or the server is full",
-        "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)",
-    ),
-    NotTare: (
-        "{end} is not a tare server",
-        "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)",
-    ),
-    OtherVersion: (
-        "{end} speaks version {theirs}, this tare version {ours}",
-        "install the same tare on both hosts",
-    ),
-    OtherKey: (
-        "{end} has another key",
-        "copy the key file of the other end to here, and name it with --key",
-    ),
-    KeyNotProved: (
-        "{end} does not have the key: it is not the server that you mean",
-        "copy the key file of the other end to here, and name it with --key",
-    ),
-    CongestionRefused: (
-        "{which} refuses congestion control {name!r}: {error}{possible}",
-        "--congestion kernel   (the kernel's own)",
-    ),
-    MeasureFailed: ("{message}", None),
+_START = "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)"
+_COPY = "copy the key file of the other end to here, and name it with --key"
+#: What to type.
+_HINTS: dict[type[Ended], str] = {
+    EndFull: "the same later, or on the other host: tare net serve --max-streams 1024 …",
+    PortClosed: "on the other host: tare net serve --bind {host} --key FILE",
+    EndSilent: "ping {host}",
+    EndUnreachable: "ip route get {host}",
+    EndMute: _START,
+    NotTare: _START,
+    OtherVersion: "install the same tare on both hosts",
+    OtherKey: _COPY,
+    KeyNotProved: _COPY,
+    CongestionRefused: "--congestion kernel   (the kernel's own)",
 }
 
 
@@ -92,31 +66,23 @@ class EndedError(AgentError):
         if ended is None:
             super().__init__("the measuring agent ended, and did not say why")
         else:
-            super().__init__(describe(ended), advise(ended))
+            super().__init__(text(describe(ended)), advise(ended))
         self.ended = ended
 
 
-def describe(ended: Ended) -> str:
+def describe(ended: Ended) -> Message:
     """Return what ended it."""
     if isinstance(ended, BeyondLimit):
         return _beyond(ended)
-    return _WORDS[type(ended)][0].format_map(_fields(ended))
+    return message(f"net.ended.{ended.__struct_config__.tag}", **msgspec.structs.asdict(ended))
 
 
 def advise(ended: Ended) -> str | None:
     """Return what to type; None: nothing is known to help."""
     if isinstance(ended, BeyondLimit):
         return _beyond_advice(ended)
-    hint = _WORDS[type(ended)][1]
-    return None if hint is None else hint.format_map(_fields(ended))
-
-
-def _fields(ended: Ended) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(ended)
-    if isinstance(ended, CongestionRefused):
-        fields["which"] = "this host" if ended.here else "the other end"
-        fields["possible"] = f"; possible: {ended.available}" if ended.available else ""
-    return fields | {"host": _host(str(fields.get("end", "")))}
+    hint = _HINTS.get(type(ended))
+    return None if hint is None else hint.format(host=_host(str(getattr(ended, "end", ""))))
 
 
 def _beyond_advice(ended: BeyondLimit) -> str:
@@ -127,26 +93,17 @@ def _beyond_advice(ended: BeyondLimit) -> str:
     return f"{_LESS[ended.limit].format(allowed=ended.allowed)}, or {there}"
 
 
-def _beyond(ended: BeyondLimit) -> str:
-    most = _told(ended, ended.allowed)
+def _beyond(ended: BeyondLimit) -> Message:
     if ended.limit == "streams":
-        asked = "" if ended.asked is None else f", this measurement takes {ended.asked}"
-        return f"the other end allows {most} at once{asked}"
-    what = "in all" if ended.limit == "total_bytes" else "for one measurement"
-    if ended.asked is not None:
-        asked = _told(ended, ended.asked)
-        return f"the other end allows {most} {what}, this one takes {asked}"
-    return f"the other end ended it: it allows {most} {what}, and that was reached"
+        return message("net.ended.streams", allowed=ended.allowed, asked=ended.asked)
+    asked = None if ended.asked is None else _amount(ended, ended.asked)
+    whole = ended.limit == "total_bytes"
+    allowed = _amount(ended, ended.allowed)
+    return message("net.ended.beyond_limit", allowed=allowed, asked=asked, whole=whole)
 
 
-def _told(ended: BeyondLimit, value: int) -> str:
-    match ended.limit:
-        case "time":
-            return units.amount("ns", value)
-        case "streams":
-            return f"{value} data stream{'s' * (value != 1)}"
-        case _:
-            return units.chosen(value, "bytes")
+def _amount(ended: BeyondLimit, value: int) -> Value:
+    return Duration(value / 1e9) if ended.limit == "time" else Chosen(value, "bytes")
 
 
 def _typed(ended: BeyondLimit, value: int) -> str:

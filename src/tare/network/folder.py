@@ -17,7 +17,7 @@ from tare.network.placing import Reader
 from tare.network.starved import Lack
 from tare.network.writing import Asked
 from tare.record import Connected, Direction, Ended, Interval
-from tare.results.message import Message
+from tare.results.message import Message, Said
 from tare.shaping.trace import Floats, Trace
 
 #: Ethernet, IP of version 4, TCP with its time stamps: what the wire has beside a segment.
@@ -42,7 +42,7 @@ class Measured:
     phases_over : frozenset of int
         Those that came to their end.
     connected : tuple of (float, Connected)
-    gaps : tuple of (float, float, str)
+    gaps : tuple of (float, float, Said)
         When nothing was measured, and why.
     courses : dict of str to Course
         By direction.
@@ -59,7 +59,7 @@ class Measured:
     phases: dict[int, Phase]
     phases_over: frozenset[int]
     connected: tuple[tuple[float, Connected], ...]
-    gaps: tuple[tuple[float, float, str], ...]
+    gaps: tuple[tuple[float, float, Said], ...]
     courses: dict[Direction, Course]
     notes: tuple[Message, ...]
     ended: Ended | None = None

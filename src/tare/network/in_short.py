@@ -31,6 +31,6 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]
             for one in some
         ],
         "ends": measured.facts,
-        "gaps": [{"start_s": a, "end_s": b, "why": why} for a, b, why in measured.gaps],
+        "gaps": [{"start_s": a, "end_s": b, "why": text(why)} for a, b, why in measured.gaps],
         "caveats": sentences(caveats),
     }

@@ -16,7 +16,7 @@ from tare.network import lines
 from tare.network.lines import READ, VERSION, Phase, Stretch
 from tare.network.writing import TRACE
 from tare.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
-from tare.results.message import Deviation, Message, message
+from tare.results.message import Deviation, Message, Said, message
 
 #: A line longer than this is none of ours.
 _LINE_LIMIT = 1 << 20
@@ -46,7 +46,7 @@ class Reader:
         Those that came to their end.
     connected : list of (float, Connected)
         Every connection, with its time.
-    gaps : list of (float, float, str)
+    gaps : list of (float, float, Said)
         When nothing was measured, and why.
     notes : list of Message
         What was wrong with it; each a sentence.
@@ -59,7 +59,7 @@ class Reader:
     phases: dict[int, Phase] = field(default_factory=dict)
     phases_over: set[int] = field(default_factory=set)
     connected: list[tuple[float, Connected]] = field(default_factory=list)
-    gaps: list[tuple[float, float, str]] = field(default_factory=list)
+    gaps: list[tuple[float, float, Said]] = field(default_factory=list)
     notes: list[Message] = field(default_factory=list)
     #: Why the last stretch ended before all that was asked; None: it did not, or it is not known.
     ended: Ended | None = None
@@ -182,7 +182,7 @@ class Reader:
             self.notes.append(message("net.placing.clock_between"))
             start_ns = end_ns
         self._offset_ns = start_ns
-        why = "the measurement was stopped and resumed" if same else "the machine was restarted"
+        why = message(f"net.gap.{'resumed' if same else 'restarted'}")
         self.gaps.append((end_ns / 1e9, start_ns / 1e9, why))
 
     def _connect(self, line: Connected) -> None:

@@ -18,9 +18,10 @@ from tare.network.emulator import Emulator
 from tare.network.ends import Ends, connection
 from tare.network.folder import wire_bits
 from tare.record import Interval
+from tare.render.words import text
+from tare.results.message import Chosen, Duration, Said, message
 from tare.shaping import draws
 from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping
-from tare.units import chosen
 
 #: How far what is delivered may be from what was asked. On a quiet machine it is within 2 %.
 WITHIN = 0.05
@@ -56,7 +57,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     delivered: float | None
     #: Relative.
     within: float = WITHIN
-    why: str | None = None
+    #: As stored, text.
+    why: Said | None = None
 
     @property
     def error(self) -> float | None:
@@ -70,9 +72,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
             return self.why is not None
         return abs(self.error) <= self.within
 
-    def told(self, value: float) -> str:
-        """Return one of its values as people read it."""
-        return chosen(value, "bits") if self.what == "budget" else chosen(value, "bits/s")
+    @property
+    def unit(self) -> str:
+        """Unit of both values."""
+        return "bits" if self.what == "budget" else "bits/s"
+
+    def stored(self) -> Check:
+        """Return it as documents have it: with text."""
+        return self if self.why is None else msgspec.structs.replace(self, why=text(self.why))
 
 
 def verify(emulator: Emulator, shapes: Sequence[Shaping], folder: Path) -> list[Check]:
@@ -190,7 +197,8 @@ def _of_course(course: _Course, host: int, asked: Bucket, budget: int) -> list[C
     after_bps = max(asked.low_bps, asked.refill_bps)
     change = _change_s(course, math.sqrt(asked.high_bps * after_bps)) or burst_s
     high = _typical(course, asked.high_bps, min(_SETTLES_S, change / 2), change - _INTERVAL_S)
-    short = f"its budget lasts for {1e3 * burst_s:.0f} ms" if burst_s < 3 * _SETTLES_S else None
+    lasts = message("net.emulate.budget_lasts", time=Duration(burst_s))
+    short = lasts if burst_s < 3 * _SETTLES_S else None
     checks = [
         Check(
             host=host,
@@ -213,7 +221,7 @@ def _of_course(course: _Course, host: int, asked: Bucket, budget: int) -> list[C
 
 
 def _too_slow(host: int, what: str, asked: int) -> Check:
-    why = f"below {chosen(LEAST_BPS, 'bits/s')} it would take too long"
+    why = message("net.emulate.too_slow", least=Chosen(LEAST_BPS, "bits/s"))
     return Check(host=host, what=what, asked=asked, delivered=None, why=why)
 
 

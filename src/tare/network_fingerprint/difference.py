@@ -40,7 +40,7 @@ _OWN_TRIPS = "round_trip", 0.50
 #: one minute to the next: a network is not shown to be another by less.
 WAKING_NS = 50_000.0
 #: Their tails by more: few of them find all CPUs asleep.
-_TAILS, _MORE = (".p90", ".p99"), 4
+_TAILS, TAILS_WAKING_NS = (".p90", ".p99"), 4 * WAKING_NS
 #: Of what nothing else is said.
 DEFAULT_MARGIN = 0.1
 #: Shares of segments that are sent again differ by so much of all segments.
@@ -56,6 +56,10 @@ SETTINGS = ("direction", "streams", "effort", "tare", "agent")
 #: Kinds that look alike as long as no bucket is emptied.
 _UNSHAPED = frozenset({"constant", "noisy", "interrupted", "capped", "starved"})
 
+
+#: Why a figure is inconclusive: an end had no CPU; latencies differ by no more than with how deeply
+#: CPUs sleep; or the interval is too wide.
+Cause = Literal["cpu", "waking", "wide"]
 
 #: An end that had no CPU; ``either``: round trips waited, at whichever end.
 Lacking = Literal["sender", "receiver", "either"]
@@ -77,6 +81,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     #: Ends that had no CPU when it was measured, so that it is inconclusive what it differs by.
     starved: tuple[Lacking, ...] = ()
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why it is inconclusive; None: it is not."""
+        if self.verdict != "inconclusive":
+            return None
+        if self.starved:
+            return "cpu"
+        return "waking" if self.beyond else "wide"
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the whole interval of the change is beyond the margin."""
+        if self.low is None or self.high is None:
+            return False
+        share = self.unit == "1"
+        least, most = (-self.margin, self.margin) if share else _factors(self.margin)
+        return self.low > most or self.high < least
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +129,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     def undecided(self) -> tuple[Change, ...]:
         """Figures of which neither is sure."""
         return tuple(c for c in self.changes if c.verdict == "inconclusive")
+
+
+def _factors(margin: float) -> tuple[float, float]:
+    """Return a margin of ratios, as far down as up."""
+    return 1 / (1 + margin), 1 + margin
 
 
 def margin(figure: str) -> float:
@@ -247,11 +274,11 @@ def change(name: str, before: Figure, after: Figure) -> Change:
     limit = SHARE_MARGIN if share else margin(name)
     measure = _by_share if share else _by_ratio
     value, low, high = measure(before, after)
-    inner, outer = (-limit, limit) if share else (1 / (1 + limit), 1 + limit)
+    inner, outer = (-limit, limit) if share else _factors(limit)
     verdict: Verdict = "inconclusive"
     if low is not None and high is not None:
         if low > outer or high < inner:
-            waking = WAKING_NS * (_MORE if name.endswith(_TAILS) else 1)
+            waking = TAILS_WAKING_NS if name.endswith(_TAILS) else WAKING_NS
             wakes = before.unit == "ns" and abs(after.value - before.value) < waking
             verdict = "inconclusive" if wakes else "differs"
         elif inner <= low and high <= outer:

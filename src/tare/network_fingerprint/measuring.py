@@ -30,7 +30,7 @@ from tare.network_fingerprint.document import (
 from tare.network_fingerprint.searching import INTERVAL_S, Bounds, Course, Found, Teller, search
 from tare.record import Connect, Interval
 from tare.render.words import text
-from tare.results.message import message
+from tare.results.message import Chosen, Duration, Message, Said, message
 
 #: Sizes of writes, of CLOUDNET's Figure 12 and beyond; and those of a brief look.
 SIZES = tuple(1 << power for power in range(10, 21))
@@ -43,7 +43,7 @@ _MOST_PROBLEMS = 100
 class Progress(Teller, Protocol):
     """Is told how a fingerprint goes on."""
 
-    def stage(self, what: str) -> None:
+    def stage(self, what: Said) -> None:
         """Tell what goes on."""
 
     def left(self, seconds: float) -> None:
@@ -145,18 +145,20 @@ def take(
         if not taken.figures:
             raise
         # What was measured before is kept.
-        taken.problems.append(Problem(what="the rest", why=error.message))
+        taken.problems.append(_problem(message("net.take.cut"), error.message))
         cut = error
     if taken.found is not None and taken.found.cut_short:
         cut = taken.found.failure or InterruptError("interrupted")
     return _document(wanted, taken, started, clock() - began), cut
 
 
-_AGAIN = ", again: an end had no CPU"
+def _problem(what: Message, why: Said) -> Problem:
+    """Return what was not measured, as documents have it: with text."""
+    return Problem(what=text(what), why=text(why))
 
 
 def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -> None:
-    progress.stage("unpaced latency: round trips of 64 bytes, one after another, nothing else sent")
+    progress.stage(message("net.take.unpaced", again=False))
     progress.left(wanted.seconds)
     asked = connection(
         wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S,
@@ -168,7 +170,7 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
 
         def measure(number: int) -> list[Interval]:
             if number > 1:
-                progress.stage(f"unpaced latency{_AGAIN}")
+                progress.stage(message("net.take.unpaced", again=True))
             return _phase(wanted, taken, ends, wanted.idle_s, 0.0).intervals
 
         intervals, starved = starving.repeated(
@@ -180,7 +182,8 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
         (("latency.unpaced.min", 0.0), ("latency.unpaced.p50", 0.5), ("latency.unpaced.p99", 0.99)),
     )
     if not found:
-        taken.problems.append(Problem(what="unpaced latency", why="no round trip came to its end"))
+        what = message("net.take.unpaced_latency")
+        taken.problems.append(_problem(what, message("net.take.no_round_trip")))
     taken.figures |= found
 
 
@@ -207,7 +210,7 @@ def _loaded(
         _note_ends(ends, taken)
         if found.cut_short:
             if found.failure is not None:
-                taken.problems.append(Problem(what="sizes of writes", why=text(found.ended)))
+                taken.problems.append(_problem(message("net.take.writes"), found.ended))
             return
         _writes(wanted, taken, ends, progress, clock)
 
@@ -223,7 +226,7 @@ def _fresh(
     def measure(number: int) -> Sequence[Interval]:
         if number == 1:
             return stages.fresh(found, wanted.fresh_s)
-        progress.stage(f"base bandwidth and loaded latency{_AGAIN}")
+        progress.stage(message("net.take.fresh", again=True))
         course = _phase(wanted, taken, ends, wanted.fresh_s)
         return stages.settled([one for one in course.intervals if one.on_ns > 0])
 
@@ -262,12 +265,12 @@ def _searched(
     clock: Callable[[], float],
 ) -> Found:
     if wanted.bucket is not None:
-        progress.stage("base bandwidth, loaded latency, and is there a bucket?")
+        progress.stage(message("net.take.search"))
         return search(
             ends, wanted.bucket, progress, key={"end": wanted.end}, direction=wanted.direction,
             streams=wanted.streams, clock=clock,
         )  # fmt: skip
-    progress.stage("base bandwidth and loaded latency")
+    progress.stage(message("net.take.fresh", again=False))
     began = clock()
     course = _phase(wanted, taken, ends, wanted.fresh_s)
     seconds = clock() - began
@@ -276,7 +279,7 @@ def _searched(
         trace=course.trace(),
         wire=course.wire,
         shaping=identify(course.trace(), {"end": wanted.end}) if sent else None,
-        unidentified=None if sent else "nothing was sent",
+        unidentified=None if sent else message("net.take.nothing_sent"),
         spent_bits=course.spent_bits,
         seconds=seconds,
         ended=message("net.search.not_wanted"),
@@ -296,20 +299,20 @@ def _writes(
     bucket = stages.Tokens.of(shaping, clock)
     may_rest_s, throttled = wanted.rest_s, set[int]()
 
-    def measure(size: int, again: str, to_come: float) -> list[Interval]:
+    def measure(size: int, again: bool, to_come: float) -> list[Interval]:
         nonlocal may_rest_s
         seconds = wanted.write_s
         if bucket is not None:
             seconds, rest_s = bucket.before(wanted.write_s)
             if 0 < rest_s <= may_rest_s:
-                progress.stage(f"resting {rest_s:.0f} s, so that the bucket holds the next writes")
+                progress.stage(message("net.take.idle", time=Duration(rest_s)))
                 progress.left(rest_s + to_come)
                 for _ in ends.phase(rest_s, 0.0):
                     pass
                 may_rest_s -= rest_s
             elif rest_s > 0:
                 throttled.add(size)
-        progress.stage(f"writes of {size >> 10} KiB{again}")
+        progress.stage(message("net.take.write", size=Chosen(size, "bytes"), again=again))
         progress.left(to_come)
         course = _phase(wanted, taken, ends, seconds, write_bytes=size)
         if bucket is not None:
@@ -318,7 +321,7 @@ def _writes(
 
     def sized(size: int, to_come: float) -> tuple[Sequence[Interval], starving.Disturbances]:
         return starving.repeated(
-            lambda number: measure(size, _AGAIN if number > 1 else "", to_come),
+            lambda number: measure(size, number > 1, to_come),
             lambda some: (
                 starving.of_rates(some, wanted.streams, (f"write.{size}",))
                 or starving.of_times(some, wanted.streams, (f"write.{size}.round_trip",))
@@ -335,7 +338,8 @@ def _writes(
 
 def _add_write(one: Write | None, size: int, taken: _Taken) -> None:
     if one is None:
-        taken.problems.append(Problem(what=f"writes of {size} bytes", why="nothing was sent"))
+        what = message("net.take.write", size=Chosen(size, "bytes"), again=False)
+        taken.problems.append(_problem(what, message("net.take.nothing_sent")))
     else:
         taken.writes.append(one)
 

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
-from tare.render.words import sentences
+from tare.render.words import sentences, text
 from tare.results.message import Said, message
 
 #: ``ample``: all trials together fit into a full bucket; ``rests``: each fits into a full one;
@@ -57,8 +57,8 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     bits: float
     #: How long a trial takes; None: not known.
     seconds: float | None
-    #: Where that is known from, in words.
-    source: str
+    #: Where that is known from.
+    source: Said
 
 
 class TrialPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,8 @@ class TrialPlan(msgspec.Struct, frozen=True, kw_only=True):
     #: After it, until the bucket is full again.
     rest_s: float
     seconds: float | None
-    source: str
+    #: As stored, text.
+    source: Said
 
 
 class RestPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,11 +102,13 @@ class RestPlan(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[Said, ...] = ()
 
     def stored(self) -> RestPlan:
-        """Return it as documents have it: its doubts are sentences."""
+        """Return it as documents have it: with text."""
         bucket = self.bucket
         if bucket is not None:
             bucket = msgspec.structs.replace(bucket, doubts=tuple(sentences(bucket.doubts)))
-        return msgspec.structs.replace(self, bucket=bucket, doubts=tuple(sentences(self.doubts)))
+        trials = tuple(msgspec.structs.replace(one, source=text(one.source)) for one in self.trials)
+        doubts = tuple(sentences(self.doubts))
+        return msgspec.structs.replace(self, bucket=bucket, trials=trials, doubts=doubts)
 
 
 def bucket_of(found: NetworkFingerprint) -> Bucket | None:

@@ -79,7 +79,7 @@ class Found:
     wire: float
     shaping: Identification | None
     #: Why nothing was identified; None: it was.
-    unidentified: str | None
+    unidentified: Message | None
     #: On the wire, and from the first phase to the last.
     spent_bits: float
     seconds: float
@@ -244,9 +244,11 @@ def search(
     )
 
 
-def _identified(course: Course, key: dict[str, str]) -> tuple[Identification | None, str | None]:
+def _identified(
+    course: Course, key: dict[str, str]
+) -> tuple[Identification | None, Message | None]:
     if not any(one.on_ns > 0 for one in course.intervals):
-        return None, "nothing was sent"
+        return None, message("net.take.nothing_sent")
     return identify(course.trace(), key), None
 
 

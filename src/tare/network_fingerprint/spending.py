@@ -48,7 +48,8 @@ def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[Spending]:
                 f"what a trial of {cell.workload.name} sends is not given",
                 f"--spend {cell.workload.name}=10Gbit",
             )
-        found.append(Spending(cell=_told(cell, cells), bits=amount, seconds=None, source="given"))
+        source = message("net.plan_source.given")
+        found.append(Spending(cell=_told(cell, cells), bits=amount, seconds=None, source=source))
     return found
 
 
@@ -80,7 +81,7 @@ def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[Spending
             cell=_told(cell, cells),
             bits=counts[cell.cell].bits,
             seconds=counts[cell.cell].seconds,
-            source=f"1 trial, {counts[cell.cell].interface}",
+            source=message("net.plan_source.interface", interface=counts[cell.cell].interface),
         )
         for cell in cells
     ]
@@ -153,7 +154,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spendin
                 cell=_told(cell, cells),
                 bits=float(own["bits"].max()),
                 seconds=seconds,
-                source=f"{len(own)} trial{'s' * (len(own) != 1)} of {name}",
+                source=message("net.plan_source.session", n=len(own), session=name),
             )
         )
     return found

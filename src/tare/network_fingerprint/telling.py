@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tare.identification.document import Estimate, Identification
+from collections.abc import Sequence
+
+from tare.identification.document import Estimate, Identification, kind_of
+from tare.network_fingerprint.difference import all_figures
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
 from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.units import chosen, interval, quantity
@@ -22,27 +25,44 @@ _SUBJECTS = {
 
 
 def doubts(found: NetworkFingerprint) -> list[Message]:
-    """Say what was measured, but not as it should be."""
-    said = [_starved(one) for one in found.starved]
+    """Say what was measured, but not as it should be: once for each end."""
+    ends: dict[str | None, list[Starved]] = {}
+    for one in found.starved:
+        ends.setdefault(one.end, []).append(one)
+    said = [_starved(some, found) for some in ends.values()]
     sizes = [Chosen(one.write_bytes, "bytes") for one in found.writes if one.throttled]
     if sizes:
         said.append(message("net.fingerprint.throttled", sizes=sizes))
     return said
 
 
-def _starved(one: Starved) -> Message:
-    figures = [name_told(name) for name in one.figures]
-    waited = Amount(one.waited, "share")
-    if one.end is None:
-        return message("net.fingerprint.late", figures=figures, waited=waited, tries=one.tries)
+def _starved(some: Sequence[Starved], found: NetworkFingerprint) -> Message:
+    waited = _range([one.waited for one in some])
+    tries = max(one.tries for one in some)
+    names = ["shaping", *all_figures(found)]
+    # Of what was looked for and not found there is no figure.
+    figures = [
+        name_told(name)
+        for name in dict.fromkeys(name for one in some for name in one.figures)
+        if any(known == name or known.startswith(f"{name}.") for known in names)
+    ]
+    if some[0].end is None:
+        return message("net.fingerprint.late", figures=figures, waited=waited, tries=tries)
+    intervals = _range([one.intervals for one in some if one.intervals is not None])
     return message(
         "net.fingerprint.starved",
         figures=figures,
-        end=one.end,
+        end=some[0].end,
         waited=waited,
-        tries=one.tries,
-        intervals=None if one.intervals is None else Amount(one.intervals, "share"),
+        tries=tries,
+        intervals=intervals,
     )
+
+
+def _range(shares: Sequence[float]) -> list[Amount]:
+    """Return the smallest and the largest, once if they are the same."""
+    ends = sorted({min(shares), max(shares)}) if shares else []
+    return [Amount(share, "share") for share in ends]
 
 
 def name_told(name: str) -> str:
@@ -76,7 +96,7 @@ def shaping_of(found: NetworkFingerprint) -> Message:
         return message("net.fingerprint.not_searched")
     return message(
         "net.fingerprint.unseen",
-        kind=None if shaping is None or shaping.kind == "constant" else shaping.kind,
+        kind=None if shaping is None or shaping.kind == "constant" else kind_of(shaping),
         sent=Amount(searched.bits, "bits"),
         time=Duration(searched.seconds),
     )

@@ -168,7 +168,7 @@ def _page(
         sections=tuple(sections),
         doubts=tuple(doubts),
         origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
+            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
         ),
         doubtful="What weakens it",
         calm="Nothing was doubtful.",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tare.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_width, styled
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import figure_told
+from tare.render.words import sentence
 from tare.report.machine_charts import Axis, Line, lines
+from tare.results.message import Amount, Duration, message
 from tare.results.report import Figure as Chart
-from tare.units import chosen, quantity, scale_for
+from tare.units import chosen, scale_for
 
 _GBIT = 1e9
 #: Quantiles of latency that a fingerprint has.
@@ -44,11 +46,13 @@ def course(found: NetworkFingerprint) -> Chart | None:
                 )
             )  # fmt: skip
     chart = lines([("", drawn)], Axis("time", "s"), Axis("on the wire, Gbit/s", "1"))
-    told = (
-        f"Over {last:.3g} s, from {quantity(min(rates), 'bits/s')} to "
-        f"{quantity(max(rates), 'bits/s')} while data was sent."
+    said = message(
+        "net.chart.search",
+        time=Duration(last),
+        low=Amount(min(rates), "bits/s"),
+        high=Amount(max(rates), "bits/s"),
     )
-    return Chart("course", "How fast it was while a bucket was looked for", chart.to_dict(), told)
+    return Chart("course", "Bandwidth in the search for a bucket", chart.to_dict(), sentence(said))
 
 
 def latency(found: NetworkFingerprint) -> Chart | None:
@@ -62,8 +66,17 @@ def latency(found: NetworkFingerprint) -> Chart | None:
     if len({words for words, _, _ in some}) < 2:
         return None
     chart = _rows([(f"{words}, {quantile}", words, figure) for words, quantile, figure in some])
-    told = "; ".join(f"{words}, {quantile}: {figure_told(f)}" for words, quantile, f in some)
-    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), f"{told}.")
+    said = _values((f"{words}, {quantile}", figure) for words, quantile, figure in some)
+    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), said)
+
+
+def _values(some: Iterable[tuple[str, Figure]]) -> str:
+    """Write figures by name, for whoever does not see them."""
+    parts = [
+        message("net.fingerprint.figure", name=name, value=figure_told(figure))
+        for name, figure in some
+    ]
+    return sentence(message("net.chart.parts", parts=parts))
 
 
 def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
@@ -122,11 +135,9 @@ def writes(found: NetworkFingerprint) -> list[Chart | None]:
         Axis("size of writes", "bytes"),
         Axis("bandwidth, Gbit/s", "1"),
     )
-    told = "; ".join(
-        f"{chosen(w.write_bytes, 'bytes')}: {figure_told(w.bandwidth)}" for w in found.writes
-    )
+    said = _values((chosen(w.write_bytes, "bytes"), w.bandwidth) for w in found.writes)
     drawn: list[Chart | None] = [
-        Chart("writes", "Bandwidth by the size of writes", fast.to_dict(), f"{told}.")
+        Chart("writes", "Bandwidth by the size of writes", fast.to_dict(), said)
     ]
     some = [(w.write_bytes, w.round_trip) for w in found.writes if w.round_trip is not None]
     if len(some) > 1:
@@ -135,9 +146,9 @@ def writes(found: NetworkFingerprint) -> list[Chart | None]:
             Axis("size of writes", "bytes"),
             Axis("round trip", "ns"),
         )
-        told = "; ".join(f"{chosen(at, 'bytes')}: {figure_told(f)}" for at, f in some)
+        said = _values((chosen(at, "bytes"), figure) for at, figure in some)
         drawn.append(
-            Chart("write_trips", "Round trips by the size of writes", slow.to_dict(), f"{told}.")
+            Chart("write_trips", "Round trips by the size of writes", slow.to_dict(), said)
         )
     return drawn
 

@@ -12,6 +12,7 @@ from tare.errors import StoreError
 from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
 from tare.network.summary import summaries
+from tare.render.words import paragraph
 from tare.report import network_shape
 from tare.report import network_tables as tables
 from tare.report.network_charts import (
@@ -70,7 +71,7 @@ def of(some: Sequence[Measured], command: str) -> Report:
                  [tables.latency(groups)]),
         _section("again", "How much was retransmitted?", tables.again(groups), courses,
                  [retransmits], groups, [], []),
-        _section("total", "How much was sent in all?", total.tell(courses), courses, [total],
+        _section("total", "How much was sent in all?", total.caption(courses), courses, [total],
                  groups, [], []),
         _section("limit", "What was the limit?", tables.limited(groups), courses, [], groups, [],
                  [tables.ends_at_work(groups)]),
@@ -88,7 +89,7 @@ def of(some: Sequence[Measured], command: str) -> Report:
         doubts=_doubts(some),
         machine=tables.facts(some),
         origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
+            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
         ),
         doubtful="Caveats",
         calm="No caveats.",
@@ -131,4 +132,4 @@ def _figure(chart: ModuleType, of: Sequence[Any]) -> Figure | None:
         return None
     spec = drawn if isinstance(drawn, dict) else drawn.to_dict()
     name = chart.__name__.rpartition(".")[2].replace("_", "-")
-    return Figure(name, chart.TITLE, spec, chart.tell(of))
+    return Figure(name, chart.TITLE, spec, paragraph(chart.caption(of)))

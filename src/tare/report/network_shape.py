@@ -8,6 +8,7 @@ from tare.identification.document import kind_of
 from tare.identification.identifying import identify
 from tare.identification.reading import Reading, of_measured
 from tare.network.folder import Measured
+from tare.render.words import paragraph
 from tare.report.network_charts import identified
 from tare.results.finding import Finding
 from tare.results.message import Said, message
@@ -30,7 +31,7 @@ def section(some: Sequence[Measured]) -> Section | None:
         if spec is not None:
             name = f"shape-{len(figures) + 1}"
             title = f"{named}: {identified.TITLE}" if named else identified.TITLE
-            figures.append(Figure(name, title, spec, identified.tell(reading.trace, found)))
+            figures.append(Figure(name, title, spec, paragraph(identified.caption(found))))
     if not answers:
         return None
     return Section(

@@ -58,9 +58,9 @@ def _outstanding(groups: Sequence[Group]) -> list[Group]:
     return sorted(groups, key=lambda one: -one.summary.bandwidth_bps["p50"])[:1]
 
 
-def by_size(groups: Sequence[Group]) -> str:
-    """Tell what the size of writes does."""
-    return write_sizes.tell(groups)
+def by_size(groups: Sequence[Group]) -> tuple[Message, ...]:
+    """Say what the size of writes does."""
+    return write_sizes.caption(groups)
 
 
 def again(groups: Sequence[Group]) -> tuple[Message, ...]:
@@ -113,7 +113,7 @@ def bandwidth(groups: Sequence[Group]) -> Table:
         Column(key="change", title="max step", unit="%"),
         Column(key="retransmits", title="retransmitted", unit="1"),
         Column(key="share", title="of all", unit="%"),
-        Column(key="sent", title="in all"),
+        Column(key="sent", title="sent"),
     )
     return Table(title="Bandwidth", columns=columns, rows=tuple(rows))
 
@@ -167,7 +167,7 @@ def ends_at_work(groups: Sequence[Group]) -> Table:
         Column(key="window", title="held by the receiver's window", unit="%"),
         Column(key="limit", title="limit"),
     )
-    return Table(title="Ends at work", columns=columns, rows=tuple(rows))
+    return Table(title="Load of both ends", columns=columns, rows=tuple(rows))
 
 
 def facts(some: Sequence[Measured]) -> tuple[Table, ...]:
@@ -198,7 +198,7 @@ def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:
             told.append(("begun", f"{moment:%Y-%m-%d %H:%M} UTC"))
         except (OverflowError, ValueError, OSError):
             # A file from elsewhere may say any number.
-            told.append(("begun", "at a time that cannot be"))
+            told.append(("begun", "unknown"))
     told.append(("intervals", f"{sum(len(c) for one in some for c in one.courses.values()):,}"))
     told.append(("each", quantity(float(first.asked.interval_ns), "ns")))
     told.append(("streams", f"{first.asked.streams}"))

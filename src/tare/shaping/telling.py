@@ -1,25 +1,28 @@
-"""Shapings in words, for people."""
+"""What a shaping does, as a message and as it is typed."""
 
 from __future__ import annotations
 
+from tare.results.message import Chosen, Duration, Message, message
 from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping
-from tare.units import chosen, typed_bits
+from tare.units import typed_bits
 
 
-def describe(shaping: Shaping) -> str:
+def describe(shaping: Shaping) -> Message:
     """Return what a shaping does, in one line."""
     match shaping:
         case None:
-            told, queue = "not shaped", None
+            return message("shaping.none")
         case Rate():
-            told, queue = f"{chosen(shaping.rate_bps, 'bits/s')}, always", shaping.queue_bytes
+            said = message("shaping.rate", rate=Chosen(shaping.rate_bps, "bits/s"))
         case Bucket():
-            told, queue = _bucket(shaping), shaping.queue_bytes
+            said = _bucket(shaping)
         case Distribution():
-            told, queue = _distribution(shaping), shaping.queue_bytes
+            said = _distribution(shaping)
         case Replay():
-            told, queue = _replay(shaping), shaping.queue_bytes
-    return told + ("" if queue is None else f"; a queue of {format_bytes(queue)}")
+            said = _replay(shaping)
+    if shaping.queue_bytes is None:
+        return said
+    return message("shaping.queued", shaping=said, queue=Chosen(shaping.queue_bytes, "bytes"))
 
 
 def specification(shaping: Shaping) -> str:
@@ -49,42 +52,38 @@ def specification(shaping: Shaping) -> str:
     return " ".join(words)
 
 
-def format_bytes(size: int) -> str:
-    """Return bytes as people read them: ``1.25 MB``."""
-    return chosen(size, "bytes")
-
-
-def _bucket(bucket: Bucket) -> str:
-    initial = (
-        "full at first"
-        if bucket.initial_bits is None
-        else f"{chosen(bucket.initial_bits, 'bits')} at first"
-    )
-    as_low = ", as low" if bucket.refill_bps == bucket.low_bps else ""
-    return (
-        f"{chosen(bucket.high_bps, 'bits/s')} while there are tokens, then "
-        f"{chosen(bucket.low_bps, 'bits/s')}; a budget of {chosen(bucket.capacity_bits, 'bits')}, "
-        f"{initial}; refilled at {chosen(bucket.refill_bps, 'bits/s')}{as_low}"
+def _bucket(bucket: Bucket) -> Message:
+    initial = bucket.initial_bits
+    return message(
+        "shaping.bucket",
+        high=Chosen(bucket.high_bps, "bits/s"),
+        low=Chosen(bucket.low_bps, "bits/s"),
+        budget=Chosen(bucket.capacity_bits, "bits"),
+        initial=None if initial is None else Chosen(initial, "bits"),
+        refill=Chosen(bucket.refill_bps, "bits/s"),
+        as_low=bucket.refill_bps == bucket.low_bps,
     )
 
 
-def _distribution(distribution: Distribution) -> str:
+def _distribution(distribution: Distribution) -> Message:
     (least, low), *_, (most, high) = distribution.quantiles_bps
-    span = f"{chosen(low, 'bits/s')} to {chosen(high, 'bits/s')}"
-    if (least, most) != (0.0, 1.0):
-        span += f" ({100 * least:g}% to {100 * most:g}%, beyond which nothing is known)"
-    return (
-        f"{span}, drawn anew every {distribution.every_s:g} s, evenly between "
-        f"{len(distribution.quantiles_bps)} quantiles"
+    return message(
+        "shaping.distribution",
+        low=Chosen(low, "bits/s"),
+        high=Chosen(high, "bits/s"),
+        span=None if (least, most) == (0.0, 1.0) else [Chosen(least), Chosen(most)],
+        every=Duration(distribution.every_s),
+        quantiles=len(distribution.quantiles_bps),
     )
 
 
-def _replay(replay: Replay) -> str:
-    if not replay.steps:
-        return f"as measured in {replay.origin}"
-    lasts = sum(seconds for seconds, _ in replay.steps)
-    slowest, fastest = (f(rate for _, rate in replay.steps) for f in (min, max))
-    return (
-        f"as measured in {replay.origin}: {len(replay.steps)} steps in {lasts:g} s, "
-        f"{chosen(slowest, 'bits/s')} to {chosen(fastest, 'bits/s')}, and again from the beginning"
+def _replay(replay: Replay) -> Message:
+    rates = [rate for _, rate in replay.steps]
+    return message(
+        "shaping.replay",
+        origin=replay.origin,
+        steps=len(rates),
+        time=Duration(sum(seconds for seconds, _ in replay.steps)),
+        slowest=Chosen(min(rates, default=0), "bits/s"),
+        fastest=Chosen(max(rates, default=0), "bits/s"),
     )

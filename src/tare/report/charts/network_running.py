@@ -9,13 +9,14 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.network_cells import Ladder, Networks, Rung
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
+from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.results.finding import Finding
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.convergence import Curve, prefixes
 from tare.statistics.depletion import BOUND
-from tare.units import percent, quantity, scale_for
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT, _COLUMNS = 58, 170, 3
 _MOST_PANELS = 12
@@ -110,27 +111,37 @@ def _panel(ladder: Ladder, rung: Rung, curve: Curve, found: Networks, most: int)
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell what the first interval and the last were at each level."""
+    """Write what is drawn, for whoever does not see it."""
+    return paragraph(description(results))
+
+
+def description(results: Results) -> tuple[Message, ...]:
+    """Say what the first interval and the last were at each level."""
     found = networks(results)
     curves = [] if found is None else _curves(found)
     if found is None or not curves:
-        return "No level has enough trials for an interval."
-    unit = found.basis.unit
-    told = [
-        f"{_title(ladder, rung)}: {quantity(float(c.median[0]), unit)} "
-        f"[{quantity(float(c.low[0]), unit)}, {quantity(float(c.high[0]), unit)}] after "
-        f"{int(c.s[0])} trials, {quantity(float(c.median[-1]), unit)} "
-        f"[{quantity(float(c.low[-1]), unit)}, {quantity(float(c.high[-1]), unit)}] after "
-        f"{int(c.s[-1])}"
-        for ladder, rung, c in curves
+        return (message("network_chart.running.nothing"),)
+    said = [
+        message("network_chart.running.drawn", metric=found.basis.metric, bound=Chosen(BOUND)),
+        *(
+            message(
+                "network_chart.running.level",
+                level=_title(ladder, rung),
+                first=_amount(curve, 0, found.basis.unit),
+                few=int(curve.s[0]),
+                last=_amount(curve, -1, found.basis.unit),
+                all=int(curve.s[-1]),
+            )
+            for ladder, rung, curve in curves
+        ),
     ]
-    more = len(found.rungs) - len(curves)
-    left = f" {more} more levels are not drawn." if more > 0 else ""
-    return (
-        f"Median {metric_name(found.basis.metric)} of the trials so far (line) with its 95 % "
-        f"interval (area), {percent(BOUND)} about it (dotted), and each trial (dots). "
-        f"{'. '.join(told)}.{left}"
-    )
+    if len(found.rungs) > len(curves):
+        said.append(message("network_chart.more_levels", n=len(found.rungs) - len(curves)))
+    return tuple(said)
+
+
+def _amount(curve: Curve, at: int, unit: str) -> Amount:
+    return Amount(float(curve.median[at]), unit, float(curve.low[at]), float(curve.high[at]))
 
 
 UNIT = ChartUnit(

@@ -11,13 +11,13 @@ from tare.findings.network_need import needs
 from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.words import paragraph
 from tare.render.words import shown as written
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
 from tare.results.finding import Finding
-from tare.units import quantity
+from tare.results.message import Amount, Message, message
 
 _GUTTER, _HEIGHT = 64, 230
 #: Lines of one chart.
@@ -108,24 +108,30 @@ def _record(name: str, s: Slowed) -> dict[str, Any]:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell each line's ratios."""
+    """Write what is drawn, for whoever does not see it."""
+    return paragraph(description(results))
+
+
+def description(results: Results) -> tuple[Message, ...]:
+    """Say each line's ratios."""
     found = networks(results)
     if found is None:
-        return "No values can be shown."
+        return (message("network_chart.nothing"),)
     shown = _shown(found)
     names = dict.fromkeys(name for name, _ in shown)
-    told = [
-        (f"{name}: " if len(names) > 1 else "")
-        + "; ".join(f"{s.level.name} {written(s.change)}" for n, s in shown if n == name)
-        for name in names
-    ]
-    wanted = [quantity(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
-    rule = f" Dashed: what trials take out of their bucket, {listing(wanted)}." if wanted else ""
-    return (
-        f"Ratio of the times at each initial budget to those of {found.reference.name}, with 95 % "
-        f"intervals, both axes logarithmic; the band is what counts as the same. "
-        f"{'. '.join(told)}.{rule}"
-    )
+    said = [message("network_chart.slowdown.drawn", reference=found.reference.name)]
+    for name in names:
+        ratios = [
+            message("network_chart.slowdown.ratio", level=s.level.name, ratio=s.change)
+            for of, s in shown
+            if of == name
+        ]
+        where = name if len(names) > 1 else None
+        said.append(message("network_chart.slowdown.ratios", where=where, ratios=ratios))
+    wanted = [Amount(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
+    if wanted:
+        said.append(message("network_chart.slowdown.taken", bits=wanted))
+    return tuple(said)
 
 
 UNIT = ChartUnit(

@@ -13,11 +13,11 @@ from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.results.finding import Finding
-from tare.units import quantity
+from tare.results.message import Amount, Message, message
 
 _GUTTER, _HEIGHT = 120, 120
 _MOST_PANELS = 6
@@ -115,7 +115,7 @@ def _panel(
     ]
     names = [f"host {h}" for h in hosts]
     x: dict[str, Any] = {
-        "title": "seconds of trials, one after the other",
+        "title": "seconds of trials, in a row",
         "axis": alt.Axis(tickCount=6, grid=False),
         "scale": alt.Scale(nice=False, domain=[0, float(log["at"].max()) or 1.0]),
     }
@@ -152,30 +152,38 @@ def _panel(
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell which hosts ran dry at each level, and when."""
+    """Write what is drawn, for whoever does not see it."""
+    return paragraph(description(results))
+
+
+def description(results: Results) -> tuple[Message, ...]:
+    """Say which hosts were depleted at each level, and when."""
     found = networks(results)
     if found is None:
-        return "Nothing was logged."
-    told = []
+        return (message("network_chart.tokens.nothing"),)
+    said = [message("network_chart.tokens.drawn")]
     for d in droughts(found):
-        dry = [
-            f"host {h.host} is empty after {quantity(h.first_ns, 'ns')} for "
-            f"{quantity(h.dry_ns, 'ns')} in {h.times} of {d.rung.n} trials"
+        hosts = [
+            message(
+                "network_chart.tokens.host",
+                host=h.host,
+                first=Amount(h.first_ns, "ns"),
+                time=Amount(h.dry_ns, "ns"),
+                times=h.times,
+                trials=d.rung.n,
+            )
             for h in d.hosts
             if h.times
         ]
-        told.append(f"{d.name}: {listing(dry) if dry else 'never empty'}")
-    return (
-        "Tokens left in each host's bucket, and what it sends, over the first trials one after the "
-        f"other; thin rules are where a trial begins. {'. '.join(told)}."
-    )
+        said.append(message("network_chart.tokens.level", level=d.name, hosts=hosts))
+    return tuple(said)
 
 
 UNIT = ChartUnit(
     description=Description(
         name="network_tokens",
-        title="What is left in the buckets over the trials, and what is sent",
-        question="Which host holds the others up?",
+        title="Tokens left in the buckets over the trials, and what is sent",
+        question="Which host slows the others?",
         source="CLOUDNET, Figures 15 and 18",
     ),
     draw=draw,

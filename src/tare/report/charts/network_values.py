@@ -12,10 +12,12 @@ from tare.findings.network_cells import Ladder, Networks, Rung, applies, network
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.vocabulary import metric_name
+from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic
 from tare.results.finding import Finding
-from tare.units import quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 70, 230
 #: Panels of one chart: groups of the levels of other factors.
@@ -116,24 +118,31 @@ def _summary(rung: Rung, scale: float) -> dict[str, Any]:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the median at each level."""
+    """Write what is drawn, for whoever does not see it."""
+    return paragraph(description(results))
+
+
+def description(results: Results) -> tuple[Message, ...]:
+    """Say the median at each level."""
     found = networks(results)
     if found is None:
-        return "No values can be shown."
-    told = []
+        return (message("network_chart.nothing"),)
+    said = [message("network_chart.values.drawn", metric=found.basis.metric)]
     for ladder in found.ladders[:_MOST_PANELS]:
-        values = "; ".join(
-            f"{r.level.name} {quantity(r.cell.median.estimate, found.basis.unit)}"
-            for r in ladder.rungs
+        medians = [
+            message(
+                "network_chart.values.median",
+                level=rung.level.name,
+                median=Amount(rung.cell.median.estimate, found.basis.unit),
+            )
+            for rung in ladder.rungs
+        ]
+        said.append(
+            message("network_chart.values.medians", where=ladder.where or None, medians=medians)
         )
-        told.append(f"{ladder.where}: {values}" if ladder.where else values)
-    more = len(found.ladders) - _MOST_PANELS
-    left = f" {more} more groups are in the table." if more > 0 else ""
-    return (
-        f"{metric_name(found.basis.metric).capitalize()} of every trial, in order of time from "
-        f"left to right within each level, with the median (bar) and its 95 % interval (shaded). "
-        f"Medians: {'. '.join(told)}.{left}"
-    )
+    if len(found.ladders) > _MOST_PANELS:
+        said.append(message("network_chart.more_groups", n=len(found.ladders) - _MOST_PANELS))
+    return tuple(said)
 
 
 UNIT = ChartUnit(

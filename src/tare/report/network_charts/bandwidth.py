@@ -10,9 +10,9 @@ import numpy as np
 from tare.network.summary import groups, sending
 from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
-from tare.report.network_charts.series import Series, rate_unit
+from tare.report.network_charts.series import Series, named, rate_unit
 from tare.report.network_charts.thinning import thin
-from tare.units import quantity
+from tare.results.message import Amount, Message, message
 
 TITLE = "Bandwidth over time"
 
@@ -23,21 +23,20 @@ def draw(some: Sequence[Series]) -> Any:
     return over_time.draw(found, f"payload [{unit}]")
 
 
-def tell(some: Sequence[Series]) -> str:
-    """Tell the same in words."""
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say the same."""
     found, _ = _panels(some)
-    told = []
+    said = []
     for one in some:
         rates = _rates(one)
         rates = rates[np.isfinite(rates)]
         if len(rates):
-            told.append(
-                f"{one.name + ': f' if one.name else 'F'}rom "
-                f"{quantity(float(rates.min()), 'bits/s')} to "
-                f"{quantity(float(rates.max()), 'bits/s')} in {len(rates):,} intervals."
-            )
-    shaded = " What is shaded was not measured." if any(one.measured.gaps for one in some) else ""
-    return " ".join(told) + shaded + over_time.thinning(found)
+            low, high = (Amount(float(end), "bits/s") for end in (rates.min(), rates.max()))
+            rate = message("net.chart.rates", low=low, high=high, n=len(rates))
+            said.append(named(one.name, rate))
+    if any(one.measured.gaps for one in some):
+        said.append(message("net.chart.gaps"))
+    return *said, *over_time.thinning(found)
 
 
 def _rates(one: Series) -> Any:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
-from tare.report.network_charts.series import Group, rate_unit
-from tare.units import quantity
+from tare.render.words import text
+from tare.report.network_charts.series import Group, named, rate_unit
+from tare.results.message import Amount, Message, message
 
 TITLE = "Distribution of bandwidth"
 _ROW, _MOST = 30, 48
+#: Boxes that the caption gives the numbers of.
+_MOST_SAID = 8
 
 
 def draw(some: Sequence[Group]) -> Any:
@@ -26,7 +29,7 @@ def draw(some: Sequence[Group]) -> Any:
     records = [
         {"name": one.name,
          **{key: float(f"{v / size:.5g}") for key, v in one.summary.bandwidth_bps.items()},
-         "told": _told(one)}
+         "told": text(_distribution(one))}
         for one in shown
     ]  # fmt: skip
     most = 1.03 * max(1e-9, *(float(str(r["p99"])) for r in records))
@@ -53,18 +56,13 @@ def draw(some: Sequence[Group]) -> Any:
     return styled(chart, gutter=gutter, label=label)
 
 
-def tell(some: Sequence[Group]) -> str:
-    """Tell the same in words."""
-    told = " ".join(f"{one.name}: {_told(one)}." for one in some[:8])
-    return f"Box: percentiles 25 to 75, with the median; whiskers: 1 to 99. {told}"
+def caption(some: Sequence[Group]) -> tuple[Message, ...]:
+    """Say the same."""
+    said = [named(one.name, _distribution(one)) for one in some[:_MOST_SAID]]
+    return message("net.chart.box"), *said
 
 
-def _told(one: Group) -> str:
+def _distribution(one: Group) -> Message:
     rates = one.summary.bandwidth_bps
-    return (
-        f"median {quantity(rates['p50'], 'bits/s')}, half of it from "
-        f"{quantity(rates['p25'], 'bits/s')} to "
-        f"{quantity(rates['p75'], 'bits/s')}, percentiles 1 and 99 "
-        f"{quantity(rates['p1'], 'bits/s')} and "
-        f"{quantity(rates['p99'], 'bits/s')}"
-    )
+    values = {key: Amount(rates[key], "bits/s") for key in ("p1", "p25", "p50", "p75", "p99")}
+    return message("net.chart.distribution", **values)

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import SERIES, colour, data, panel_width, styled
-from tare.identification.document import Identification
+from tare.identification.document import Identification, kind_of
 from tare.identification.tokens_left import tokens_left
+from tare.network_fingerprint.telling import estimates
+from tare.render.words import text
 from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import rate_unit, span_unit
 from tare.report.network_charts.thinning import Thinned, thin
+from tare.results.message import Amount, Message, message
 from tare.shaping.trace import Trace
-from tare.units import significant
 
 TITLE = "What shapes it"
 GUTTER = 64
@@ -61,21 +63,20 @@ def draw(trace: Trace, found: Identification) -> Any:
     return named.spec(styled(chart, gutter=GUTTER))
 
 
-def tell(trace: Trace, found: Identification) -> str:
-    """Tell the same in words."""
-    del trace
-    told = [f"It is {found.kind}." if found.kind != "bucket" else "It is a token bucket."]
-    for name, known, unit in (
-        ("high", found.high_gbps, "Gbit/s"), ("low", found.low_gbps, "Gbit/s"),
-        ("empty after", found.time_to_empty_s, "s"), ("budget", found.budget_gbit, "Gbit"),
-        ("refill", found.refill_gbps, "Gbit/s"),
-    ):  # fmt: skip
-        if known is not None:
-            low, high = (significant(bound, 4) for bound in known.ci)
-            told.append(f"{name} {significant(known.value, 4)} {unit} (95 %: {low} to {high})")
+def caption(found: Identification) -> tuple[Message, ...]:
+    """Say the same."""
+    parts = [
+        message("net.fingerprint.part", name=name, value=value) for name, value in estimates(found)
+    ]
+    if found.time_to_empty_s is not None:
+        value, (low, high) = found.time_to_empty_s.value, found.time_to_empty_s.ci
+        time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
+        parts.append(message("net.chart.depleted_after", time=time))
     if found.left_gbit is not None:
-        told.append(f"{significant(found.left_gbit.value)} Gbit left at the end")
-    return f"{told[0]} {'; '.join(told[1:])}{'.' if told[1:] else ''}".strip()
+        left = Amount(_GIGA * found.left_gbit.value, "bits")
+        parts.append(message("net.chart.left", left=left))
+    said = [message("net.chart.parts", parts=parts)] if parts else []
+    return kind_of(found), *said
 
 
 def _pauses(trace: Trace) -> list[tuple[float, float, str]]:
@@ -160,7 +161,7 @@ def _moment(found: Identification, x: Any, end_s: float) -> list[Any]:
         return []
     size, _ = span_unit(end_s)
     value = found.time_to_empty_s.value
-    told = f"falls after {significant(value, 4)} s"
+    told = text(message("net.chart.falls", time=Amount(1e9 * value, "ns")))
     base = alt.Chart(data([{"x": _short(value / size), "told": told}])).encode(x=x)
     late = value > end_s / 2
     words = base.mark_text(

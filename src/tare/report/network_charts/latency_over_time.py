@@ -11,6 +11,7 @@ from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
 from tare.report.network_charts.series import Series
 from tare.report.network_charts.thinning import thin
+from tare.results.message import Message, message
 
 TITLE = "Round trips over time"
 #: Columns of the quantiles that are drawn.
@@ -22,12 +23,9 @@ def draw(some: Sequence[Series]) -> Any:
     return over_time.draw(_panels(some), "round trip [ms]", log=True)
 
 
-def tell(some: Sequence[Series]) -> str:
-    """Tell the same in words."""
-    return (
-        "Median and 99th percentile of what small messages took beside the data, by interval in "
-        "which data was sent." + over_time.thinning(_panels(some))
-    )
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say what is drawn."""
+    return message("net.chart.round_trips_over_time"), *over_time.thinning(_panels(some))
 
 
 def _loaded(one: Series, column: int) -> Any:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.words import text
 from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import Series, span_unit
 from tare.report.network_charts.thinning import Thinned
+from tare.results.message import Message, Said, message
 
 GUTTER = 64
 _HEIGHT, _SMALL = 220, 130
@@ -35,7 +37,7 @@ class Panel:
 
     title: str
     lines: tuple[Line, ...]
-    gaps: tuple[tuple[float, float, str], ...]
+    gaps: tuple[tuple[float, float, Said], ...]
     end_s: float
 
 
@@ -149,7 +151,7 @@ def _panel(panel: Panel, names: list[str], upwards: dict[str, Any], named: Named
 def _gaps(panel: Panel, size: float, x: Any) -> Any:
     import altair as alt
 
-    records = [{"x": a / size, "x2": b / size, "why": why} for a, b, why in panel.gaps]
+    records = [{"x": a / size, "x2": b / size, "why": text(why)} for a, b, why in panel.gaps]
     # One that takes no time is seen all the same.
     rects = alt.Chart(data(records)).mark_rect(
         color=colour("band"), stroke=colour("quiet"), strokeDash=[3, 3], strokeWidth=0.8
@@ -173,12 +175,7 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def thinning(some: Sequence[Panel]) -> str:
+def thinning(some: Sequence[Panel]) -> tuple[Message, ...]:
     """Say what a point stands for, where it stands for more than one interval."""
     each = max((line.thinned.each for panel in some for line in panel.lines), default=1)
-    if each == 1:
-        return ""
-    return (
-        f" Each point stands for up to {each:,} intervals: the line goes through their medians, "
-        "the band from min to max."
-    )
+    return () if each == 1 else (message("net.chart.thinned", n=each),)

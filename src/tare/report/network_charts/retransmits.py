@@ -11,8 +11,9 @@ from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
 from tare.report.network_charts.series import Series
 from tare.report.network_charts.thinning import thin
+from tare.results.message import Message, message
 
-TITLE = "Sent again over time"
+TITLE = "Retransmissions over time"
 
 
 def draw(some: Sequence[Series]) -> Any:
@@ -22,12 +23,9 @@ def draw(some: Sequence[Series]) -> Any:
     return over_time.draw(_panels(some), "retransmitted [%]")
 
 
-def tell(some: Sequence[Series]) -> str:
-    """Tell the same in words."""
-    return (
-        "Segments that were retransmitted, of all that were sent, by interval."
-        + over_time.thinning(_panels(some))
-    )
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say what is drawn."""
+    return message("net.chart.retransmitted"), *over_time.thinning(_panels(some))
 
 
 def _panels(some: Sequence[Series]) -> list[Panel]:

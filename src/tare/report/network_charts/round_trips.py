@@ -10,8 +10,8 @@ import numpy as np
 from tare.drawing import SERIES, colour, data, panel_width, styled
 from tare.network.histogram import EDGES_NS, Times
 from tare.report.network_charts.named import Named
-from tare.report.network_charts.series import Series
-from tare.units import quantity
+from tare.report.network_charts.series import Series, named
+from tare.results.message import Amount, Message, message
 
 TITLE = "Round trips, idle and loaded"
 _GUTTER, _HEIGHT = 64, 240
@@ -24,6 +24,8 @@ KINDS = {
 }
 #: Points of a curve.
 _MOST = 300
+#: Curves that the caption gives the numbers of.
+_MOST_SAID = 9
 
 
 def draw(some: Sequence[Series]) -> Any:
@@ -40,7 +42,7 @@ def draw(some: Sequence[Series]) -> Any:
     times = [r["x"] for r in records]
     x = alt.X("x:Q", title="round trip [ms]", axis=alt.Axis(grid=False, format="~g", tickCount=7),
               scale=alt.Scale(type="log", domain=[min(times), max(times)], nice=False))  # fmt: skip
-    y = alt.Y("y:Q", title="take no longer [%]", scale=alt.Scale(domain=[0, 100]),
+    y = alt.Y("y:Q", title="share that takes no longer [%]", scale=alt.Scale(domain=[0, 100]),
               axis=alt.Axis(minExtent=46, maxExtent=46, tickCount=5))  # fmt: skip
     colours = alt.Color(
         "s:N" if several else "kind:N",
@@ -67,19 +69,20 @@ def draw(some: Sequence[Series]) -> Any:
     return named.spec(styled(chart, gutter=_GUTTER))
 
 
-def tell(some: Sequence[Series]) -> str:
-    """Tell the same in words."""
-    told = []
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say the same."""
+    said = []
     for one in some:
         for kind, word in KINDS.items():
             times = together(one, kind)
             p50, p99 = times.quantile_ns(0.5), times.quantile_ns(0.99)
             if p50 is not None and p99 is not None:
-                told.append(
-                    f"{one.name + ', ' if one.name else ''}{word}: median {quantity(p50, 'ns')}, "
-                    f"p99 {quantity(p99, 'ns')} of {len(times):,}."
+                median, tail = Amount(p50, "ns"), Amount(p99, "ns")
+                these = message(
+                    "net.chart.round_trips", kind=word, median=median, p99=tail, n=len(times)
                 )
-    return " ".join(told[:9])
+                said.append(named(one.name, these))
+    return tuple(said[:_MOST_SAID])
 
 
 def together(one: Series, kind: str) -> Times:

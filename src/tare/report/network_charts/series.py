@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tare.network.course import Course
 from tare.network.folder import Measured
 from tare.network.summary import Summary, summaries
+from tare.results.message import Message, message
 from tare.units import chosen, scale_for
 
 _SPANS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3600.0, 3600.0, "h"), (300.0, 60.0, "min"))
@@ -43,6 +44,11 @@ def series(some: Sequence[Measured]) -> list[Series]:
         for one in some
         for direction, course in one.courses.items()
     ]
+
+
+def named(name: str, said: Message) -> Message:
+    """Say what it is said of, where there are several."""
+    return message("net.named", name=name, said=said) if name else said
 
 
 def grouped(some: Sequence[Measured]) -> list[Group]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.network.histogram import Floats
+from tare.results.message import Said
 
 #: Bins of one course: about one a pixel of the widest chart.
 MOST_BINS = 600
@@ -47,7 +48,7 @@ def thin(
     start_s: Floats,
     end_s: Floats,
     values: Floats,
-    gaps: Sequence[tuple[float, float, str]] = (),
+    gaps: Sequence[tuple[float, float, Said]] = (),
     bins: int = MOST_BINS,
 ) -> Thinned:
     """Thin a course: what is not a number is left out, no bin reaches over a gap.
@@ -59,7 +60,7 @@ def thin(
     ----------
     start_s, end_s, values : ndarray
         Of each interval, in order.
-    gaps : sequence of (float, float, str)
+    gaps : sequence of (float, float, Said)
         Start, end and reason.
     bins : int
         Most points, plus one for each gap.

@@ -9,24 +9,24 @@ import numpy as np
 
 from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
-from tare.report.network_charts.series import Series
+from tare.report.network_charts.series import Series, named
 from tare.report.network_charts.thinning import thin
-from tare.units import quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import scale_for
 
-TITLE = "Sent in all, over time"
+TITLE = "Total sent over time"
 
 
 def draw(some: Sequence[Series]) -> Any:
     """Draw how much was acknowledged until each moment."""
     found, unit = _panels(some)
-    return over_time.draw(found, f"payload in all [{unit}]")
+    return over_time.draw(found, f"total payload [{unit}]")
 
 
-def tell(some: Sequence[Series]) -> str:
-    """Tell the same in words."""
-    return " ".join(
-        f"{one.name + ': ' if one.name else ''}{quantity(8 * float(_sent(one)[-1]), 'bits')} "
-        "in all."
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say the same."""
+    return tuple(
+        named(one.name, message("net.chart.total", sent=Amount(8 * float(_sent(one)[-1]), "bits")))
         for one in some
         if len(one.course)
     )

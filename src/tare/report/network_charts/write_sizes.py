@@ -9,7 +9,8 @@ from tare.drawing import GAP, SERIES, SHAPES, data, panel_width, styled
 from tare.network.summary import Summary
 from tare.report.machine_charts.axes import across
 from tare.report.network_charts.series import Group, rate_unit
-from tare.units import chosen, quantity
+from tare.results.message import Amount, Chosen, Message, message
+from tare.units import chosen
 
 TITLE = "By size of writes"
 _GUTTER, _HEIGHT = 64, 170
@@ -48,15 +49,18 @@ def draw(some: Sequence[Group]) -> Any:
     return styled(alt.vconcat(*drawn, spacing=GAP), gutter=_GUTTER)
 
 
-def tell(some: Sequence[Group]) -> str:
-    """Tell the same in words."""
-    best = max(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
-    least = min(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
-    return (
-        f"Fastest with writes of {chosen(best.write_bytes, 'bytes')}: "
-        f"{quantity(best.bandwidth_bps['p50'], 'bits/s')}; slowest with "
-        f"{chosen(least.write_bytes, 'bytes')}: {quantity(least.bandwidth_bps['p50'], 'bits/s')}."
+def caption(some: Sequence[Group]) -> tuple[Message, ...]:
+    """Say the same."""
+    ordered = sorted((one.summary for one in some), key=lambda one: one.bandwidth_bps["p50"])
+    slowest, fastest = ordered[0], ordered[-1]
+    said = message(
+        "net.chart.write_sizes",
+        fastest=Chosen(fastest.write_bytes, "bytes"),
+        high=Amount(fastest.bandwidth_bps["p50"], "bits/s"),
+        slowest=Chosen(slowest.write_bytes, "bytes"),
+        low=Amount(slowest.bandwidth_bps["p50"], "bits/s"),
     )
+    return (said,)
 
 
 def _of(one: Group) -> str:
