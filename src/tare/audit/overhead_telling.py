@@ -298,7 +298,10 @@ def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> Message:
 
 def _model_caveats(found: OverheadAudit) -> list[Message]:
     models = [(x, x.model) for x in found.lines if x.model is not None]
-    refusals = dict.fromkeys(m.refusal for _, m in models if m.refusal is not None)
+    refusals: list[Message] = []
+    for _, model in models:
+        if model.refusal is not None and model.refusal not in refusals:
+            refusals.append(model.refusal)
     said = [message("audit.overhead.unidentified", line=None, why=why) for why in refusals]
     off = [(x, m.misfit) for x, m in models if m.misfit is not None]
     if off:

@@ -78,9 +78,7 @@ def _nothing(results: Results) -> Message:
 
 def refusal(one: Beside, results: Results) -> Message:
     """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
-    return message(
-        "platform_size.refusal", why=one.found.refusal or "", early=_is_early(one, results)
-    )
+    return message("platform_size.refusal", why=one.found.refusal, early=_is_early(one, results))
 
 
 def _is_early(one: Beside, results: Results) -> bool:
@@ -94,17 +92,12 @@ def _answer(
 ) -> Iterator[Message]:
     for one in divided:
         yield _divided(one, results)
-    by_reason: dict[tuple[str, bool], list[Beside]] = {}
-    for one in some:
-        if one.found.refusal is not None:
-            reason = one.found.refusal, _is_early(one, results)
-            by_reason.setdefault(reason, []).append(one)
-    for same in by_reason.values():
-        yield message(
-            "platform_size.refused",
-            cases=[one.versus for one in same],
-            refusal=refusal(same[0], results),
-        )
+    refused = [(one, refusal(one, results)) for one in some if one.found.refusal is not None]
+    for at, (_, why) in enumerate(refused):
+        if any(why == earlier for _, earlier in refused[:at]):
+            continue
+        cases = [one.versus for one, same in refused if same == why]
+        yield message("platform_size.refused", cases=cases, refusal=why)
     yield from _pinning(divided, basis, results)
 
 

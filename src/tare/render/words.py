@@ -179,6 +179,8 @@ def _(chosen: Chosen) -> str:
 
 @shown.register
 def _(deviation: Deviation) -> str:
+    if deviation.unit == "share" and deviation.half is None:
+        return units.percent(deviation.value, sign=True)
     return units.off_by(deviation.value, deviation.unit, deviation.half)
 
 

@@ -101,7 +101,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
             ("steps", f"{len(sweep.steps):,}"),
         ],
         sections=[
-            _section("sweep", question, found.sentence, [figure],
+            _section("sweep", question, [found.sentence], [figure],
                      [tables.pieces(sweep), tables.line(sweep)])
         ],
         doubts=(),
@@ -179,7 +179,7 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Page
     )  # fmt: skip
 
 
-def _of(name: str, said: str) -> Message:
+def _of(name: str, said: Said) -> Message:
     return message("calibration.page.of", name=name, said=said)
 
 
@@ -219,7 +219,7 @@ def _page(
     *,
     name: str,
     question: str,
-    answers: Sequence[str],
+    answers: Sequence[Said],
     strip: Sequence[tuple[str, str]],
     sections: Sequence[Section],
     doubts: Sequence[Said],
