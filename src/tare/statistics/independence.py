@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
 from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
@@ -167,7 +167,7 @@ def period_message(order: Order) -> Message:
         return message("series.alternation", correlation=float(order.neighbours))
     period = order.period
     share = Amount(float(period.share), "share")
-    return message("series.period", period=float(period.period), share=share)
+    return message("series.period", period=Chosen(float(f"{period.period:.3g}"), "1"), share=share)
 
 
 UNIT = Statistic(

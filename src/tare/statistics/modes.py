@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.registry import Description
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -189,7 +189,11 @@ def _sentence(found: tuple[Mode, ...], n: int) -> Message:
     if len(found) == 1:
         return message("series.modes.one", few=n < 50)
     modes = [
-        message("series.modes.mode", at=mode.at, share=Amount(mode.share, "share"))
+        message(
+            "series.modes.mode",
+            at=Chosen(float(f"{mode.at:.4g}"), "1"),
+            share=Amount(mode.share, "share"),
+        )
         for mode in found
     ]
     return message("series.modes.several", modes=modes)

@@ -178,7 +178,7 @@ def _order_doubt(order: Order, n: int, changed: bool) -> Message:
             "trust.autocorrelated",
             changed=changed,
             tau=order.tau,
-            limit=MOST_TAU,
+            limit=Chosen(MOST_TAU, "1"),
             n=n,
             effective=round(n / order.tau),
             times=float(np.sqrt(order.tau)),
