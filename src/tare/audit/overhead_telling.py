@@ -183,7 +183,8 @@ def _model(found: OverheadAudit, line: Line) -> Message | None:
     if model is None:
         return None
     if model.pso is None or model.pto is None:
-        return message("audit.overhead.unidentified", line=line_name(line), why=model.refusal)
+        why = model.refusal or model.extrapolated
+        return message("audit.overhead.unidentified", line=line_name(line), why=why)
     host = found.design.host_cores
     return message(
         "audit.overhead.size",

@@ -160,9 +160,7 @@ def _parts(
         for level, n in of.items():
             part = [cell for cell in cells if cell.levels[factor] == level]
             if len(of) > 1 and len(part) == n:
-                known = factor in ("workload", "platform")
-                name = message("completeness.level", factor=factor, level=level)
-                yield [level if known else name], part
+                yield [message("completeness.level", factor=factor, level=level)], part
                 cells = [cell for cell in cells if cell not in part]
     for reason in dict.fromkeys(cell.reason for cell in cells):
         part = [cell for cell in cells if cell.reason == reason]

@@ -58,6 +58,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
         verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
+        settle=_settle(some),
         summary=_summary(divided, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -68,6 +69,15 @@ def find(results: Results) -> Finding | None:
         caveats=_caveats(some),
         charts=("platform_values", "platform_chr"),
     )
+
+
+def _settle(some: Sequence[Beside]) -> Message | None:
+    """Say what would settle the sizes; None: nothing is inconclusive."""
+    refused = [one.found.refusal for one in some if one.found.refusal is not None]
+    if refused:
+        return refused[0]
+    decided = all(one.found.verdict.conclusive for one in some)
+    return None if decided else message("settle.more")
 
 
 def _nothing(results: Results) -> Message:
@@ -124,7 +134,7 @@ def _pinning(divided: Sequence[Beside], basis: Basis, results: Results) -> Itera
                 continue
             if free.reference_pinning != free.pinning:
                 continue
-            found = unpinned(free, held, basis, host)
+            found = unpinned(free, held, basis, host, results.experiment.margin)
             if found is None or found.pso is None:
                 continue
             state = "inconclusive"

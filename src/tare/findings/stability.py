@@ -247,6 +247,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         question=message("stability.question_of_one", platform=platform),
         answer=tuple(answer),
         verdict="none" if ordered else "inconclusive",
+        settle=None if ordered else message("settle.trials", trials=FEWEST_FOR_RANGE),
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else tuple(answer),
         basis=str(basis),

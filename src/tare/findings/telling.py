@@ -23,6 +23,10 @@ from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 from tare.units import factor
 
+#: Blocks below which a signed-rank interval has no bounds, and the error of a family.
+FEWEST_BLOCKS = 6
+_ERROR = 0.05
+
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 
 
@@ -98,6 +102,43 @@ def more(some: Compared) -> Message | None:
         time=Duration(seconds) if seconds else None,
         few=all(c.low is None for _, c in some),
     )
+
+
+def corrected(compared: Compared) -> tuple[Message, ...]:
+    """Say why comparisons are inconclusive whose intervals exclude 0, or are none."""
+    said = []
+    needed, blocks = blocks_needed(len(compared)), min((c.n for _, c in compared), default=0)
+    waiting = [c for _, c in compared if not c.verdict.conclusive and isinstance(c, Comparison)]
+    if any(c.low is None for c in waiting) and blocks < FEWEST_BLOCKS:
+        said.append(message("cells.few_blocks", needed=FEWEST_BLOCKS, blocks=blocks))
+    shown = [
+        c
+        for _, c in compared
+        if not c.verdict.conclusive
+        and c.low is not None
+        and c.high is not None
+        and not c.low <= 1 <= c.high
+    ]
+    if shown:
+        few = blocks < needed and isinstance(shown[0], Comparison)
+        said.append(
+            message(
+                "cells.corrected",
+                some=len(shown),
+                of=len(compared),
+                needed=needed if few else None,
+                blocks=blocks,
+            )
+        )
+    return tuple(said)
+
+
+def blocks_needed(comparisons: int) -> int:
+    """Fewest blocks of which a signed-rank test can decide, after Holm over some comparisons."""
+    n = FEWEST_BLOCKS
+    while comparisons * 2.0 ** (1 - n) >= _ERROR:
+        n += 1
+    return n
 
 
 def share(some: int, total: int) -> Message:
