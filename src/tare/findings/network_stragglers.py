@@ -18,7 +18,7 @@ from tare.units import p_value
 _DESCRIPTION = Description(
     name="network_stragglers",
     title="Hosts whose buckets were depleted: when, for how long, and what the trial took",
-    question="Which host is depleted, and does that slow the trial?",
+    question="Which host slows the others?",
     source="CLOUDNET, Figure 18",
 )
 _ERROR = 0.05

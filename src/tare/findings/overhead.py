@@ -65,7 +65,7 @@ def find(results: Results) -> Finding | None:
         verdict=settled(c.verdict.conclusive for _, c in compared),
         summary=(
             _summary(compared, margin, rate=basis.metric in RATES),
-            *corrected(compared),
+            *corrected([c for _, c in compared]),
             *([apart] if apart else []),
         ),
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
@@ -73,7 +73,7 @@ def find(results: Results) -> Finding | None:
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
         tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
         caveats=(
-            *corrected(compared),
+            *corrected([c for _, c in compared]),
             *filter(None, [_unmatched(cells, compared), ratioless]),
         ),
         charts=("overhead",),

@@ -22,6 +22,7 @@ from tare.findings.telling import (
     Compared,
     Telling,
     by_level,
+    corrected,
     more,
     share,
     smallest_detectable,
@@ -85,6 +86,7 @@ def find(results: Results) -> Finding | None:
             *(ratio_estimate(p, c, "spread ratio") for p, c in compared),
         ),
         tables=(_comparison_table(compared, cells, margin), table),
+        caveats=corrected([*(c for _, c in compared), *overall.values()]),
         charts=_CHARTS,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Pair
@@ -104,28 +104,23 @@ def more(some: Compared) -> Message | None:
     )
 
 
-def corrected(compared: Compared) -> tuple[Message, ...]:
-    """Say why comparisons are inconclusive whose intervals exclude 0, or are none."""
-    said = []
-    needed, blocks = blocks_needed(len(compared)), min((c.n for _, c in compared), default=0)
-    waiting = [c for _, c in compared if not c.verdict.conclusive and isinstance(c, Comparison)]
-    if any(c.low is None for c in waiting) and blocks < FEWEST_BLOCKS:
+def corrected(found: Collection[Comparison | SpreadComparison]) -> tuple[Message, ...]:
+    """Say why comparisons are inconclusive whose intervals exclude 0, or which have none."""
+    said: list[Message] = []
+    blocks = min((c.n for c in found), default=0)
+    of_values = all(isinstance(c, Comparison) for c in found)
+    waiting = [c for c in found if not c.verdict.conclusive]
+    if of_values and blocks < FEWEST_BLOCKS and any(c.low is None for c in waiting):
         said.append(message("cells.few_blocks", needed=FEWEST_BLOCKS, blocks=blocks))
-    shown = [
-        c
-        for _, c in compared
-        if not c.verdict.conclusive
-        and c.low is not None
-        and c.high is not None
-        and not c.low <= 1 <= c.high
-    ]
-    if shown:
-        few = blocks < needed and isinstance(shown[0], Comparison)
+    apart = [c for c in waiting if (c.low or 0) > 1 or (c.high is not None and c.high < 1)]
+    if apart:
+        needed = blocks_needed(len(found))
+        few = of_values and blocks < needed
         said.append(
             message(
                 "cells.corrected",
-                some=len(shown),
-                of=len(compared),
+                some=len(apart),
+                of=len(found),
                 needed=needed if few else None,
                 blocks=blocks,
             )

@@ -123,6 +123,7 @@ def environment() -> Environment:
     made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)
     made.filters = {
         "listing": listing,
+        "sentence": sentence,
         "about": units.about,
         "counted": units.counted,
         "length": len,
