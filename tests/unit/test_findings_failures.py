@@ -107,7 +107,7 @@ def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     [missing] = given_up(found)
     said = args(missing, "completeness.given_up")
-    assert said["names"] == [message("completeness.level", factor="platform", level="docker")]
+    assert said["names"] == [message("completeness.platform", level="docker")]
     assert (said["failed"], said["good"], said["asked"]) == (24, 0, 24)
     assert text(said["why"]) == SAID
     answers = all_findings(found)

@@ -57,6 +57,8 @@ def overview(results: Results) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
+    note = message("overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0))
+    reasons = corrected(compared.values())
     return Table(
         id="overview",
         title=message(
@@ -73,12 +75,7 @@ def overview(results: Results) -> Table | None:
             counted=len({row["n"] for row in rows}) > 1,
         ),
         rows=tuple(rows),
-        note=(
-            message(
-                "overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0)
-            ),
-            *corrected(compared.values()),
-        ),
+        note=(note, *reasons) if reasons else note,
     )
 
 
