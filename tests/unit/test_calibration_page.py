@@ -15,6 +15,7 @@ from tare.calibration.mapping import mapping
 from tare.calibration.matrix import Matrix, combinations
 from tare.errors import StoreError
 from tare.render import words
+from tare.render.words import sentence
 from tare.report import calibration_page as page
 from tare.report.calibration_charts import fitted
 from tare.statistics.scaling import scaling
@@ -104,7 +105,7 @@ def test_somebody_else_s_sweep(tmp_path):
     assert "points" in laid.figures[0].alternative
     assert "Meanwhile" not in laid.figures[0].alternative
     written = page.write_fit(sweep, "sweep.csv", tmp_path / "fit.html", "tare …")
-    assert sweep.scaling.sentence.split(". ")[0][:40] in written[0].read_text()
+    assert sentence(sweep.scaling.sentence)[:40] in written[0].read_text()
 
 
 def test_another_ending_is_refused(tmp_path):

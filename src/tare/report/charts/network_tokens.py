@@ -175,7 +175,7 @@ UNIT = ChartUnit(
     description=Description(
         name="network_tokens",
         title="What is left in the buckets over the trials, and what is sent",
-        question="Which host holds the others up?",
+        question="Which host slows the others?",
         source="CLOUDNET, Figures 15 and 18",
     ),
     draw=draw,
