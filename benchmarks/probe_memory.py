@@ -26,6 +26,7 @@ import numpy as np
 
 from tare.agent import Agent, ProcessChannel, binary
 from tare.execute.probing import Given, Turn, perform_round
+from tare.render.words import sentence
 from tare.statistics.knees import knees
 
 #: Microseconds of one of lmbench's timings, where it would find out for itself, for minutes.
@@ -176,7 +177,7 @@ def caches(curve: Curve) -> None:
     for page in sorted({page for _, page in curve}):
         sizes = np.array([size for size, of in sorted(curve) if of == page], dtype=float)
         found = knees(sizes, np.array([median(curve[int(size), page]) for size in sizes]))
-        print(f"{page >> 10} KiB pages: {found.sentence}")
+        print(f"{page >> 10} KiB pages: {sentence(found.sentence)}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from said import args, ids
 
 from tare.audit.question import Question
 from tare.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
@@ -59,7 +60,7 @@ def test_values_without_trials_are_taken_as_they_are_and_doubted() -> None:
     found = audited(RNG.normal(1, 0.01, 50), trial=None)
     assert found.n == 50
     assert found.trust.verdict == "DOUBT"
-    assert "--trial" in found.trust.reasons[-1]
+    assert ids(found.trust.reasons) == ["trust.trials"]
 
 
 def test_clean_trials_are_trusted_with_exact_intervals() -> None:
@@ -81,7 +82,7 @@ def test_a_quantile_that_n_is_too_small_for_says_what_it_needs() -> None:
     found = audited(np.random.default_rng(3).normal(1, 0.01, 100))
     refusals = {q: i.refusal for q, i in found.quantiles}
     assert refusals[0.5] is None
-    assert refusals[0.99] == "n = 100 is too small, needs ≥ 368"
+    assert refusals[0.99] == message("interval.few", n=100, needs=368)
 
 
 def test_memory_widens_intervals_and_is_told_in_refusals() -> None:
@@ -98,9 +99,9 @@ def test_memory_widens_intervals_and_is_told_in_refusals() -> None:
     assert found.median.low is not None
     assert naive.low is not None
     assert found.median.low < naive.low
-    refusal = dict(found.quantiles)[0.99].refusal
-    assert refusal is not None
-    assert "independent" in refusal
+    said = args(dict(found.quantiles)[0.99].refusal, "audit.trust.dependent")
+    assert said["effective"] == pytest.approx(400 / found.dependence, abs=0.5)
+    assert said["needed"] > 368
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
@@ -114,7 +115,7 @@ def test_too_few_values_are_rejected_without_a_crash(n: int) -> None:
 def test_constant_values_have_a_verdict_and_no_spread() -> None:
     found = audited(np.full(30, 2.5))
     assert found.trust.verdict == "DOUBT"
-    assert "clock" in found.trust.reasons[0]
+    assert ids(found.trust.reasons) == ["trust.equal"]
     assert (found.median.estimate, found.median.low) == (2.5, None)
     assert found.cov == 0
     assert found.sd.low is None
@@ -124,7 +125,7 @@ def test_corrupt_values_reject_the_series() -> None:
     defect = Defect("corrupt", "2 of 32 values left out: negative (lines 4 and 9).")
     found = audited(RNG.normal(1, 0.01, 30), defects=(defect,))
     assert found.trust.verdict == "REJECT"
-    assert "lines 4 and 9" in found.trust.reasons[0]
+    assert args(found.trust.reasons, "trust.defect.corrupt")["said"] == defect.message
 
 
 @pytest.mark.parametrize(("tick", "needed"), [(0.0, 30), (0.002, 60), (0.012, None), (0.05, None)])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from said import args
 
 from tare.audit import Audit, Question, audit
 from tare.audit import telling as words
@@ -20,9 +22,9 @@ from tare.errors import InputError
 from tare.interop import Columns, Specification
 from tare.registry import scan
 from tare.render import files
-from tare.render.words import sentence
 from tare.render.words import text as text_of
 from tare.report import audit_page
+from tare.results.message import Amount, Chosen, Deviation, message
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,11 @@ def test_the_worst_series_decides(found: Audit) -> None:
     said = words.headline(found)
     assert said.id == "audit.headline.some"
     assert (said.args["verdict"], said.args["worst"], said.args["total"]) == ("REJECT", 1, 4)
-    assert sentence(said) == "1 of 4 series allows no conclusions: TRUST 3, REJECT 1."
+    counts = {
+        one["verdict"]: one["n"]
+        for one in map(attrgetter("args"), args(said, "audit.headline.counts")["counts"])
+    }
+    assert counts == {"TRUST": 3, "REJECT": 1}
 
 
 def test_the_contract_has_its_keys(found: Audit) -> None:
@@ -118,14 +124,13 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
     assert missed is not None
     assert (missed.args["missed"], missed.args["total"]) == (1, 2)
     assert missed.args["runs"] == wide.runs_needed
-    runs = f"{wide.runs_needed:,}"
-    asked = " (± 1 % was required: exit code 1)" if required else ""
-    assert sentence(words.headline(both)) == (
-        "These numbers can be trusted, but 1 of 2 medians is known to ± 35 % only: "
-        f"≈ {runs} runs for ± 1 %{asked}."
-    )
+    headline = words.headline(both)
+    assert (headline.id, headline.args["verdict"]) == ("audit.headline.all", "TRUST")
+    said = args(headline, "audit.headline.missed")
+    assert (said["target"], said["required"]) == (Chosen(0.01), required)
+    assert args(headline, "audit.headline.span")["least"] == Amount(wide.median.half_width, "share")
     assert words.precision(both) is None
-    assert text_of(words.runs(wide)) == f"≈ {runs}"
+    assert text_of(words.runs(wide)) == f"≈ {wide.runs_needed:,}"
     told = as_json(both)
     assert (told["exit_code"], told["precision_required"]) == (code, required)
     assert told["series"][0]["runs_needed"] == wide.runs_needed
@@ -143,7 +148,7 @@ def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) 
     missed = words.missed(found.series)
     assert missed is not None
     assert (missed.args["runs"], missed.args["coarse"]) == (None, 1)
-    assert "only: the clock is too coarse for ± 1 %" in sentence(missed)
+    assert missed.args["target"] == Chosen(0.01)
     assert as_json(found)["series"][0]["tick"] == pytest.approx(0.001)
 
 
@@ -165,11 +170,15 @@ def test_variance_is_told_with_its_shares(found: Audit) -> None:
 
 
 def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
-    some = [("a", "It drifts by +3.1 %."), ("b", "It drifts by −12 %."), ("c", "It jumps.")]
+    drifts = [message("series.warmup.drift", size=Deviation(by, "share")) for by in (0.031, -0.12)]
+    flat = message("series.warmup.flat")
+    some = [("a", drifts[0]), ("b", drifts[1]), ("c", flat)]
     first, second = shared(some, lambda s: (s[1],), lambda s: s[0])
-    assert sentence(first.of("series", 3)) == "2 of 3 series, e.g. a: It drifts by +3.1 %."
-    assert sentence(second.of("series", 3)) == "c: It jumps."
-    assert shared(some[:1], lambda s: (s[1],), str)[0].of("series", 1) == some[0][1]
+    together = {"n": 2, "total": 3, "name": "a", "varies": True, "said": drifts[0]}
+    assert args(first.of("series", 3), "audit.shared.series") == together
+    alone = {"n": 1, "total": 3, "name": "c", "varies": False, "said": flat}
+    assert args(second.of("series", 3), "audit.shared.series") == alone
+    assert shared(some[:1], lambda s: (s[1],), str)[0].of("series", 1) == drifts[0]
 
 
 def test_the_specification_is_scored_by_what_the_file_says() -> None:
@@ -202,7 +211,7 @@ def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
     assert written[0] == target
     charts = {p.name for p in written[1:]}
     assert {"medians-0.svg", "convergence.svg", "comparisons.svg", "shares-0.svg"} <= charts
-    assert "# Can these numbers be trusted?" in target.read_text()
+    assert target.read_text().startswith(f"# {findings(found)[0].question}")
 
 
 def ratings(folder: Path, name: str, text: str) -> Path:

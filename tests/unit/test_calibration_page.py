@@ -14,6 +14,7 @@ from tare.calibration.document import Calibration
 from tare.calibration.mapping import mapping
 from tare.calibration.matrix import Matrix, combinations
 from tare.render import files, words
+from tare.render.words import sentence
 from tare.report import calibration_page as page
 from tare.report.calibration_charts import fitted
 from tare.results.message import message
@@ -109,4 +110,4 @@ def test_somebody_else_s_sweep(tmp_path):
     assert "points" in laid.figures[0].alternative
     assert "Meanwhile" not in laid.figures[0].alternative
     written = files.write(page.of_fit(sweep, "sweep.csv", "tare …"), tmp_path / "fit.html")
-    assert sweep.scaling.sentence.split(". ")[0][:40] in written[0].read_text()
+    assert sentence(sweep.scaling.sentence)[:40] in written[0].read_text()

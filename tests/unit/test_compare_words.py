@@ -27,7 +27,7 @@ from tare.findings.judgement import Difference, differences, worst
 from tare.render.words import text
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
-from tare.results.message import Chosen, Message, Ratio, each, message
+from tare.results.message import Change, Chosen, Message, Ratio, each, message
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
@@ -161,7 +161,7 @@ def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
 
 def test_medians_that_tell_something_else_are_told() -> None:
     apart = difference(comparison(0.99, 1.01, EQUIVALENT, median_ratio=1.4))
-    assert apart.medians_apart == message("difference.medians", ratio="+40 %")
+    assert apart.medians_apart == message("difference.medians", ratio=Change(pytest.approx(1.4)))
     assert SAME.medians_apart is None
 
 

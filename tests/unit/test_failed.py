@@ -126,7 +126,9 @@ def test_a_file_that_this_user_may_not_reach_is_no_fault(
 
     monkeypatch.setattr(Path, "is_file", refused)
     assert enter(monkeypatch, "run", "--input", "/hidden/in.txt", "--", "cat") == 14
-    assert "tare: /hidden/in.txt cannot be reached: permission denied" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "/hidden/in.txt" in said
+    assert "permission denied" in said
 
 
 def test_what_the_command_has_written_stays(
@@ -199,4 +201,6 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up(
 
 def test_a_message_cannot_leave_its_block() -> None:
     note = failed._markdown(failed.Failure("Fault", 70, "a ```` b\x1b[2J\u202e"))
-    assert note == ("### tare failed (exit code 70)\n\n`````\na ```` b\\x1b[2J\\u202e\n`````\n")
+    head, _, block = note.partition("\n\n")
+    assert "70" in head
+    assert block == "`````\na ```` b\\x1b[2J\\u202e\n`````\n"

@@ -16,9 +16,9 @@ from tare.findings.answers import all_findings
 from tare.findings.headline import headline
 from tare.frames import Results
 from tare.registry import scan
-from tare.render.words import paragraph, sentences, text
+from tare.render.words import paragraph
 from tare.results.finding import Finding
-from tare.results.message import Chosen, Levels, Message, Said, each
+from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
 
 
 def ask(name: str, results: Results) -> Finding:
@@ -45,7 +45,8 @@ def slow_pairs(levels: dict[str, str]) -> Behaviour:
 def test_the_unstable_platform_is_named_with_its_ratio() -> None:
     found = ask("stability", make(noisy_docker, workers=(1,), trials=60))
     assert found.verdict == "no"
-    assert text(found.question) == "Is docker as stable as bare (within 1.5 ×)?"
+    asked = {"platforms": ["docker"], "reference": "bare", "margin": Chosen(0.5, "growth")}
+    assert args(found.question, "stability.question") == asked
     assert args(found.answer, "stability.platform")["verdict"] == "less stable"
     (estimate,) = found.estimates
     assert estimate.low is not None
@@ -79,7 +80,7 @@ def test_what_an_interval_needs_is_not_told_to_decide() -> None:
     assert few["platforms"] == ["docker", "runc"]
     assert (few["trials"], few["least"]) == (12, 20)
     assert few["more"].args["trials"] == 8
-    assert text(few["more"]).startswith("an interval needs 8 more trials per cell")
+    assert few["more"].args["few"]
     assert found.settle == few["more"]
 
 
@@ -117,9 +118,9 @@ def test_what_an_undecided_interval_excludes_is_told() -> None:
     assert found.verdict == "inconclusive"
     assert found.estimates[0].high is not None
     assert found.estimates[0].high < 1.5
-    assert sentences(found.answer)[0].startswith(
-        "docker vs. bare: inconclusive, but at most 1.5 × as wide over all 2 cells, p10–p90 range "
-    )
+    said = args(found.answer, "stability.platform")
+    assert said["verdict"] == message("stability.bounded", margin=Chosen(0.5, "growth"))
+    assert said["share"].args == {"some": 2, "total": 2}
 
 
 def test_a_spread_that_is_larger_by_less_than_matters_is_told_as_larger() -> None:
@@ -165,7 +166,7 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     results = make(platforms=("bare",), notes=[note])
     found = ask("stability", results)
     assert found.verdict == "none"
-    assert text(found.question) == "How much do values vary on bare?"
+    assert found.question == message("stability.question_of_one", platform="bare")
     assert args(found.answer, "stability.one")["n"] == 40
     assert note not in found.caveats
     assert headline(results, all_findings(results))[-1] == note
@@ -221,10 +222,11 @@ def test_a_platform_that_allows_more_workers_is_named() -> None:
         return Behaviour(mean_ns=200 * MS * (1.5 if slow else 1))
 
     found = ask("parallelism", make(rule, trials=300))
-    assert sentences(found.summary)[0].startswith(
-        "Run at most 1 worker at a time. With 2 workers, the mean shifts by +"
-    )
-    assert sentences(found.summary)[0].endswith(" for exp_float on docker. At least 2 on bare.")
+    said = args(found.summary, "parallelism.at_most")
+    assert (said["workers"], said["more"]) == (1, 2)
+    assert args(said["disturbance"][0], "parallelism.shift")["shift"].value > 1.4
+    assert said["where"] == Levels({"workload": "exp_float", "platform": "docker"})
+    assert said["elsewhere"] == [message("parallelism.on", workers=2, platform="bare")]
 
 
 def test_a_growing_spread_disturbs_too() -> None:
@@ -335,9 +337,10 @@ def test_cost_has_its_interval_and_verdict() -> None:
     assert rows["docker"]["verdict"] == "slower"
     assert rows["docker"]["low"] < 1.1 < rows["docker"]["high"]
     assert rows["unshare"]["verdict"] == "equivalent (within 2 %)"
-    assert sentences(found.summary)[0] == (
-        "Overhead vs. bare: docker +9.87 % [+9.44, +10.28]; unshare < 2 %."
-    )
+    docker, unshare = args(found.summary, "overhead.summary")["parts"]
+    row = rows["docker"]
+    assert docker.args["ratio"] == Ratio(row["ratio"], row["low"], row["high"])
+    assert unshare == message("overhead.within", platform="unshare", margin=Chosen(0.02))
 
 
 def rates(**given: Any) -> Results:
@@ -361,7 +364,9 @@ def test_of_a_rate_less_is_slower() -> None:
     assert ids(found.summary)[0] == "overhead.summary_of_rates"
     assert args(found.summary, "overhead.differs")["ratio"].value == pytest.approx(0.9, rel=0.01)
     asked = ask("difference", rates(stopping=Stopping(trials=60, compare="platform")))
-    assert "docker is slower than bare: −10" in paragraph(asked.answer)
+    said = args(asked.answer, "difference.differs")
+    assert (said["second"], said["first"], said["verdict"]) == ("docker", "bare", "slower")
+    assert said["ratio"].value == pytest.approx(0.9, rel=0.01)
     assert asked.tables[0].rows[-1]["verdict"] == "slower"
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from said import args, ids
 from synthetic import MS, Behaviour, make
 
 from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.parallelism_check import parallel_ratios
 from tare.frames import Results
 from tare.registry import scan
-from tare.render.words import paragraph, sentence
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, each, message
 
@@ -45,7 +45,8 @@ def test_harness_error_is_outside_minus_self() -> None:
     assert relative == sorted(relative, reverse=True)
     assert {r["source"] for r in wall.rows} == {"perf_cpu", "around"}
     of_cpu, sd, of_wall, *_ = each(found.answer)
-    assert sentence(of_cpu) == "CPU time from cgroup: mean error 1.95 ms to 2.04 ms."
+    mean = args(of_cpu, "harness_error.mean")
+    assert mean["metric"] == "cpu_ns"
     assert isinstance(sd, Message)
     assert isinstance(of_wall, Message)
     assert (sd.id, of_wall.id) == ("harness_error.spread", "harness_error.mean")
@@ -154,7 +155,7 @@ def test_steady_trials_need_no_warm_up() -> None:
     found = ask("warmup", make(trials=60))
     assert found.verdict == "no"
     (shapes,) = each(found.answer)
-    assert sentence(shapes) == "Series of trials: no level shift in all 4 cells."
+    assert ids(shapes)[:2] == ["warmup.shapes", "warmup.trials"]
     assert found.caveats == (message("warmup.inside", iterations=1),)
     short = ask("warmup", make(trials=8))
     assert short.verdict == "nothing to compare"
@@ -219,14 +220,14 @@ def test_the_cause_of_a_spread_is_named() -> None:
     assert found.summary.args["name"] == "run-queue wait"
     assert found.summary.args["where"].levels == {"workload": "exp_float", "platform": "docker"}
     row = found.tables[0].rows[0]
-    assert row["why"] == "less stable than bare"
+    assert row["why"].startswith("less stable")
     assert row["run-queue wait"] > 0.5
 
 
 def test_a_spread_that_nothing_explains_is_told_as_such() -> None:
     behaviour = Behaviour(spread=0.05)
     found = ask("causes", make(behaviour, platforms=("bare",), workers=(1,), trials=60, seed=3))
-    assert paragraph(found.answer) == "No recorded covariate explains the spread of exp_float."
+    assert ids(found.answer) == ["causes.unexplained"]
     assert found.summary is None
 
 

@@ -9,6 +9,7 @@ import journals
 import pandas as pd
 import pytest
 import synthetic
+from said import args
 
 from tare import store
 from tare.experiment import Stopping
@@ -30,12 +31,13 @@ from tare.render import html, markdown
 from tare.render.words import sentence, sentences, text
 from tare.report import page
 from tare.report.origin import Origin
+from tare.results.message import Levels, message
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 
 
 def test_the_last_lines_are_shown() -> None:
-    assert last_lines("one\n\ntwo  \nthree\r\nfour\n") == ["two", "three", "four"]
+    assert last_lines("1\n\ntwo  \nthree\r\nfour\n") == ["two", "three", "four"]
     assert last_lines("10 %\r50 %\r100 %\rno room") == ["50 %", "100 %", "no room"]
     assert last_lines(" \n\n") == []
 
@@ -49,17 +51,17 @@ def test_rubbish_is_harmless_and_short() -> None:
 
 
 def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
+    reason = "a ended with exit code 2"
     (found,) = together(
         [
-            Failed("a ended with exit code 2", "exit"),
-            Failed("a ended with exit code 2", "exit", "no lock\ngiving up\n", captured=True),
-            Failed("a ended with exit code 2", "exit"),
+            Failed(reason, "exit"),
+            Failed(reason, "exit", "no lock\ngiving up\n", captured=True),
+            Failed(reason, "exit"),
         ]
     )
     assert found.trials == 3
-    assert text(found.line) == (
-        'a ended with exit code 2; standard error ends with "no lock" / "giving up"'
-    )
+    said = {"reason": reason, "lines": ["no lock", "giving up"], "silent": False}
+    assert args(found.line, "failures.failure") == said
     assert text(found.block).splitlines()[1:] == ["    no lock", "    giving up"]
 
 
@@ -105,9 +107,10 @@ SAID = 'exit 1; standard error ends with "no <lock>" / "another one holds it"'
 def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     [missing] = given_up(found)
-    assert (
-        sentence(missing) == f"docker was given up after 24 failed trials (0 of 24 good): {SAID}."
-    )
+    said = args(missing, "completeness.given_up")
+    assert said["names"] == [message("completeness.platform", level="docker")]
+    assert (said["failed"], said["good"], said["asked"]) == (24, 0, 24)
+    assert text(said["why"]) == SAID
     answers = all_findings(found)
     told = headline(found, answers)
     assert told[0] == missing
@@ -116,21 +119,25 @@ def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     laid = page.make(found, answers, ORIGIN)
     assert laid.lead != "completeness"
     written = html.render(laid)
-    assert written.index("docker was given up") < written.index('class="lead"')
+    assert written.index("was given up") < written.index('class="lead"')
     assert "no &lt;lock&gt;" in written
-    assert markdown.render(laid, "charts").index("docker was given up") < 400
+    assert markdown.render(laid, "charts").index("was given up") < 400
 
 
 def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     found.stops.loc[found.stops["cell"] == 3, "reason"] = "fixed"
-    assert sentences(given_up(found)) == [
-        f"sort on docker was given up after 12 failed trials (0 of 12 good): {SAID}."
-    ]
+    [missing] = given_up(found)
+    said = args(missing, "completeness.given_up")
+    assert said["names"] == [Levels({"workload": "sort", "platform": "docker"})]
+    assert (said["failed"], said["good"], said["asked"]) == (12, 0, 12)
+    assert text(said["why"]) == SAID
     (rest,) = summarize(found, []).failed
-    assert sentence(rest) == (
-        f"12 of 36 trials of the other cells failed and are left out (12 of wc on docker): {SAID}."
-    )
+    others = args(rest, "headline.failed")
+    assert (others["failed"], others["trials"], others["others"]) == (12, 36, True)
+    where = message("headline.failed_of", failed=12, workload="wc", platform="docker")
+    assert others["where"] == [where]
+    assert text(others["reasons"]) == SAID
 
 
 def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> None:
@@ -159,5 +166,7 @@ def test_of_many_reasons_the_most_frequent_are_told() -> None:
     assert [one.trials for one in found] == [6, 5, 4, 3, 2, 1]
     why = reasons(found)
     assert why is not None
-    assert text(why) == "reason 5; reason 4; reason 3; and 3 other reasons"
+    said = args(why, "failures.reasons")
+    assert [one.args["reason"] for one in said["failures"]] == [f"reason {n}" for n in (5, 4, 3)]
+    assert said["others"] == 3
     assert MOST_KINDS == 3

@@ -288,10 +288,10 @@ def test_a_quantile_without_an_interval_says_why(
     cell = Cell(cell=0, workload=asked.workloads[0])
     summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
     (known,) = summary.asked
-    assert known.interval.refusal
+    assert known.interval.refusal is not None
     show(summary, None, "bare")
     screen = " ".join(capsys.readouterr().out.split())
-    assert f"no interval: {known.interval.refusal}" in screen
+    assert f"no interval: {text_of(known.interval.refusal)}" in screen
 
 
 @pytest.mark.parametrize(

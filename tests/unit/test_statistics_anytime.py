@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from said import args
 from scipy import stats
 
 from tare.statistics.anytime import PRIOR_TRIALS, sequence_interval, sequence_ranks
@@ -89,7 +90,7 @@ def test_too_few_trials_are_told_how_many_there_must_be() -> None:
     interval = sequence_interval(np.arange(5.0))
     assert (interval.low, interval.high) == (None, None)
     assert interval.refusal is not None
-    needs = int(interval.refusal.split("≥ ")[1])
+    needs = args(interval.refusal, "interval.few")["needs"]
     assert sequence_ranks(needs) is not None
     assert sequence_ranks(needs - 1) is None
     assert sequence_interval(np.array([])).refusal is not None

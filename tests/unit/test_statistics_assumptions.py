@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from said import args, ids
 from scipy import stats
 from scipy.signal import lfilter
 from statsmodels.sandbox.stats.runs import runstest_1samp
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import adfuller
 
+from tare.render.words import sentence
+from tare.results.message import Deviation, Message, message
 from tare.statistics.assumptions import assumptions
 from tare.statistics.changes import changes
 from tare.statistics.course import MOST, course_of
@@ -58,16 +61,16 @@ def test_a_steady_normal_series_is_well_in_every_respect() -> None:
 def test_every_part_says_something_of_every_series(values: list[float]) -> None:
     found = assumptions(np.array(values, dtype=float))
     for part in PARTS:
-        sentence = getattr(found, part).sentence
-        assert sentence[0].isupper() or sentence[0].isdigit()
-        assert sentence.endswith(".")
+        said = getattr(found, part).sentence
+        assert said.id.startswith(f"series.{part}.")
+        assert sentence(said)
 
 
 def test_equal_values_are_told_apart_from_steady_ones() -> None:
     found = assumptions(np.full(30, 2.0))
     assert found.constant
     assert found.normality.ok is None
-    assert "clock may be coarser" in found.normality.sentence
+    assert found.normality.sentence == message("series.normality.equal")
 
 
 @given(st.integers(0, 1000), st.floats(1e-9, 1e9), st.integers(6, 60))
@@ -82,7 +85,10 @@ def test_figures_are_plain_numbers() -> None:
     plain = dataclasses.asdict(assumptions(remembering(200, 0.8)))
     for part in PARTS:
         for figure in plain[part].values():
-            assert type(figure) in (float, int, bool, str, tuple, type(None)), (part, figure)
+            assert type(figure) in (float, int, bool, str, tuple, Message, type(None)), (
+                part,
+                figure,
+            )
 
 
 # Normality
@@ -96,8 +102,7 @@ def test_normality_is_scipys() -> None:
     assert found.shapiro_p == pytest.approx(expected.pvalue, rel=1e-6)
     assert found.skew == pytest.approx(stats.skew(x))
     assert found.ok is False
-    assert "median's interval" in found.sentence
-    assert "large values" in found.sentence
+    assert args(found.sentence, "series.normality.skewed")["tail"] == "high"
 
 
 def test_anderson_has_the_published_critical_value() -> None:
@@ -138,7 +143,9 @@ def test_memory_is_found_with_its_cost() -> None:
     assert found.lags == 10
     assert found.ljung_box_p < 1e-6
     assert found.runs_p < 1e-6
-    assert f"about {1000 / found.tau:.0f} independent" in found.sentence
+    said = args(found.sentence, "series.independence.autocorrelated")
+    assert said["effective"] == pytest.approx(1000 / found.tau, abs=0.5)
+    assert said["times"] == pytest.approx(np.sqrt(found.tau))
 
 
 def test_a_step_is_not_called_memory() -> None:
@@ -166,7 +173,8 @@ def test_dependence_that_is_no_positive_autocorrelation_is_found(
     found = independence(values)
     assert (found.ok, found.kind, found.period) == (False, kind, period)
     assert found.ljung_box_p < 1e-6
-    assert "each trial counts as one" not in found.sentence
+    kinds = {"alternation": "series.alternation", "period": "series.period"}
+    assert ids(found.sentence) == ["series.independence.periodic", kinds[kind]]
 
 
 def test_a_copy_is_no_independent_trial() -> None:
@@ -174,7 +182,9 @@ def test_a_copy_is_no_independent_trial() -> None:
     assert found.ok is False
     assert found.copy is not None
     assert (found.copy.length, found.copy.first, found.copy.second) == (30, 0, 60)
-    assert found.sentence.startswith("Trials 61 to 90 have exactly the values of trials 1 to 30")
+    assert found.sentence.id == "series.independence.copied"
+    copy = {"first": 1, "first_end": 30, "second": 61, "second_end": 90}
+    assert args(found.sentence, "series.copy") == copy
 
 
 @pytest.mark.parametrize("shape", [lambda x: x, np.round, np.sign])
@@ -183,7 +193,7 @@ def test_each_counts_as_one_where_nothing_is_shown(
 ) -> None:
     found = independence(shape(steady(200) - 100))
     assert (found.ok, found.kind, found.copy) == (True, None, None)
-    assert found.sentence.endswith("each trial counts as one of 200.")
+    assert found.sentence == message("series.independence.none", few=False, n=200)
 
 
 def test_a_spread_that_changes_is_found_and_placed() -> None:
@@ -233,7 +243,7 @@ def test_both_tests_make_one_verdict() -> None:
     stepping = stationarity(steady(1000) + 1.5 * (np.arange(1000) >= 500))
     assert stepping.verdict in ("contradictory", "not stationary")
     assert stepping.clipped
-    assert "KPSS p ≤ 0.01" in stepping.sentence
+    assert args(stepping.sentence, "series.stationarity.tested")["kpss"] == "p ≤ 0.01"
 
 
 # Modes
@@ -323,7 +333,9 @@ def test_a_drift_and_a_step_are_told_apart() -> None:
     assert stepping.points == (120,)
     assert stepping.at == 120
     assert stepping.largest == pytest.approx(0.05, abs=0.005)
-    assert "At trial 121" in stepping.sentence
+    said = args(stepping.sentence, "series.changes.shift")
+    assert (said["trial"], said["beyond"]) == (121, True)
+    assert said["size"] == Deviation(stepping.largest, "share")
 
 
 def test_sizes_are_beside_the_target() -> None:
@@ -347,9 +359,7 @@ def test_a_single_slow_start_is_a_warm_up() -> None:
     found = warm_up(x)
     assert found.shape == "warm-up"
     assert found.steady_from == 1
-    assert (
-        "The first trial is slower" in found.sentence or "first trial is slower" in found.sentence
-    )
+    assert found.sentence == message("series.warmup.warm", n=1)
     x[[0, 7]] = x[[7, 0]]
     assert warm_up(x).shape == "flat"
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from said import args
 
+from tare.results.message import Chosen, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.platform_size import PlatformSize, platform_size
 from tare.statistics.platform_size_curves import Shape, transformed
@@ -73,25 +75,23 @@ def test_three_sizes_are_too_few() -> None:
     found = measured(0.2, sizes=SIZES[:3])
     assert found.pto is None
     assert found.pso is None
-    assert found.refusal is not None
-    assert "4 sizes" in found.refusal
-    assert "there are 3" in found.refusal
+    said = args(found.refusal, "size_model.few_sizes")
+    assert said == {"needs": 4, "planned": None, "sizes": 3, "usable": 3}
     assert len(found.sizes) == 3
     assert found.sizes[0].ratio.low is not None
 
 
 def test_five_blocks_are_too_few() -> None:
     found = measured(0.2, blocks=5)
-    assert found.refusal is not None
-    assert "6 blocks" in found.refusal
+    assert found.refusal == message("size_model.few_blocks", needs=6, blocks=5)
     assert found.sizes[0].ratio.low is None
 
 
 def test_what_is_far_from_the_whole_host_says_nothing_of_it() -> None:
     found = measured(0.1, host=128.0)
     assert found.pto is None
-    assert found.extrapolated is not None
-    assert "0.016" in found.extrapolated
+    chr = args(found.extrapolated, "size_model.extrapolated")["chr"]
+    assert chr == pytest.approx(max(SIZES) / 128)
     assert found.verdict == HIGHER
 
 
@@ -102,8 +102,9 @@ def test_a_cost_of_no_known_shape_is_told_with_where_it_is_off() -> None:
     blocks = np.repeat(np.arange(20), 6)
     ones = np.ones(120)
     found = platform_size(np.tile(sizes, 20), np.exp(logs).ravel(), ones, blocks, 64)
-    assert found.misfit is not None
-    assert "at 8 cores" in found.misfit
+    said = args(found.misfit, "size_model.misfit")
+    assert said["cores"] == Chosen(8, "cores")
+    assert said["factor"] > 1.1
     assert found.verdict == INCONCLUSIVE
 
 

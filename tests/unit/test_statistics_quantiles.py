@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tare.errors import InputError
+from tare.results.message import message
 from tare.statistics import selection
 from tare.statistics.intervals import quantile_interval, quantile_ranks
 from tare.statistics.quantiles import quantiles
@@ -143,9 +144,9 @@ def test_widens_for_dependence() -> None:
 def test_says_what_is_too_small() -> None:
     found = quantiles(np.arange(100.0), [0.5, 0.99])
     assert found[0].refusal is None
-    assert (found[1].low, found[1].refusal) == (None, "n = 100 is too small, needs ≥ 368")
+    assert (found[1].low, found[1].refusal) == (None, message("interval.few", n=100, needs=368))
     widened = quantiles(np.arange(10.0), [0.5], widening=3.0)[0]
-    assert widened.refusal == "n = 10 is too small, needs ≥ 54"
+    assert widened.refusal == message("interval.few", n=10, needs=54)
 
 
 @pytest.mark.parametrize("long", [False, True])

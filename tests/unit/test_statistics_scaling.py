@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from said import args, ids
 
+from tare.render.words import sentence
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.regression import line
 from tare.statistics.scaling import Scaling, scaling
 from tare.statistics.segments import Pieces
@@ -36,7 +39,8 @@ def say(x: np.ndarray, y: np.ndarray, steps: np.ndarray | None = None) -> Scalin
         warnings.simplefilter("error")
         found = scaling(x, y, steps)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Scaling) == found
-    assert found.sentence.endswith(".")
+    assert isinstance(found.sentence, Message)
+    assert sentence(found.sentence).endswith(".")
     assert len(found.segments) == len(found.breaks) + 1 + (
         found.saturates_at is not None and len(found.segments) > 1
     )
@@ -79,7 +83,9 @@ def test_one_thread_saturates_at_one_cpu(noise: float) -> None:
     assert found.saturates_high is not None
     assert found.saturates_low <= found.saturates_at <= found.saturates_high
     assert [s.slope > 0 for s in found.segments] == [True, False]
-    assert "flat from" in found.sentence
+    assert ids(found.sentence)[0] == "scaling.saturating"
+    ceiling = args(found.sentence, "scaling.ceiling")
+    assert float(ceiling["place"].value) == pytest.approx(found.saturates_at, rel=0.01)
 
 
 def test_a_ceiling_above_a_break_is_told_beside_it() -> None:
@@ -109,14 +115,14 @@ def test_what_is_flat_from_the_first_quota_saturates_there() -> None:
 @pytest.mark.parametrize(
     ("noise", "repetitions", "advice"),
     [
-        (0.15, 1, "windows per step instead of 1 would settle it, or smaller steps"),
-        (0.9, 5, "idle machine"),
+        (0.15, 1, "windows"),
+        (0.9, 5, "idle"),
     ],
 )
 def test_too_noisy_says_what_would_help(noise: float, repetitions: int, advice: str) -> None:
     found = say(*sweep(54 * QUOTAS[:20], repetitions, noise))
     assert found.verdict == "inconclusive"
-    assert advice in found.sentence
+    assert ids(found.sentence) == ["scaling.noisy", "scaling.errs", f"scaling.remedy.{advice}"]
     assert found.would_see is not None
     assert found.would_see > 0.1
 
@@ -125,7 +131,7 @@ def test_quotas_that_differ_more_than_their_windows_want_no_more_windows() -> No
     rng = np.random.default_rng(3)
     found = say(*sweep(54 * QUOTAS[:20] * (1 + 0.12 * rng.standard_normal(20)), 7, 0.01))
     assert found.verdict == "inconclusive"
-    assert "More windows would not help" in found.sentence
+    assert ids(found.sentence)[-1] == "scaling.remedy.steps"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -149,7 +155,9 @@ def test_a_first_step_on_no_line_is_a_range_of_its_own() -> None:
     assert found.verdict == "piecewise"
     assert found.breaks == (0.15,)
     assert [(s.start, s.end) for s in found.segments] == [(0.1, 0.1), (0.2, 2.0)]
-    assert found.sentence.startswith("Piecewise: one line from 0.2 to 2; without 0.1.")
+    said = args(found.sentence, "scaling.piecewise")
+    span = message("scaling.range", start=Chosen(0.2, "1"), end=Chosen(2, "1"))
+    assert (said["ranges"], said["apart"]) == ([span], [Chosen(0.1, "1")])
 
 
 def test_a_last_step_on_no_line_is_one_too() -> None:
@@ -166,7 +174,8 @@ def test_one_step_apart_is_never_within_the_line(at: int, repetitions: int) -> N
     rates[at] /= 2
     found = say(*sweep(rates, repetitions, 0.02))
     assert (found.verdict, found.reason) == ("inconclusive", "steps apart")
-    assert f"at {QUOTAS[at]:g}, and by at most" in found.sentence
+    said = args(found.sentence, "scaling.apart")
+    assert (said["places"], said["others"]) == ([Chosen(round(QUOTAS[at], 9), "1")], 0)
 
 
 def test_a_curve_is_neither_a_line_nor_a_ceiling() -> None:
@@ -174,7 +183,7 @@ def test_a_curve_is_neither_a_line_nor_a_ceiling() -> None:
         found = say(*sweep(54 * QUOTAS[:20] ** power, 7, 0.02))
         assert (found.verdict, found.curved) == ("piecewise", True)
         assert found.saturates_at is None
-        assert "bends gradually" in found.sentence
+        assert ids(found.sentence)[0] == "scaling.curved"
     found = say(*sweep(54 * QUOTAS[:20] * (1 - QUOTAS[:20] / 20), 7, 0.02))
     assert found.verdict == "piecewise"
 
@@ -184,7 +193,7 @@ def test_linear_says_which_bend_would_have_been_seen() -> None:
     assert found.verdict == "linear"
     assert found.would_see is not None
     assert 0.03 < found.would_see < 0.1
-    assert "would have been detected" in found.sentence
+    assert args(found.sentence, "scaling.linear")["seen"] == Amount(found.would_see, "share")
     assert found.largest_error is not None
     assert found.would_see >= found.largest_error
 
@@ -193,7 +202,7 @@ def test_linear_says_which_bend_would_have_been_seen() -> None:
 def test_few_steps_are_too_few(n: int) -> None:
     found = say(np.arange(1.0, n + 1), np.arange(1.0, n + 1))
     assert found.verdict == "inconclusive"
-    assert "at 5 or more" in found.sentence
+    assert found.sentence == message("scaling.few", steps=n, fewest=5)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from said import args, ids
 from scipy import stats
 from scipy.signal import lfilter
 
 from tare.interop.series import Defect
+from tare.render.words import sentence
+from tare.results.message import Chosen, message
 from tare.statistics.trust import trust
 
 
@@ -28,7 +31,7 @@ def test_a_steady_series_is_trusted_without_a_word() -> None:
 def test_few_values_are_rejected(n: int) -> None:
     found = trust(steady(10)[:n], trials_known=True)
     assert found.verdict == "REJECT"
-    assert f"measure {6 - n} more" in found.reasons[0]
+    assert args(found.reasons, "trust.few")["more"] == 6 - n
     assert trust(steady(6), trials_known=True).verdict == "TRUST"
 
 
@@ -37,8 +40,8 @@ def test_defects_are_rejected_with_what_to_do(kind: str) -> None:
     defect = Defect(kind, "Row 7 of times.csv is wrong.")
     found = trust(steady(), trials_known=True, defects=[defect])
     assert found.verdict == "REJECT"
-    assert found.reasons[0].startswith(defect.message)
-    assert len(found.reasons[0]) > len(defect.message) + 10
+    advice = "units" if kind == "mixed units" else "corrupt"
+    assert found.reasons == (message(f"trust.defect.{advice}", said=defect.message),)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -47,7 +50,7 @@ def test_what_is_not_a_number_is_rejected(bad: float) -> None:
     x[17] = bad
     found = trust(x, trials_known=True)
     assert found.verdict == "REJECT"
-    assert "1 of 100 values" in found.reasons[0]
+    assert found.reasons == (message("trust.corrupt", unfit=1, n=100),)
 
 
 def test_a_rejection_outranks_doubts() -> None:
@@ -59,73 +62,87 @@ def test_a_rejection_outranks_doubts() -> None:
 def test_values_without_a_trial_are_doubted() -> None:
     found = trust(steady(), trials_known=False)
     assert found.verdict == "DOUBT"
-    assert "--trial" in found.reasons[0]
+    assert ids(found.reasons) == ["trust.trials"]
 
 
 def test_memory_is_doubted() -> None:
     noise = np.random.default_rng(2).standard_normal(500)
     found = trust(100 + lfilter([1], [1, -0.8], noise)[200:], trials_known=True)
     assert found.verdict == "DOUBT"
-    assert "dependence time" in found.reasons[-1]
+    said = args(found.reasons, "trust.autocorrelated")
+    assert said["tau"] > said["limit"].value
+    assert said["effective"] == pytest.approx(300 / said["tau"], abs=0.5)
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("change", "kind", "size"),
     [
-        (np.linspace(0, 4, 100), "drift by +3.8 %"),
-        (np.linspace(0, -4, 100), "drift by −"),
-        (4.0 * (np.arange(100) >= 50), "At trial 51 the level changes by +3.8 %"),
-        (4.0 * (np.arange(100) < 15), "the level changes by −"),
+        (np.linspace(0, 4, 100), "drift", 0.038),
+        (np.linspace(0, -4, 100), "drift", -0.04),
+        (4.0 * (np.arange(100) >= 50), "shift", 0.038),
+        (4.0 * (np.arange(100) < 15), "shift", -0.04),
     ],
 )
-def test_changes_beyond_the_target_are_doubted(change: np.ndarray, word: str) -> None:
+def test_changes_beyond_the_target_are_doubted(change: np.ndarray, kind: str, size: float) -> None:
     x = steady() + change
     found = trust(x, trials_known=True)
     assert found.verdict == "DOUBT"
-    assert word in found.reasons[0]
-    assert "the target of 1 %" in found.reasons[0]
+    said = args(found.reasons, f"trust.{kind}")
+    assert said["size"].value == pytest.approx(size, abs=0.005)
+    assert said["target"] == Chosen(0.01)
+    if kind == "shift":
+        assert said["trial"] == (51 if size > 0 else 16)
 
 
 def test_changes_within_the_target_are_told_and_no_more() -> None:
     x = 100 + 0.05 * (steady() - 100) + 0.3 * (np.arange(100) >= 50)
     found = trust(x, trials_known=True)
     assert found.verdict == "TRUST"
-    assert "+0.3" in found.remarks[0]
+    said = args(found.remarks, "series.changes.shift")
+    assert said["size"].value == pytest.approx(0.003, abs=0.0005)
+    assert not said["beyond"]
     assert trust(x, trials_known=True, precision=0.001).verdict == "DOUBT"
 
 
 def test_equal_values_say_nothing_of_the_clock() -> None:
     found = trust(np.full(50, 3.0), trials_known=True)
     assert found.verdict == "DOUBT"
-    assert "clock" in found.reasons[0]
+    assert ids(found.reasons) == ["trust.equal"]
     nearly = trust(np.array([1003.7] * 11 + [1004.7]), trials_known=True)
     assert (nearly.verdict, nearly.reasons) == ("DOUBT", found.reasons)
     assert trust(np.full(50, 3.0), trials_known=True, tick=0.0).verdict == "TRUST"
 
 
 @pytest.mark.parametrize(
-    ("values", "word"),
+    ("values", "id_", "said"),
     [
-        (steady() + 10 * (np.arange(100) % 2), "Values recur every 2 trials"),
-        (steady() + 100 * (np.arange(100) % 10 == 4), "Values recur every 10 trials"),
-        (np.tile(steady(50), 2), "Trials 51 to 100 have exactly the values of trials 1 to 50"),
-        (np.tile(steady(10), 10), "have exactly the values of"),
-        (100 + (steady() - 100) * np.repeat([1, 20], 50), " times more: find out"),
-        (100 + (steady() - 100) * np.repeat([1, 20, 1, 20, 1], 20), "spread"),
+        (steady() + 10 * (np.arange(100) % 2), "series.period", {"period": Chosen(2, "1")}),
+        (steady() + 100 * (np.arange(100) % 10 == 4), "series.period", {"period": Chosen(10, "1")}),
+        (np.tile(steady(50), 2), "series.copy", {"first": 1, "second": 51, "second_end": 100}),
+        (np.tile(steady(10), 10), "series.copy", {}),
+        (
+            100 + (steady() - 100) * np.repeat([1, 20], 50),
+            "trust.spread_shift",
+            {"more": True, "trial": 51},
+        ),
+        (100 + (steady() - 100) * np.repeat([1, 20, 1, 20, 1], 20), "trust.spread_shift", {}),
     ],
 )
-def test_order_that_is_no_change_of_level_is_doubted(values: np.ndarray, word: str) -> None:
+def test_order_that_is_no_change_of_level_is_doubted(
+    values: np.ndarray, id_: str, said: dict[str, object]
+) -> None:
     found = trust(values, trials_known=True)
     assert found.verdict == "DOUBT"
     assert len(found.reasons) == 1
-    assert word in found.reasons[0]
+    found_args = args(found.reasons, id_)
+    assert {name: found_args[name] for name in said} == said
 
 
 def test_alternation_is_doubted() -> None:
     noise = np.random.default_rng(2).standard_normal(500)
     found = trust(100 + lfilter([1], [1, 0.8], noise)[200:], trials_known=True)
     assert found.verdict == "DOUBT"
-    assert "High and low trials alternate (correlation of neighbours −0." in found.reasons[0]
+    assert -1 < args(found.reasons, "series.alternation")["correlation"] < -0.3
 
 
 def test_a_factor_of_60_is_doubted_and_no_more() -> None:
@@ -133,7 +150,8 @@ def test_a_factor_of_60_is_doubted_and_no_more() -> None:
     values[::7] *= 60
     found = trust(values, trials_known=True)
     assert found.verdict == "DOUBT"
-    assert "factor of about 60" in found.reasons[-1]
+    said = args(found.reasons, "trust.units")
+    assert (said["factor"], said["certain"]) == (60, False)
 
 
 SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
@@ -164,9 +182,9 @@ def test_reasons_are_sentences_with_a_figure_and_advice() -> None:
     ]
     for x in series:
         for reason in trust(x, trials_known=True).reasons:
-            assert reason.endswith(".")
-            assert ": " in reason
-            assert any(c.isdigit() for c in reason)
+            written = sentence(reason)
+            assert ": " in written
+            assert any(c.isdigit() for c in written)
 
 
 def test_a_long_memory_map_is_read_in_pieces(tmp_path: Path) -> None:
@@ -174,7 +192,8 @@ def test_a_long_memory_map_is_read_in_pieces(tmp_path: Path) -> None:
     x[:] = steady(300_000)
     assert trust(x, trials_known=True).verdict == "TRUST"
     x[150_000:] += 3
-    assert "the level changes by +2.9 %" in trust(x, trials_known=True).reasons[0]
+    shift = args(trust(x, trials_known=True).reasons, "trust.shift")
+    assert shift["size"].value == pytest.approx(0.029, abs=0.001)
     x[299_999] = np.nan
     assert trust(x, trials_known=True).verdict == "REJECT"
 
@@ -187,7 +206,8 @@ def test_two_units_are_seen_by_their_size_alone(scale: float, share: float) -> N
     values[rng.permutation(40)[: int(40 * share)]] *= scale
     found = trust(values, trials_known=True)
     assert found.verdict == "REJECT"
-    assert "two units" in found.reasons[0]
+    said = args(found.reasons, "trust.units")
+    assert (said["factor"], said["certain"]) == (max(scale, 1 / scale), True)
 
 
 def test_modes_that_lie_far_apart_are_no_units() -> None:

@@ -260,6 +260,9 @@ def test_changes() -> None:
     assert units.change_interval(1.21, 1.0002, 1.21) == "+21.00 % [+0.02, +21.00]"
     assert units.change_interval(0.5, 0.4998, 0.5001) == "× 0.5000 [0.4998, 0.5001]"
     assert units.change_interval(1.9, None, None) == "+90 % (no interval)"
+    # What rounds to zero has no sign.
+    assert units.change_interval(0.99999, 0.7, 1.3) == "0 % [−30, +30]"
+    assert units.change(1 - 1e-9) == "0.0000 %"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from tare.audit.overhead_contract import cold_as_json, overhead_as_json
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.render.vocabulary import SPREADS
-from tare.render.words import paragraph, sentences, text
+from tare.render.words import paragraph, sentence, sentences, text
+from tare.results.message import Message
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
 
@@ -156,7 +157,8 @@ def _variance(v: VarianceAudit) -> dict[str, Any]:
 
 
 def _interval(i: Interval) -> dict[str, Any]:
-    return {"estimate": _number(i.estimate), "ci": _bounds(i), "refusal": i.refusal}
+    why = None if i.refusal is None else text(i.refusal)
+    return {"estimate": _number(i.estimate), "ci": _bounds(i), "refusal": why}
 
 
 def _bounds(i: Interval) -> list[float | None] | None:
@@ -177,15 +179,13 @@ def _number(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Turn dataclasses, arrays and tuples into what JSON has."""
+    """Turn dataclasses, arrays, tuples and messages into what JSON has."""
+    if isinstance(value, Message):
+        return sentence(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, np.ndarray):
-        return [plain(v) for v in value.tolist()]
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [plain(v) for v in value]
-    return _number(value)
+    return str(value) if isinstance(value, Path) else _number(value)

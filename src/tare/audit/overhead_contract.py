@@ -86,9 +86,9 @@ def _model(line: Line) -> dict[str, Any]:
         "verdict": SIZES.of(m.verdict),
         "within_margin": m.verdict.within_margin,
         "shape": None if m.curve is None else m.curve.shape,
-        "misfit": m.misfit,
-        "refusal": m.refusal,
-        "extrapolated": m.extrapolated,
+        "misfit": m.misfit and text(m.misfit),
+        "refusal": m.refusal and text(m.refusal),
+        "extrapolated": m.extrapolated and text(m.extrapolated),
         "n": m.n,
     }
 

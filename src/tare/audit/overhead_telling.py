@@ -183,7 +183,8 @@ def _model(found: OverheadAudit, line: Line) -> Message | None:
     if model is None:
         return None
     if model.pso is None or model.pto is None:
-        return message("audit.overhead.unidentified", line=line_name(line), why=model.refusal)
+        why = model.refusal or model.extrapolated
+        return message("audit.overhead.unidentified", line=line_name(line), why=why)
     host = found.design.host_cores
     return message(
         "audit.overhead.size",
@@ -298,7 +299,10 @@ def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> Message:
 
 def _model_caveats(found: OverheadAudit) -> list[Message]:
     models = [(x, x.model) for x in found.lines if x.model is not None]
-    refusals = dict.fromkeys(m.refusal for _, m in models if m.refusal is not None)
+    refusals: list[Message] = []
+    for _, model in models:
+        if model.refusal is not None and model.refusal not in refusals:
+            refusals.append(model.refusal)
     said = [message("audit.overhead.unidentified", line=None, why=why) for why in refusals]
     off = [(x, m.misfit) for x, m in models if m.misfit is not None]
     if off:

@@ -13,7 +13,6 @@ import numpy as np
 from tare.audit.question import Question
 from tare.audit.trials import Trials, recorded_tick, trials_of
 from tare.interop import Series
-from tare.render.words import text
 from tare.results.message import Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
@@ -199,13 +198,11 @@ def widened_quantiles(
         if i.low is not None
         else replace(
             i,
-            refusal=text(
-                message(
-                    "audit.trust.dependent",
-                    n=n,
-                    effective=round(n / dependence),
-                    needed=math.ceil(trials_needed(q, confidence) * dependence),
-                )
+            refusal=message(
+                "audit.trust.dependent",
+                n=n,
+                effective=round(n / dependence),
+                needed=math.ceil(trials_needed(q, confidence) * dependence),
             ),
         )
         for q, i in zip(qs, found, strict=True)
@@ -322,7 +319,7 @@ def _of_nothing(
 ) -> SeriesAudit:
     """Audit a series of which no value could be read: there is no figure, only a verdict."""
     trials, level = trials_of(series), question.confidence
-    none = Interval(math.nan, None, None, level, "none", 0, "there are no values")
+    none = Interval(math.nan, None, None, level, "none", 0, message("audit.refusal.empty"))
     nothing = np.empty(0)
     curve = Curve(nothing.astype(np.int64), nothing, nothing, nothing)
     return SeriesAudit(

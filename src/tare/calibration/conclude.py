@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+import msgspec
 import pandas as pd
 
 from tare.calibration import arrival, causes, ceiling, telling
@@ -16,7 +17,7 @@ from tare.errors import AgentError, StoreError
 from tare.experiment import WorkloadSpec
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import sentences, text
+from tare.render.words import sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling, withheld
@@ -95,6 +96,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     # More time does not make more of too few steps.
     if lost is not None and lost > arrival.MOST_LOST and asked.reason != "few steps":
         asked = withheld(asked, "disturbed", telling.disturbed(lost))
+    delivered = _against_delivered(sweep)
     return Calibration(
         measured=None if sessions.empty else str(sessions["started"].iloc[0]),
         by=sweep.by,
@@ -105,14 +107,19 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         period_s=sweep.period_s,
         levels=_further(results, sweep),
         points=points,
-        asked=asked,
-        delivered=_against_delivered(sweep),
+        asked=_stored(asked),
+        delivered=None if delivered is None else _stored(delivered),
         regimes=causes.regimes(points, asked, machine, usable),
         lost_share=lost,
         machine=machine,
         settings=_held(results),
         caveats=tuple(sentences(caveats(results, sweep, points, usable, asked, lost))),
     )
+
+
+def _stored(found: Scaling) -> Scaling:
+    """Return what a document holds of it: text."""
+    return msgspec.structs.replace(found, sentence=sentence(found.sentence))
 
 
 def _points(sweep: Sweep) -> Iterator[Point]:

@@ -81,7 +81,7 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
     for calibration, name in zip((a, b), names, strict=True):
         if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
-                f"{name} has no line to compare by. {calibration.asked.sentence}",
+                f"{name} has no line to compare by. {text(calibration.asked.sentence)}",
                 "calibrate it again while nothing else runs, with more windows",
             )
         if not any(line.rises for line in fitted(calibration)):

@@ -13,6 +13,7 @@ from tare.cli import output
 from tare.cli.calibrate_picture import picture
 from tare.render import files
 from tare.render.terminal import aligned
+from tare.render.words import sentence
 from tare.report import calibration_page
 from tare.report.calibration_charts import fitted
 from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
@@ -91,7 +92,7 @@ def _document(found: Scaling, quotas: int) -> Fitted:
     return Fitted(
         verdict=found.verdict,
         reason=found.reason,
-        sentence=found.sentence,
+        sentence=sentence(found.sentence),
         breaks=found.breaks,
         segments=tuple(
             _Piece(start=s.start, end=s.end, slope=s.slope, intercept=s.intercept)
@@ -123,7 +124,7 @@ def _interval(low: float | None, high: float | None) -> tuple[float, float] | No
 def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | None, str]) -> None:
     file, json, unit = asked
     out = output.out
-    out.print(found.sentence, style="bold", soft_wrap=True)
+    out.print(sentence(found.sentence), style="bold", soft_wrap=True)
     for line in _drawn(found, read, unit):
         out.print(line, soft_wrap=True)
     out.print()

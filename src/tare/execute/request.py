@@ -13,6 +13,7 @@ from tare.execute.trial import Outcome
 from tare.experiment import Cell
 from tare.placement import Machine
 from tare.plan import Plan
+from tare.results.message import Message
 
 
 class Decision(Protocol):
@@ -39,8 +40,8 @@ class Decision(Protocol):
         """What speaks against calling the target reached."""
 
     @property
-    def refusal(self) -> str | None:
-        """The same in words, with what to do."""
+    def refusal(self) -> Message | None:
+        """The same as a sentence, with what to do."""
 
 
 #: Trial values by cell, each with the block it belongs to.

@@ -6,6 +6,7 @@ from tare import journal
 from tare.execute.request import Decision
 from tare.execute.tally import Tally
 from tare.experiment import Stopping
+from tare.render.words import text
 
 
 def stop(
@@ -26,5 +27,5 @@ def stop(
         more_trials=more,
         more_seconds=None if more is None else more * tally.seconds(cell),
         why=decision.why if decision else None,
-        refusal=decision.refusal if decision else None,
+        refusal=text(decision.refusal) if decision and decision.refusal else None,
     )

@@ -65,6 +65,7 @@ def _finding(verdict: Answer, *answer: Message, **more: Any) -> Finding:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=verdict,
+        settle=message("settle.calibrate") if verdict == "inconclusive" else None,
         **more,
     )
 

@@ -40,6 +40,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(*_each(found, _answer), *others),
         verdict=_verdict(found),
+        settle=next((c.asked.sentence for c in found if c.asked.verdict == "inconclusive"), None),
         summary=(*_each(found, _short if several else _summary), *others),
         basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
         estimates=tuple(e for one in found for e in _estimates(one)),

@@ -71,6 +71,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(known, len(rows), cells)),
         verdict="none" if known else "inconclusive",
+        settle=None if known else message("settle.trials", trials=FEWEST),
         summary=_summary(known, cells),
         basis=str(basis),
         tables=(_table(rows, cells),),
@@ -91,6 +92,7 @@ def _none(cells: Cells, basis: Basis) -> Finding:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="inconclusive" if few < FEWEST else "none",
+        settle=message("settle.trials", trials=FEWEST) if few < FEWEST else None,
         basis=str(basis),
     )
 

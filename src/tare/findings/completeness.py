@@ -160,13 +160,19 @@ def _parts(
         for level, n in of.items():
             part = [cell for cell in cells if cell.levels[factor] == level]
             if len(of) > 1 and len(part) == n:
-                known = factor in ("workload", "platform")
-                name = message("completeness.level", factor=factor, level=level)
-                yield [level if known else name], part
+                yield [_level(factor, level)], part
                 cells = [cell for cell in cells if cell not in part]
     for reason in dict.fromkeys(cell.reason for cell in cells):
         part = [cell for cell in cells if cell.reason == reason]
         yield _first([where(cell.levels, _varied(planned)) for cell in part]), part
+
+
+def _level(factor: str, level: str) -> Message:
+    if factor == "platform":
+        return message("completeness.platform", level=level)
+    if factor == "workload":
+        return message("completeness.workload", level=level)
+    return message("completeness.level", factor=factor, level=level)
 
 
 def _first(named: Sequence[Atom]) -> list[Atom]:

@@ -46,6 +46,7 @@ def find(results: Results) -> Finding | None:
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=tuple(one for d in found for one in _answer(d, gate)),
         verdict=_verdict(found, gate),
+        settle=next((d.further for d in found if _is_open(d, gate) and d.further), None),
         summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(_estimate(d) for d in found),
@@ -86,11 +87,17 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
     return "no" if all(d.comparison.verdict.conclusive for d in found) else "inconclusive"
 
 
+def _is_open(d: Difference, gate: float | None) -> bool:
+    if gate is None:
+        return not d.comparison.verdict.conclusive
+    return d.gate(gate) == "inconclusive"
+
+
 def _judged(d: Difference, gate: float | None) -> Message:
     """Give the verdict, and what would settle it where it is inconclusive."""
     if gate is None:
         return message("difference.judged", answer=d.answer, more=d.further)
-    more = d.further if d.gate(gate) == "inconclusive" else None
+    more = d.further if _is_open(d, gate) else None
     return message("difference.judged", answer=d.gate_answer(gate), more=more)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tare.findings import caveats, completeness, sessions
 from tare.findings.cells import basis_of
@@ -16,6 +17,8 @@ from tare.results.message import Message, Said, each, message
 
 #: What advice on platforms says as well.
 _COSTS = "overhead.summary"
+#: How many more trials would settle something.
+_TOTAL = "cells.more"
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,43 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
-        answers=tuple(told),
+        answers=tuple(with_one_total(told)),
         notes=tuple(busy),
         basis=tuple(_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )
+
+
+def with_one_total(said: Sequence[Said]) -> list[Said]:
+    """Leave out how many more trials would settle a part, but for the largest number."""
+    totals = [one for line in said for one in _totals(line)]
+    largest = max(totals, key=_trials, default=None)
+    return [line if isinstance(line, str) else _keep(line, largest) for line in said]
+
+
+def _totals(value: Any) -> list[Message]:
+    if isinstance(value, list):
+        return [one for part in value for one in _totals(part)]
+    if not isinstance(value, Message):
+        return []
+    return [value] if value.id == _TOTAL else _totals([*value.args.values()])
+
+
+def _trials(total: Message) -> int:
+    trials = total.args["trials"]
+    return trials if isinstance(trials, int) else 0
+
+
+def _keep(said: Message, largest: Message | None) -> Message:
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [kept(one) for one in value]
+        if not isinstance(value, Message):
+            return value
+        return _keep(value, largest) if value.id != _TOTAL or value == largest else None
+
+    return Message(said.id, {name: kept(value) for name, value in said.args.items()})
 
 
 def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:

@@ -17,7 +17,7 @@ from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.render.vocabulary import SPREADS, Words
-from tare.results.message import Chosen, Duration, Message, Ratio, message
+from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import pair_ratio, pairs_needed
@@ -25,7 +25,7 @@ from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, factor, percent
+from tare.units import change_interval, factor
 
 #: What a gate answers, and the exit code that says it.
 GateAnswer = Literal["pass", "fail", "inconclusive"]
@@ -156,7 +156,7 @@ class Difference:
             return None
         if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
             return None
-        return message("difference.medians", ratio=percent(c.median_ratio - 1, sign=True))
+        return message("difference.medians", ratio=Change(c.median_ratio))
 
     def gate_answer(self, x: float) -> Message:
         """Answer a gate with its evidence."""

@@ -10,10 +10,11 @@ import numpy as np
 from tare import metrics, units
 from tare.experiment import Stopping
 from tare.findings.phrasing import unit_of
+from tare.render.words import text
 from tare.results.message import Message, message
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.looks import Target
-from tare.statistics.refusals import Why, clock_words, unsteady
+from tare.statistics.refusals import Why, clock, unsteady
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
 from tare.statistics.watched import watched_interval
@@ -36,7 +37,7 @@ class Known:
     interval : Interval
         In the metric's unit.
     why, refusal
-        What speaks against relying on it, as a word and in words; None: nothing.
+        What speaks against relying on it, as a word and as a sentence; None: nothing.
     """
 
     metric: str
@@ -44,7 +45,7 @@ class Known:
     quantile: float
     interval: Interval
     why: Why | None
-    refusal: str | None
+    refusal: Message | None
 
     def __str__(self) -> str:
         """Return the figure as it stands in the terminal and on the page."""
@@ -70,7 +71,7 @@ class Known:
             "tick": self.interval.tick,
             "method": self.interval.method,
             "why": self.why,
-            "refusal": self.refusal,
+            "refusal": self.refusal and text(self.refusal),
         }
 
 
@@ -103,7 +104,7 @@ def know(
     found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick)
     why, refusal = unsteady(values, stopping.precision, wanted)
     if why is None and len(values) >= FEWEST_FOR_QUANTILES:
-        why, refusal = clock_words(values, Target(stopping.precision, wanted, tick=tick))
+        why, refusal = clock(values, Target(stopping.precision, wanted, tick=tick))
     return Known(metric, source, wanted, found, why, refusal)
 
 

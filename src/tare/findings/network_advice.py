@@ -70,6 +70,7 @@ def find(results: Results) -> Finding | None:
         answer=tuple(line.said for line in lines),
         advice=tuple(line.said for line in lines),
         verdict=settled(not line.open for line in lines),
+        settle=_settle(networks),
         basis=str(networks.basis),
         tables=(_table(lines, networks),),
         caveats=CAVEATS if needs(networks) else (),
@@ -293,6 +294,12 @@ def _open(networks: Networks) -> Iterable[Line]:
         ),
         open=True,
     )
+
+
+def _settle(networks: Networks) -> Message | None:
+    """Say what would settle what the times leave inconclusive."""
+    waiting = [s for s in slowdowns(networks) if not s.comparison.verdict.conclusive]
+    return more([(s.pair, s.comparison) for s in waiting])
 
 
 def _table(lines: list[Line], networks: Networks) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,7 +27,7 @@ class DryHost:
         Trials in which it was depleted.
     first_ns, dry_ns, spells : float or None
         Medians over those trials: when first, how long in all, how often; None where there
-        are none.
+        are none, or it was not recorded.
     """
 
     host: int
@@ -124,7 +125,11 @@ def _host(host: int, rows: pd.DataFrame) -> DryHost:
     dry = rows[rows["times_dry"] > 0]
     if dry.empty:
         return DryHost(host, 0, None, None, None)
-    first, total, spells = (
-        float(dry[name].astype(float).median()) for name in ("first_dry_ns", "dry_ns", "times_dry")
-    )
+    first, total, spells = (_median(dry[name]) for name in ("first_dry_ns", "dry_ns", "times_dry"))
     return DryHost(host, len(dry), first, total, spells)
+
+
+def _median(values: pd.Series) -> float | None:
+    """Return the median of what is known; None: nothing is."""
+    middle = float(values.astype(float).median())
+    return None if math.isnan(middle) else middle

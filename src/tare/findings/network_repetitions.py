@@ -39,6 +39,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(found)),
         verdict=_verdict(found),
+        settle=_settle(found),
         basis=str(networks.basis),
         estimates=tuple(e for c in found for e in _estimates(c)),
         tables=(_table(found),),
@@ -157,6 +158,16 @@ def _verdict(found: Sequence[Course]) -> Answer:
         return "yes"
     open_ = not states or bool(states & {"inconclusive", "changing"})
     return "inconclusive" if open_ else "no"
+
+
+def _settle(found: Sequence[Course]) -> Message | None:
+    """Say what would settle it; None: nothing has to, or nothing would."""
+    few = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
+    if not few:
+        return None
+    if any(c.rung.n < FEWEST for c in few):
+        return message("settle.trials", trials=FEWEST)
+    return message("settle.more")
 
 
 def _caveats(found: Sequence[Course]) -> Iterator[Message]:

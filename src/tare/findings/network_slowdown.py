@@ -19,7 +19,7 @@ from tare.findings.network_cells import (
     networks_of,
 )
 from tare.findings.phrasing import where
-from tare.findings.telling import more, share
+from tare.findings.telling import blocks_needed, more, share
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table
@@ -117,6 +117,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(*_answer(some, networks), *([few] if few else [])),
         verdict=settled(s.comparison.verdict.conclusive for s in some),
+        settle=more([(s.pair, s.comparison) for s in some if not s.comparison.verdict.conclusive]),
         summary=None,
         basis=str(networks.basis),
         estimates=tuple(
@@ -145,14 +146,6 @@ def too_few(some: Sequence[Slowed]) -> Message | None:
     if n >= needed:
         return None
     return message("network_slowdown.few", comparisons=len(some), blocks=n, needed=needed)
-
-
-def blocks_needed(comparisons: int) -> int:
-    """Fewest blocks of which a signed-rank test can decide, after Holm over some comparisons."""
-    n = 6
-    while comparisons * 2.0 ** (1 - n) >= _ERROR:
-        n += 1
-    return n
 
 
 def _answer(some: Sequence[Slowed], networks: Networks) -> Iterator[Message]:

@@ -53,12 +53,17 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(said for need in found for said in _answer(need, networks)),
         verdict=settled(part for need in found for part in _decided(need, networks)),
+        settle=None if _is_decided(found, networks) else message("settle.more"),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
         caveats=CAVEATS,
         charts=("network_tokens",),
     )
+
+
+def _is_decided(found: Sequence[Need], networks: Networks) -> bool:
+    return all(part for need in found for part in _decided(need, networks))
 
 
 CAVEATS = (message("network.emulated"), message("network.headers"))

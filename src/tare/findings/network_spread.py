@@ -112,6 +112,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(_answer(some, networks), *(across(x) for x in pooled)),
         verdict=_verdict(some),
+        settle=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
         basis=str(networks.basis),
         estimates=(
             *(ratio_estimate(p, c, "spread ratio") for _, p, c in some),

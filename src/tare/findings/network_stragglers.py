@@ -44,6 +44,7 @@ def find(results: Results) -> Finding | None:
         verdict=settled(
             [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
         ),
+        settle=_settle(found, dry),
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),
@@ -51,6 +52,13 @@ def find(results: Results) -> Finding | None:
         if any(d.following and d.p <= _ERROR for d in dry)
         else (),
     )
+
+
+def _settle(found: Sequence[Dry], dry: Sequence[Dry]) -> Message | None:
+    """Say what would settle it; None: nothing is inconclusive."""
+    if any(d.rung.n < FEWEST_TRIALS for d in found):
+        return message("settle.trials", trials=FEWEST_TRIALS)
+    return None if all(map(_decided, dry)) else message("settle.more")
 
 
 def _hosts(d: Dry) -> Message:
@@ -74,7 +82,7 @@ def _host(h: DryHost, n: int) -> Message:
         trials=n,
         share=Amount(h.times / n, "share", *share_interval(h.times, n)),
         first=None if h.first_ns is None else Amount(h.first_ns, "ns"),
-        duration=Amount(h.dry_ns, "ns"),
+        duration=None if h.dry_ns is None else Amount(h.dry_ns, "ns"),
         spells=round(h.spells) if h.spells and h.spells >= 1.5 else None,
     )
 

@@ -12,7 +12,7 @@ from tare.findings.evidence import comparison_columns, comparison_row, ratio_est
 from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.phrasing import where
 from tare.findings.platform_cells import cost_basis
-from tare.findings.telling import Compared, Telling, by_level, more, smallest_detectable
+from tare.findings.telling import Compared, Telling, by_level, corrected, more, smallest_detectable
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
@@ -65,13 +65,17 @@ def find(results: Results) -> Finding | None:
         verdict=settled(c.verdict.conclusive for _, c in compared),
         summary=(
             _summary(compared, margin, rate=basis.metric in RATES),
+            *corrected([c for _, c in compared]),
             *([apart] if apart else []),
         ),
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
         tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
-        caveats=tuple(filter(None, [_unmatched(cells, compared), ratioless])),
+        caveats=(
+            *corrected([c for _, c in compared]),
+            *filter(None, [_unmatched(cells, compared), ratioless]),
+        ),
         charts=("overhead",),
     )
 

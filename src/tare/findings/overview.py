@@ -13,6 +13,7 @@ from tare.findings.ladder import ladders
 from tare.findings.network_cells import Networks, networks_of
 from tare.findings.overhead import compare_locations
 from tare.findings.platform_cells import cost_basis
+from tare.findings.telling import corrected
 from tare.frames import Results
 from tare.results.finding import Column, Table
 from tare.results.message import Chosen, Message, message
@@ -56,6 +57,8 @@ def overview(results: Results) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
+    note = message("overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0))
+    reasons = corrected(compared.values())
     return Table(
         id="overview",
         title=message(
@@ -72,9 +75,7 @@ def overview(results: Results) -> Table | None:
             counted=len({row["n"] for row in rows}) > 1,
         ),
         rows=tuple(rows),
-        note=message(
-            "overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0)
-        ),
+        note=(note, *reasons) if reasons else note,
     )
 
 

@@ -34,7 +34,7 @@ class Safety:
     reason: StopReason | None
     more_trials: int | None = None
     reached: float | None = None
-    refusal: str | None = None
+    refusal: Message | None = None
     why: StopWhy | None = None
 
 

@@ -14,6 +14,7 @@ from tare.findings.telling import (
     Compared,
     Telling,
     by_level,
+    corrected,
     more,
     smallest_detectable,
     spread_kind,
@@ -93,7 +94,11 @@ def find(results: Results) -> Finding | None:
             ),
             _counted_as_stability(cells_of(results.of_levels, basis)),
         ),
-        caveats=tuple(filter(None, [emulation.note(results)])),
+        caveats=(
+            *corrected([c for _, c in spreads]),
+            *corrected([c for _, c in locations]),
+            *filter(None, [emulation.note(results)]),
+        ),
         charts=("pinning", "platform_pinning"),
     )
 

@@ -91,6 +91,7 @@ def find(results: Results) -> Finding | None:
         answer=advice,
         advice=advice,
         verdict=settled(not line.open for line in lines),
+        settle=_settle(results, basis),
         basis=str(basis),
         tables=(_table(lines, basis), practice_table(known, practices(known))),
         caveats=tuple(filter(None, [apart, message("platform_advice.one_host")])),
@@ -370,6 +371,12 @@ def _open(compared: Compared, margin: float) -> Iterable[Line]:
         )
         why = message("platform_advice.inconclusive_evidence", margin=Chosen(margin))
         yield Line("open", advice, why, open=True)
+
+
+def _settle(results: Results, basis: Basis) -> Message | None:
+    """Say what would settle whether there is an overhead at all."""
+    compared = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
+    return more([(p, c) for p, c in compared if not c.verdict.conclusive])
 
 
 def _table(lines: list[Line], basis: Basis) -> Table:

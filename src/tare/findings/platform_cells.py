@@ -213,7 +213,15 @@ def _beside(
     logs = np.concatenate([costs for _, _, costs in parts])
     blocks = np.concatenate([names for _, names, _ in parts])
     planned = _planned(results, judged, (reference, reference_pinning), others)
-    found = platform_size(cores, np.exp(logs), np.ones(len(logs)), blocks, host, planned=planned)
+    found = platform_size(
+        cores,
+        np.exp(logs),
+        np.ones(len(logs)),
+        blocks,
+        host,
+        results.experiment.margin,
+        planned=planned,
+    )
     met = {size for size, _, _ in parts}
     cells = tuple(one for one in common if one[0] in met)
     varied = tuple(factor for factor in results.varied if factor in dict(others))
@@ -251,7 +259,9 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
     return names[good], sign * logs
 
 
-def unpinned(shared: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
+def unpinned(
+    shared: Beside, pinned: Beside, basis: Basis, host: float, margin: float
+) -> PlatformSize | None:
     """Divide what a platform costs more unpinned than pinned: the part of its PSO due to that.
 
     None where they have no blocks of one size in common.
@@ -270,7 +280,7 @@ def unpinned(shared: Beside, pinned: Beside, basis: Basis, host: float) -> Platf
         return None
     more = np.exp(np.concatenate(logs))
     return platform_size(
-        np.concatenate(cores), more, np.ones(len(more)), np.concatenate(blocks), host
+        np.concatenate(cores), more, np.ones(len(more)), np.concatenate(blocks), host, margin
     )
 
 

@@ -72,6 +72,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_sentence(*of, some, results) for of, some in _groups(found).items()),
         verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),
+        settle=_more([c for _, c in found if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
         tables=(_table(found, results, basis),),

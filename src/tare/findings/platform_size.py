@@ -58,6 +58,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
         verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
+        settle=_settle(some),
         summary=_summary(divided, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -70,6 +71,15 @@ def find(results: Results) -> Finding | None:
     )
 
 
+def _settle(some: Sequence[Beside]) -> Message | None:
+    """Say what would settle the sizes; None: nothing is inconclusive."""
+    refused = [one.found.refusal for one in some if one.found.refusal is not None]
+    if refused:
+        return refused[0]
+    decided = all(one.found.verdict.conclusive for one in some)
+    return None if decided else message("settle.more")
+
+
 def _nothing(results: Results) -> Message:
     if host_cpus(results) is None:
         return message("platform_size.no_cpus")
@@ -78,9 +88,7 @@ def _nothing(results: Results) -> Message:
 
 def refusal(one: Beside, results: Results) -> Message:
     """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
-    return message(
-        "platform_size.refusal", why=one.found.refusal or "", early=_is_early(one, results)
-    )
+    return message("platform_size.refusal", why=one.found.refusal, early=_is_early(one, results))
 
 
 def _is_early(one: Beside, results: Results) -> bool:
@@ -94,17 +102,12 @@ def _answer(
 ) -> Iterator[Message]:
     for one in divided:
         yield _divided(one, results)
-    by_reason: dict[tuple[str, bool], list[Beside]] = {}
-    for one in some:
-        if one.found.refusal is not None:
-            reason = one.found.refusal, _is_early(one, results)
-            by_reason.setdefault(reason, []).append(one)
-    for same in by_reason.values():
-        yield message(
-            "platform_size.refused",
-            cases=[one.versus for one in same],
-            refusal=refusal(same[0], results),
-        )
+    refused = [(one, refusal(one, results)) for one in some if one.found.refusal is not None]
+    for at, (_, why) in enumerate(refused):
+        if any(why == earlier for _, earlier in refused[:at]):
+            continue
+        cases = [one.versus for one, same in refused if same == why]
+        yield message("platform_size.refused", cases=cases, refusal=why)
     yield from _pinning(divided, basis, results)
 
 
@@ -131,7 +134,7 @@ def _pinning(divided: Sequence[Beside], basis: Basis, results: Results) -> Itera
                 continue
             if free.reference_pinning != free.pinning:
                 continue
-            found = unpinned(free, held, basis, host)
+            found = unpinned(free, held, basis, host, results.experiment.margin)
             if found is None or found.pso is None:
                 continue
             state = "inconclusive"

@@ -118,6 +118,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(some, results)),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
+        settle=None if any(one.time.sure for one in some) else message("settle.more"),
         summary=None,
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),

@@ -37,6 +37,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=_answer(compared),
         verdict=_verdict(compared),
+        settle=message("settle.idle") if _verdict(compared) == "inconclusive" else None,
         caveats=(message("same_machine.moments"), *_not_probed(results)),
         tables=(_table(compared), *_takes(probed(results))),
     )

@@ -103,6 +103,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=verdict,  # type: ignore[arg-type]
+        settle=message("settle.network") if verdict == "inconclusive" else None,
         # Of those that were given, the caveat above everything says it already.
         summary=answer if changed and not unlike(results) else None,
         tables=(_table(sessions),),

@@ -37,6 +37,7 @@ def find(results: Results) -> Finding | None:
         question=message("single.question", name=first.name),
         answer=(_figure(first), *_range(first, results), said(disturbed)),
         verdict="inconclusive" if first.interval.low is None else "none",
+        settle=first.interval.refusal,
         summary=_figure(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),

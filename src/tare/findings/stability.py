@@ -22,6 +22,7 @@ from tare.findings.telling import (
     Compared,
     Telling,
     by_level,
+    corrected,
     more,
     share,
     smallest_detectable,
@@ -85,6 +86,7 @@ def find(results: Results) -> Finding | None:
             *(ratio_estimate(p, c, "spread ratio") for p, c in compared),
         ),
         tables=(_comparison_table(compared, cells, margin), table),
+        caveats=corrected([*(c for _, c in compared), *overall.values()]),
         charts=_CHARTS,
     )
 
@@ -247,6 +249,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         question=message("stability.question_of_one", platform=platform),
         answer=tuple(answer),
         verdict="none" if ordered else "inconclusive",
+        settle=None if ordered else message("settle.trials", trials=FEWEST_FOR_RANGE),
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else tuple(answer),
         basis=str(basis),

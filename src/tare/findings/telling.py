@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Pair
@@ -22,6 +22,10 @@ from tare.results.verdict import (
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 from tare.units import factor
+
+#: Blocks below which a signed-rank interval has no bounds, and the error of a family.
+FEWEST_BLOCKS = 6
+_ERROR = 0.05
 
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 
@@ -98,6 +102,38 @@ def more(some: Compared) -> Message | None:
         time=Duration(seconds) if seconds else None,
         few=all(c.low is None for _, c in some),
     )
+
+
+def corrected(found: Collection[Comparison | SpreadComparison]) -> tuple[Message, ...]:
+    """Say why comparisons are inconclusive whose intervals exclude 0, or which have none."""
+    said: list[Message] = []
+    blocks = min((c.n for c in found), default=0)
+    of_values = all(isinstance(c, Comparison) for c in found)
+    waiting = [c for c in found if not c.verdict.conclusive]
+    if of_values and blocks < FEWEST_BLOCKS and any(c.low is None for c in waiting):
+        said.append(message("cells.few_blocks", needed=FEWEST_BLOCKS, blocks=blocks))
+    apart = [c for c in waiting if (c.low or 0) > 1 or (c.high is not None and c.high < 1)]
+    if apart:
+        needed = blocks_needed(len(found))
+        few = of_values and blocks < needed
+        said.append(
+            message(
+                "cells.corrected",
+                some=len(apart),
+                of=len(found),
+                needed=needed if few else None,
+                blocks=blocks,
+            )
+        )
+    return tuple(said)
+
+
+def blocks_needed(comparisons: int) -> int:
+    """Fewest blocks of which a signed-rank test can decide, after Holm over some comparisons."""
+    n = FEWEST_BLOCKS
+    while comparisons * 2.0 ** (1 - n) >= _ERROR:
+        n += 1
+    return n
 
 
 def share(some: int, total: int) -> Message:

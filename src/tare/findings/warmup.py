@@ -59,6 +59,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(known, what, cells)),
         verdict=_verdict(known),
+        settle=message("settle.more") if _verdict(known) == "inconclusive" else None,
         basis=str(basis),
         tables=(_table(rows, what, cells),),
         caveats=() if by_iteration else (message("warmup.inside", iterations=iterations),),

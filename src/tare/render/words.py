@@ -124,6 +124,7 @@ def environment() -> Environment:
     made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)
     made.filters = {
         "listing": listing,
+        "sentence": sentence,
         "about": units.about,
         "counted": units.counted,
         "length": len,
@@ -180,6 +181,8 @@ def _(chosen: Chosen) -> str:
 
 @shown.register
 def _(deviation: Deviation) -> str:
+    if deviation.unit == "share" and deviation.half is None:
+        return units.percent(deviation.value, sign=True)
     return units.off_by(deviation.value, deviation.unit, deviation.half)
 
 

@@ -34,7 +34,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
             ("steps", f"{len(sweep.steps):,}"),
         ],
         sections=[
-            _section("sweep", question, found.sentence, [figure],
+            _section("sweep", question, [found.sentence], [figure],
                      [tables.pieces(sweep), tables.line(sweep)])
         ],
         doubts=(),
@@ -112,7 +112,7 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Repo
     )  # fmt: skip
 
 
-def _of(name: str, said: str) -> Message:
+def _of(name: str, said: Said) -> Message:
     return message("calibration.page.of", name=name, said=said)
 
 

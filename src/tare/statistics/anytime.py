@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.results.message import message
 from tare.statistics.intervals import Interval, widened
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -86,7 +87,7 @@ def sequence_interval(
     method = "confidence sequence"
     ranks = sequence_ranks(n, q, confidence) if n else None
     if ranks is None:
-        refusal = f"n = {n} is too small, needs ≥ {_sequence_needs(q, confidence)}"
+        refusal = message("interval.few", n=n, needs=_sequence_needs(q, confidence))
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])

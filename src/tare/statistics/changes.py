@@ -10,11 +10,11 @@ import numpy as np
 import ruptures
 
 from tare.registry import Description, Parameter
+from tare.results.message import Chosen, Deviation, Message, message
 from tare.statistics.course import beside, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.units import chosen, percent
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -45,7 +45,7 @@ class Changes:
         Index at which it begins.
     ok : bool or None
         Whether neither drift nor change exceeds the precision; None where nothing can be said.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -55,7 +55,7 @@ class Changes:
     largest: float | None
     at: int | None
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def changes(values: FloatArray, precision: float = 0.01, order: Order | None = None) -> Changes:
@@ -82,8 +82,8 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
     n = len(values)
     order = order or order_of(values)
     if order is None:
-        why = "All values are equal" if n >= 6 else f"{n} values are too few"
-        sentence = f"{why}: no change of level can be seen."
+        why = message("series.few", n=n) if n < 6 else message("series.equal")
+        sentence = message("series.changes.unknown", why=why)
         return Changes(None, (), (), None, None, None, sentence)
     x, block = order.course.values, order.course.block
     scale = abs(float(np.median(sample(values)))) or 1.0
@@ -246,18 +246,23 @@ def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:
     return worse > (2 * len(points) + 1 - 2) * math.log(n)
 
 
-def _sentence(drift: float | None, largest: float | None, at: int, precision: float) -> str:
-    if drift is None and largest is None:
-        return "No drift and no change of level is shown."
+def _sentence(drift: float | None, largest: float | None, at: int, precision: float) -> Message:
     if drift is not None:
-        text = f"From the first trial to the last the values drift by {percent(drift, sign=True)}"
-    else:
-        text = f"At trial {at + 1} the level changes by {percent(largest or 0, sign=True)}"
-    if max(abs(drift or 0), abs(largest or 0)) > precision:
-        return (
-            f"{text}, more than the {chosen(precision)} that matter: no one number stands for all."
+        return message(
+            "series.changes.drift",
+            size=Deviation(drift, "share"),
+            target=Chosen(precision),
+            beyond=abs(drift) > precision,
         )
-    return f"{text}, which is less than the {chosen(precision)} that matter."
+    if largest is not None:
+        return message(
+            "series.changes.shift",
+            trial=at + 1,
+            size=Deviation(largest, "share"),
+            target=Chosen(precision),
+            beyond=abs(largest) > precision,
+        )
+    return message("series.changes.none")
 
 
 UNIT = Statistic(

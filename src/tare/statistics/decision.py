@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tare.results.message import Message, message
 from tare.statistics.refusals import Why
 
 #: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
@@ -31,8 +32,8 @@ class Decision:
     why : {"wide", "remembers", "drifts", "jumps", "ordered"} or None
         What speaks against calling the target reached, where it is more than that trials are
         missing; also told while the cell goes on.
-    refusal : str or None
-        The same in words, with what to do.
+    refusal : Message or None
+        The same as a sentence, with what to do.
     """
 
     stop: bool
@@ -40,7 +41,7 @@ class Decision:
     reached: float | None = None
     more_trials: int | None = None
     why: Why | None = None
-    refusal: str | None = None
+    refusal: Message | None = None
 
 
 def together(decisions: Mapping[str, Decision]) -> Decision:
@@ -62,7 +63,11 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
     all_of = list(decisions.values())
     reached = [d.reached for d in all_of]
     more = [d.more_trials for d in all_of if d.more_trials is not None]
-    refusals = [f"{metric}: {d.refusal}" for metric, d in decisions.items() if d.refusal]
+    refusals = [
+        message("stopping.of", metric=metric, why=d.refusal)
+        for metric, d in decisions.items()
+        if d.refusal
+    ]
     first = next((d for d in all_of if d.reason not in (None, "target")), all_of[0])
     stop = all(d.stop for d in all_of)
     return Decision(
@@ -71,5 +76,5 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
         reached=None if None in reached else max(r for r in reached if r is not None),
         more_trials=max(more) if more else None,
         why=next((d.why for d in all_of if d.why), None),
-        refusal="; ".join(refusals) or None,
+        refusal=message("stopping.several", parts=refusals) if refusals else None,
     )

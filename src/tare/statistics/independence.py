@@ -8,12 +8,12 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
 from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
 from tare.statistics.order import Kind, Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.units import percent
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Independence:
         A stretch of values that occurs twice, where ties do not explain it.
     ok : bool or None
         False where there is such a dependence or a copy; None where nothing can be said.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -57,7 +57,7 @@ class Independence:
     period: float | None
     copy: Copy | None
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def independence(values: FloatArray, order: Order | None = None) -> Independence:
@@ -83,8 +83,8 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     n = len(values)
     order = order or order_of(values)
     if order is None:
-        why = "All values are equal" if n >= 6 else f"{n} values are too few"
-        sentence = f"{why}: whether trials are independent cannot be seen."
+        why = message("series.few", n=n) if n < 6 else message("series.equal")
+        sentence = message("series.independence.unknown", why=why)
         nothing = (None,) * 6
         return Independence(None, None, None, 0, None, *nothing, sentence)
     start = max(0, (n - MOST) // 2)
@@ -131,48 +131,43 @@ def runs_p(values: FloatArray) -> float | None:
     return float(2 * stats.norm.sf(max(0.0, abs(runs - mean) - 0.5) / np.sqrt(variance)))
 
 
-def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> str:
+def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> Message:
     if copy is not None:
-        return f"{copy_told(copy)}: these are fewer than {n} independent trials."
+        return message("series.independence.copied", copy=copy_message(copy), n=n)
     if kind == "autocorrelation":
-        return (
-            f"Trials are autocorrelated: {n} count as about {n / order.tau:.0f} independent ones "
-            f"(dependence time {order.tau:.1f}), and intervals that ignore it are "
-            f"{np.sqrt(order.tau):.1f} times too narrow."
+        return message(
+            "series.independence.autocorrelated",
+            n=n,
+            effective=round(n / order.tau),
+            tau=order.tau,
+            times=float(np.sqrt(order.tau)),
         )
     if kind is not None:
-        return f"{period_told(order)}: trials are not independent."
+        return message("series.independence.periodic", said=period_message(order))
     if order.remembers or order.alternates or order.recurs:
-        return (
-            f"Trials depend on earlier ones a little (dependence time {order.tau:.2f}), too little "
-            "to matter for an interval."
-        )
-    few = ", though so few would show only a strong one" if n < 50 else ""
-    return (
-        f"No autocorrelation, period or copied stretch is shown{few}: each trial counts as one of "
-        f"{n}."
-    )
+        return message("series.independence.little", tau=order.tau)
+    return message("series.independence.none", few=n < 50, n=n)
 
 
-def copy_told(copy: Copy) -> str:
-    """Report a copied stretch: "Trials 16 to 30 are a copy of trials 1 to 15"."""
+def copy_message(copy: Copy) -> Message:
+    """Report a copied stretch: "trials 16 to 30 are a copy of trials 1 to 15"."""
     first, second = copy.first + 1, copy.second + 1
-    return (
-        f"Trials {second:,} to {second + copy.length - 1:,} have exactly the values of trials "
-        f"{first:,} to {first + copy.length - 1:,}"
+    return message(
+        "series.copy",
+        first=first,
+        first_end=first + copy.length - 1,
+        second=second,
+        second_end=second + copy.length - 1,
     )
 
 
-def period_told(order: Order) -> str:
+def period_message(order: Order) -> Message:
     """Report an alternation or a period."""
     if order.kind == "alternation":
-        size = f"{order.neighbours:.2f}".replace("-", "−")
-        return f"High and low trials alternate (correlation of neighbours {size})"
+        return message("series.alternation", correlation=float(order.neighbours))
     period = order.period
-    return (
-        f"Values recur every {period.period:.3g} trials, which explains {percent(period.share)} of "
-        "their variance"
-    )
+    share = Amount(float(period.share), "share")
+    return message("series.period", period=Chosen(float(f"{period.period:.3g}"), "1"), share=share)
 
 
 UNIT = Statistic(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.registry import Description
+from tare.results.message import Message, message
 from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import tick_of
@@ -38,7 +39,7 @@ class Interval:
         How the interval came about.
     n : int
         Trials behind it.
-    refusal : str or None
+    refusal : Message or None
         Why there is no interval, and how many trials there must be.
     tick : float
         By how much the clock could not tell values apart; the bounds allow for it.
@@ -50,7 +51,7 @@ class Interval:
     confidence: float
     method: str
     n: int
-    refusal: str | None = None
+    refusal: Message | None = None
     tick: float = 0.0
 
     @property
@@ -188,7 +189,7 @@ def quantile_interval(
     ranks = quantile_ranks(n, q, confidence)
     if ranks is None:
         needs = trials_needed(q, confidence)
-        refusal = f"n = {n} is too small, needs ≥ {needs}"
+        refusal = message("interval.few", n=n, needs=needs)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
@@ -246,7 +247,7 @@ def range_interval(
     estimate = float(p10_p90(values.ravel()))
     method = "percentile bootstrap of trials"
     if n < FEWEST_FOR_RANGE:
-        refusal = f"n = {n} is too small, needs ≥ {FEWEST_FOR_RANGE}"
+        refusal = message("interval.few", n=n, needs=FEWEST_FOR_RANGE)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
     low, high = percentile_bounds(resampled_ranges(values, draws), estimate, confidence)
@@ -284,8 +285,8 @@ def apart(interval: Interval, values: FloatArray, tick: float | None = None) -> 
     return replace(interval, low=low, high=interval.high + tick, tick=tick)
 
 
-def _equal(n: int) -> str:
-    return f"all {n:,} values are equal, or nearly all: their resolution is unknown"
+def _equal(n: int) -> Message:
+    return message("interval.unresolved", n=n)
 
 
 def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:

@@ -10,6 +10,7 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
+from tare.results.message import Message, message
 from tare.statistics.statistic import Statistic
 
 #: Lower ends of the grades of Landis and Koch.
@@ -43,7 +44,7 @@ class Kappa:
         All that either of them used.
     word : str or None
         Grade after Landis and Koch: poor, slight, fair, moderate, substantial, almost perfect.
-    refusal : str or None
+    refusal : Message or None
         Why there is no kappa, or no interval.
     """
 
@@ -56,7 +57,7 @@ class Kappa:
     expected: float
     categories: tuple[str, ...]
     word: str | None = None
-    refusal: str | None = None
+    refusal: Message | None = None
 
 
 def cohens_kappa(
@@ -93,7 +94,7 @@ def cohens_kappa(
     observed = float(np.trace(table)) / n
     expected = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
     if len(categories) == 1:
-        refusal = "both raters use one category only, so that chance agrees on everything"
+        refusal = message("kappa.one_category")
         return Kappa(None, None, None, confidence, n, observed, expected, categories, None, refusal)
     from statsmodels.stats.inter_rater import cohens_kappa as by_table  # half a second to load
 
@@ -103,7 +104,7 @@ def cohens_kappa(
     word = _grade(kappa)
     half = float(stats.norm.ppf(0.5 + confidence / 2) * found.std_kappa)
     if not half > 1e-9:
-        refusal = "no interval: the items do not vary in how the raters agree"
+        refusal = message("kappa.constant")
         return Kappa(
             kappa, None, None, confidence, n, observed, expected, categories, word, refusal
         )

@@ -11,8 +11,8 @@ import ruptures
 from scipy.optimize import isotonic_regression
 
 from tare.registry import Description
+from tare.results.message import Amount, Message, message
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.units import quantity
 
 #: Points an octave of the even grid that the curve is put on.
 _GRID = 8
@@ -73,13 +73,13 @@ class Staircase:
     memory_latency_ns : float or None
         Median over the last octave, where the curve ends on a plateau: memory's, if its sizes go
         beyond the last cache.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
     levels: tuple[Level, ...]
     memory_latency_ns: float | None
-    sentence: str
+    sentence: Message
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def knees(sizes_bytes: FloatArray, latency_ns: FloatArray) -> Staircase:
     """
     curve = _curve(np.asarray(sizes_bytes, dtype=float), np.asarray(latency_ns, dtype=float))
     if curve is None:
-        return Staircase((), None, "These sizes are too few to look for caches in.")
+        return Staircase((), None, message("caches.few"))
     plateaus = _plateaus(curve)
     hidden = len(plateaus) <= _USUAL
     levels = tuple(
@@ -210,21 +210,23 @@ def _crossing(curve: _Curve, latency: float) -> float:
     return float(x[after - 1] + share * (x[after] - x[after - 1]))
 
 
-def _sentence(levels: tuple[Level, ...], memory: float | None) -> str:
+def _sentence(levels: tuple[Level, ...], memory: float | None) -> Message:
     if not levels:
-        return "The latency has no knee over these sizes: no cache ends among them."
-    parts = []
-    for level in levels:
-        size = f"{'' if level.clear else 'about '}{quantity(level.size_bytes, 'bytes')}"
-        latency = level.latency_ns
-        parts.append(f"{size} ({'no plateau' if latency is None else f'{latency:.3g} ns'})")
-    text = f"Caches end at {', '.join(parts)}"
-    if memory is not None:
-        text += f"; beyond, a load takes {memory:.3g} ns"
-    unclear = sum(not level.clear for level in levels)
-    if unclear:
-        text += "; “about”: it ends gradually, since others use it too or pages lie at random"
-    return text + "."
+        return message("caches.none")
+    return message(
+        "caches.found",
+        caches=[
+            message(
+                "caches.cache",
+                size=Amount(level.size_bytes, "bytes"),
+                clear=level.clear,
+                latency=None if level.latency_ns is None else Amount(level.latency_ns, "ns"),
+            )
+            for level in levels
+        ],
+        memory=None if memory is None else Amount(memory, "ns"),
+        unclear=any(not level.clear for level in levels),
+    )
 
 
 UNIT = Statistic(

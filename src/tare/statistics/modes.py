@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.registry import Description
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -52,7 +53,7 @@ class Modes:
         Values looked at.
     ok : bool or None
         Whether no second mode is shown at 5 %.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -60,7 +61,7 @@ class Modes:
     dip: float | None
     used: int
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def modes(values: FloatArray) -> Modes:
@@ -79,8 +80,8 @@ def modes(values: FloatArray) -> Modes:
     x = sample(values, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
-        why = "All values are equal" if n >= FEWEST else f"{n} values are too few"
-        return Modes((), None, n, None, f"{why}: modes cannot be told.")
+        why = message("series.few", n=n) if n < FEWEST else message("series.equal")
+        return Modes((), None, n, None, message("series.modes.unknown", why=why))
     ordered = spread_ties(np.sort(x))
     depth = dip(ordered)
     parts = _split(ordered, depth, _MOST_MODES)
@@ -184,15 +185,18 @@ def _valley(ordered: FloatArray) -> int | None:
     return best + int(inside.argmax()) + 1
 
 
-def _sentence(found: tuple[Mode, ...], n: int) -> str:
+def _sentence(found: tuple[Mode, ...], n: int) -> Message:
     if len(found) == 1:
-        few = " (so few values would show only clearly separate ones)" if n < 50 else ""
-        return f"One mode: no second way of behaving is seen{few}."
-    told = ", ".join(f"{m.at:.4g} ({100 * m.share:.0f} %)" for m in found)
-    return (
-        f"{len(found)} modes, at {told}: the program or the machine behaves in several ways. Tell "
-        "them apart (input, placement, frequency) before one number stands for all."
-    )
+        return message("series.modes.one", few=n < 50)
+    modes = [
+        message(
+            "series.modes.mode",
+            at=Chosen(float(f"{mode.at:.4g}"), "1"),
+            share=Amount(mode.share, "share"),
+        )
+        for mode in found
+    ]
+    return message("series.modes.several", modes=modes)
 
 
 UNIT = Statistic(

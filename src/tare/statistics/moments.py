@@ -12,6 +12,7 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
+from tare.results.message import message
 from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -214,7 +215,7 @@ def _students_t(values: FloatArray, confidence: float) -> Interval:
     n, method = len(values), "Student's t"
     estimate = float(np.mean(values))
     if n < 2:
-        refusal = f"n = {n} is too small, needs ≥ 2"
+        refusal = message("interval.few", n=n, needs=2)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     half = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * stats.sem(values))
     return Interval(estimate, estimate - half, estimate + half, confidence, method, n)
@@ -223,7 +224,8 @@ def _students_t(values: FloatArray, confidence: float) -> Interval:
 def _refused_sd(values: FloatArray, confidence: float) -> Interval:
     n = len(values)
     estimate = float(np.std(values, ddof=1)) if n > 1 else 0.0
-    refusal = f"n = {n} is too small, needs ≥ {FEW}" if n < FEW else "all values are equal"
+    few = n < FEW
+    refusal = message("interval.few", n=n, needs=FEW) if few else message("interval.equal")
     return Interval(estimate, None, None, confidence, "percentile bootstrap", n, refusal)
 
 

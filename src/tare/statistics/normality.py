@@ -9,6 +9,7 @@ from scipy import stats
 from statsmodels.stats.diagnostic import normal_ad
 
 from tare.registry import Description
+from tare.results.message import Message, message
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.units import p_value
@@ -37,7 +38,7 @@ class Normality:
         Values looked at: all, or an even sample of 5000.
     ok : bool or None
         Whether Shapiro's test finds nothing at 5 %; None where nothing can be said.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -48,7 +49,7 @@ class Normality:
     skew: float | None
     used: int
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def normality(values: FloatArray) -> Normality:
@@ -71,12 +72,9 @@ def normality(values: FloatArray) -> Normality:
     x = sample(values, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
-        why = (
-            f"{n} values are too few to tell whether they are normally distributed"
-            if n < FEWEST
-            else "All values are equal: the clock may be coarser than the spread"
-        )
-        return Normality(None, None, None, None, None, n, None, f"{why}; rely on the median.")
+        few = n < FEWEST
+        why = message("series.normality.few", n=n) if few else message("series.normality.equal")
+        return Normality(None, None, None, None, None, n, None, why)
     standard = (x - x.mean()) / x.std()
     w, w_p = (float(v) for v in stats.shapiro(standard))
     a, a_p = (float(v) for v in normal_ad(standard))
@@ -85,24 +83,11 @@ def normality(values: FloatArray) -> Normality:
     return Normality(w, w_p, a, a_p, skew, n, ok, _sentence(ok, w_p, skew, n))
 
 
-def _sentence(ok: bool, p: float, skew: float, n: int) -> str:
+def _sentence(ok: bool, p: float, skew: float, n: int) -> Message:
     if ok:
-        caution = " (though few values would hardly show it)" if n < 30 else ""
-        return (
-            f"A normal distribution would give such values (Shapiro {p_value(p)}){caution}: "
-            "mean ± SD describes them as well as the median's interval."
-        )
-    tail = (
-        "a long tail of large values, which pull the mean up"
-        if skew > 0.5
-        else "a long tail of small values, which pull the mean down"
-        if skew < -0.5
-        else "a symmetric shape that is not the normal one"
-    )
-    return (
-        f"The values are not normally distributed (Shapiro {p_value(p)}, skew {skew:+.1f}): they "
-        f"have {tail}. Use the median's interval, not mean ± SD."
-    )
+        return message("series.normality.normal", p=p_value(p), few=n < 30)
+    tail = "high" if skew > 0.5 else "low" if skew < -0.5 else None
+    return message("series.normality.skewed", p=p_value(p), skew=skew, tail=tail)
 
 
 UNIT = Statistic(

@@ -8,9 +8,9 @@ import numpy as np
 from statsmodels.stats.stattools import medcouple
 
 from tare.registry import Description
+from tare.results.message import Deviation, Message, message
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.units import percent
 
 #: Trials below which the quartiles themselves are too uncertain.
 FEWEST = 10
@@ -34,7 +34,7 @@ class Outliers:
         Mean with them minus mean without, relative to the mean without.
     ok : bool or None
         Whether they move the mean by no more than the precision.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -44,7 +44,7 @@ class Outliers:
     above: int
     effect: float | None
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def outliers(values: FloatArray, precision: float = 0.01) -> Outliers:
@@ -64,11 +64,11 @@ def outliers(values: FloatArray, precision: float = 0.01) -> Outliers:
     x = sample(values, _SAMPLE)
     n, total = len(x), len(values)
     if n < FEWEST:
-        sentence = f"{n} values are too few to call one of them an outlier."
+        sentence = message("series.outliers.few", n=n)
         return Outliers(None, None, 0, 0, None, None, sentence)
     found = _fences(x)
     if found is None:
-        sentence = "At least half of the values are equal: there is no spread to measure others by."
+        sentence = message("series.outliers.equal")
         return Outliers(None, None, 0, 0, None, None, sentence)
     low, high = found
     below, above = int(np.sum(x < low)), int(np.sum(x > high))
@@ -92,21 +92,18 @@ def _fences(x: FloatArray) -> tuple[float, float] | None:
     return lower - reach * below, upper + reach * above
 
 
-def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) -> str:
-    count = below + above
-    if count == 0:
-        return "No outliers: all values lie within reach of the middle half."
-    where = f"{above} above and {below} below" if above and below else "above" if above else "below"
-    verb, pull = ("lies", "moves") if count == 1 else ("lie", "move")
-    text = f"{count} of {n} values {verb} far from the others ({where})"
-    if effect is None:
-        return f"{text}; the median does not feel them."
-    advice = (
-        "too little to matter"
-        if ok
-        else "report the median, and look for what happened in those trials"
+def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) -> Message:
+    if below + above == 0:
+        return message("series.outliers.none")
+    return message(
+        "series.outliers.far",
+        count=below + above,
+        n=n,
+        above=above,
+        below=below,
+        effect=None if effect is None else Deviation(effect, "share"),
+        small=ok,
     )
-    return f"{text} and {pull} the mean by {percent(effect, sign=True)}: {advice}."
 
 
 UNIT = Statistic(

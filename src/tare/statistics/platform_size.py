@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.registry import Description, Parameter
+from tare.results.message import Chosen, Message, message
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.platform_size_curves import (
     SHAPES,
@@ -57,11 +58,11 @@ class PlatformSize:
         All shapes that the data do not exclude; the intervals hold over them.
     verdict : str
         Whether the cost depends on the size.
-    misfit : str or None
+    misfit : Message or None
         What is off, where no shape fits: then PTO and PSO describe, no more.
-    refusal : str or None
+    refusal : Message or None
         Why PTO and PSO are not identifiable.
-    extrapolated : str or None
+    extrapolated : Message or None
         Why PTO alone is not.
     n : int
         Blocks that have all sizes.
@@ -73,9 +74,9 @@ class PlatformSize:
     curve: Curve | None
     kept: tuple[Curve, ...]
     verdict: Verdict
-    misfit: str | None
-    refusal: str | None
-    extrapolated: str | None
+    misfit: Message | None
+    refusal: Message | None
+    extrapolated: Message | None
     n: int
 
 
@@ -172,20 +173,13 @@ def _usable(table: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return np.asarray(counts >= max(1, counts.max(initial=0) / 2))
 
 
-def _refusal(usable: int, sizes: int, blocks: int, planned: int | None) -> str | None:
+def _refusal(usable: int, sizes: int, blocks: int, planned: int | None) -> Message | None:
     if usable < FEWEST_SIZES:
-        there = f"there {'is' if sizes == 1 else 'are'} {sizes}"
-        if planned is not None:
-            there = f"{planned} {'was' if planned == 1 else 'were'} planned, {sizes} measured"
-        few = "" if usable == sizes else f", {usable} of them with enough good blocks"
-        return (
-            f"PTO and PSO need {FEWEST_SIZES} sizes, quotas below one core included; {there}{few}"
+        return message(
+            "size_model.few_sizes", needs=FEWEST_SIZES, planned=planned, sizes=sizes, usable=usable
         )
     if blocks < FEWEST_BLOCKS:
-        return (
-            f"PTO and PSO need {FEWEST_BLOCKS} blocks that have every size; there "
-            f"{'is' if blocks == 1 else 'are'} {blocks}"
-        )
+        return message("size_model.few_blocks", needs=FEWEST_BLOCKS, blocks=blocks)
     return None
 
 
@@ -215,22 +209,15 @@ def _fitted(
         curve=best.curve,
         kept=tuple(line.curve for line in fitting or [best]),
         verdict=judge_size(pso, margin),
-        misfit=None if at is None else _MISFITS.format(cores[at], math.exp(best.middles[at])),
+        misfit=None if at is None else _misfit(cores[at], math.exp(best.middles[at])),
         refusal=None,
-        extrapolated=_EXTRAPOLATED.format(chr.max()) if far else None,
+        extrapolated=message("size_model.extrapolated", chr=float(chr.max())) if far else None,
         n=len(y),
     )
 
 
-_EXTRAPOLATED = (
-    "PTO is the cost at CHR = 1, and the largest size tried has {:.2g}: too far from it to tell"
-)
-
-
-_MISFITS = (
-    "no shape of the model fits: at {:g} cores the cost is off it by a factor of {:.2f}, so that "
-    "the intervals are widened by how far sizes are off"
-)
+def _misfit(cores: float, factor: float) -> Message:
+    return message("size_model.misfit", cores=Chosen(float(cores), "cores"), factor=factor)
 
 
 def judge_size(pso: Factor, margin: float) -> Verdict:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tare.registry import Description
+from tare.results.message import message
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.selection import Parts, select, survey
 from tare.statistics.statistic import FloatArray, Statistic
@@ -62,7 +63,7 @@ def quantiles(
         estimate = _between(found[below], found[above], share)
         method, ends = "order statistics", bounds[q]
         if ends is None:
-            refusal = f"n = {n} is too small, needs ≥ {needs[q]}"
+            refusal = message("interval.few", n=n, needs=needs[q])
             intervals.append(Interval(estimate, None, None, confidence, method, n, refusal))
         else:
             low, high = found[ends[0]], found[ends[1]]

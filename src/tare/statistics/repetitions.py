@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.results.message import Message, message
 from tare.statistics.decision import Decision, Reason, together
 from tare.statistics.intervals import range_interval
 from tare.statistics.looks import (
@@ -21,7 +22,7 @@ from tare.statistics.looks import (
     look,
     next_look,
 )
-from tare.statistics.refusals import Why, change_words, clock_words, memory_words, unsteady
+from tare.statistics.refusals import Why, change, clock, dependence, unsteady
 from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -42,7 +43,7 @@ class Look:
     projected: int
     refused: bool = False
     why: Why | None = None
-    refusal: str | None = None
+    refusal: Message | None = None
 
 
 def decide_cell(
@@ -111,7 +112,7 @@ def decide_cell(
             reason: Reason = "refused" if seen.refused else "cap"
             return Decision(True, reason, reached, None, seen.why, seen.refusal)
     more = projected - n if projected > n else None
-    why, refusal = (seen.why, seen.refusal) if seen else change_words(values, target)
+    why, refusal = (seen.why, seen.refusal) if seen else change(values, target)
     return Decision(False, None, reached, more, why, refusal)
 
 
@@ -215,19 +216,19 @@ def _look(data: bytes, target: Target) -> Look:
         tight = tight and width is not None and width <= target.spread
         more = 2 * n if width is None else math.ceil(n * (width / target.spread) ** 2)
         projected = max(projected, more)
-    why, refusal = clock_words(values, target)
+    why, refusal = clock(values, target)
     if why is not None:
         return Look(False, projected, True, why, refusal)
     if tight:
         return Look(True, projected)
     refused = bool(seen.refused[0])
-    why, refusal = change_words(values, target)
+    why, refusal = change(values, target)
     if why is None:
         enough = bool(seen.half_width[0] <= target.precision)
-        why, refusal = memory_words(n, memory, target, refused=refused, enough=enough)
+        why, refusal = dependence(n, memory, target, refused=refused, enough=enough)
     if why is None and n >= target.cap:
         why = "wide"
-        refusal = f"about {projected} trials would do, more than any series gets: ask for less"
+        refusal = message("stopping.wide", trials=projected)
     return Look(False, projected, refused, why, refusal)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import special
 
 from tare.registry import Description
-from tare.render.words import sentence
-from tare.results.message import Message
+from tare.results.message import Message, Said
 from tare.statistics import scaling_words as words
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
@@ -64,8 +63,9 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     """How y scales with x."""
 
     verdict: Verdict
-    #: One sentence: the verdict with its ranges, and what would help where it is inconclusive.
-    sentence: str
+    #: The verdict with its ranges, and what would help where it is inconclusive; text where it was
+    #: read from a file.
+    sentence: Said
     #: Why it is inconclusive; None: it is not.
     reason: Reason | None = None
     #: Where a piece ends and the next begins, between two measured x; the place of saturation is
@@ -298,9 +298,7 @@ def _told(
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
-        sentence=sentence(
-            words.concluded(verdict, segments, error, (at, low, high), sees, curved=curved)
-        ),
+        sentence=words.concluded(verdict, segments, error, (at, low, high), sees, curved=curved),
         breaks=breaks,
         segments=segments,
         line=whole,
@@ -382,7 +380,7 @@ def _unsaid(
     return Scaling(
         verdict="inconclusive",
         reason=reason,
-        sentence=sentence(why),
+        sentence=why,
         breaks=(),
         segments=(Segment(start=start, end=end, slope=whole.slope, intercept=whole.intercept),),
         line=whole,
@@ -411,7 +409,7 @@ def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
     return Scaling(
         verdict="inconclusive",
         reason=reason,
-        sentence=sentence(why),
+        sentence=why,
         breaks=(),
         segments=(only,),
         line=found.line,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tare.results.message import message
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence_rows import dependence_times
 from tare.statistics.intervals import Interval, quantile_interval, widened
@@ -85,7 +86,7 @@ def series_interval(
     method = "order statistics, widened for dependence"
     if math.isinf(low) or math.isinf(high):
         worth = len(values) / tau[0]
-        refusal = f"{len(values)} autocorrelated trials count as about {worth:.0f} independent ones"
+        refusal = message("interval.dependent", n=len(values), effective=round(worth), needs=None)
         return replace(plain, low=None, high=None, method=method, refusal=refusal)
     return widened(replace(plain, low=low, high=high, method=method), values, tick)
 

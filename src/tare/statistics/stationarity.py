@@ -11,6 +11,7 @@ from statsmodels.tsa.adfvalues import mackinnonp
 from statsmodels.tsa.stattools import kpss
 
 from tare.registry import Description
+from tare.results.message import Message, message
 from tare.statistics.course import Course, course_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.units import p_value
@@ -43,7 +44,7 @@ class Stationarity:
         both do; ``not enough trials``: neither does.
     ok : bool or None
         True and False for the first two verdicts, None for the others.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -54,19 +55,7 @@ class Stationarity:
     clipped: bool
     verdict: Stay
     ok: bool | None
-    sentence: str
-
-
-_SENTENCES: dict[Stay, str] = {
-    "stationary": "The series stays around one level: trials from its beginning and its end "
-    "say the same",
-    "not stationary": "The series wanders: its level depends on when one looks, so that more "
-    "trials do not make its median more certain",
-    "contradictory": "The series neither wanders freely nor keeps one level: look for a step or a "
-    "slow drift below, and do not pool its beginning with its end before you know",
-    "not enough trials": "Neither a steady level nor wandering can be shown with so few trials",
-    "constant": "All values are equal: there is nothing that could move",
-}
+    sentence: Message
 
 
 def stationarity(series: FloatArray | Course) -> Stationarity:
@@ -87,8 +76,7 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
         verdict: Stay = "not enough trials" if n < FEWEST else "constant"
-        sentence = _SENTENCES[verdict] + "."
-        return Stationarity(None, None, None, None, False, verdict, None, sentence)
+        return Stationarity(None, None, None, None, False, verdict, None, _sentence(verdict))
     # Squares of very small and very large values would be none.
     x = (x - x.mean()) / np.ptp(x)
     x /= x.std()
@@ -107,8 +95,17 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
     ok = {"stationary": True, "not stationary": False}.get(verdict)
     clipped = level_p in _CLIPPED
     sign = "=" if not clipped else "≤" if level_p == _CLIPPED[0] else "≥"
-    sentence = f"{_SENTENCES[verdict]} (ADF {p_value(adf_p)}, KPSS p {sign} {level_p:.2g})."
+    sentence = message(
+        "series.stationarity.tested",
+        said=_sentence(verdict),
+        adf=p_value(adf_p),
+        kpss=f"p {sign} {level_p:.2g}",
+    )
     return Stationarity(adf, adf_p, level, level_p, clipped, verdict, ok, sentence)
+
+
+def _sentence(verdict: Stay) -> Message:
+    return message(f"series.stationarity.{verdict.replace(' ', '_')}")
 
 
 def dickey_fuller(values: FloatArray, lags: int) -> float:

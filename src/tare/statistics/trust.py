@@ -9,16 +9,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.render.words import sentence
-from tare.results.message import Said
+from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
-from tare.statistics.copies import Copy, copied
-from tare.statistics.independence import copy_told, period_told
+from tare.statistics.copies import copied
+from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import tick_of
-from tare.units import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
 
@@ -42,15 +40,15 @@ class Trust:
     Attributes
     ----------
     verdict : {"TRUST", "DOUBT", "REJECT"}
-    reasons : tuple of str
-        Each a sentence with the figure and what to do; none of a TRUST.
-    remarks : tuple of str
+    reasons : tuple of Message
+        Each with the figure and what to do; none of a TRUST.
+    remarks : tuple of Message
         What is to be known all the same, and lowers no verdict.
     """
 
     verdict: Verdict
-    reasons: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
+    reasons: tuple[Message, ...]
+    remarks: tuple[Message, ...] = ()
 
 
 def trust(
@@ -106,49 +104,35 @@ def trust(
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
     if unfit and not any(d.kind == "corrupt" for d in defects):
-        rejections.append(
-            f"{unfit} of {len(values)} values are not finite numbers: find out what wrote them, "
-            "and measure again."
-        )
+        rejections.append(message("trust.corrupt", unfit=unfit, n=len(values)))
     if len(values) - unfit < FEWEST:
         n = len(values) - unfit
-        rejections.append(
-            f"{n} {'value is' if n == 1 else 'values are'} too few: an interval of the median "
-            f"needs {FEWEST}, so measure {FEWEST - n} more at least."
-        )
+        few = message("series.few", n=n)
+        rejections.append(message("trust.few", said=few, needs=FEWEST, more=FEWEST - n))
     units = None if rejections else mixed_units(values)
     if units is not None and units.certain:
-        rejections.append(_units_told(units, "as in two units"))
+        rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
     doubts, remarks = _look(values, precision, tick, order)
     if units is not None:
-        doubts.append(_units_told(units, "which may be two units"))
+        doubts.append(_units(units))
     if not trials_known:
-        doubts.append(
-            "Nothing says which execution each value comes from, so that they may be iterations "
-            "of one: measure separate executions, or name the column of a table that tells them "
-            "apart (--trial; --trial row where every row is an execution)."
-        )
+        doubts.append(message("trust.trials"))
     if doubts:
         return Trust("DOUBT", tuple(doubts), tuple(remarks))
     return Trust("TRUST", (), tuple(remarks))
 
 
-def _units_told(units: MixedUnits, what: str) -> str:
-    values = "1 value differs" if units.count == 1 else f"{units.count:,} values differ"
-    return (
-        f"{values} from the others by a factor of about {units.factor:,.0f}, with a gap between, "
-        f"{what}: convert them to one unit, or audit the two kinds as two series."
+def _units(units: MixedUnits) -> Message:
+    return message(
+        "trust.units", count=units.count, factor=round(units.factor), certain=units.certain
     )
 
 
-def _rejection(defect: Defect) -> str:
-    if defect.kind == "mixed units":
-        fix = "Convert them to one unit, or separate them, and audit again."
-    else:
-        fix = "Repair the file or measure again."
-    return f"{sentence(defect.message)} {fix}"
+def _rejection(defect: Defect) -> Message:
+    kind = "units" if defect.kind == "mixed units" else "corrupt"
+    return message(f"trust.defect.{kind}", said=defect.message)
 
 
 def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
@@ -161,13 +145,10 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
 
 def _look(
     values: FloatArray, precision: float, tick: float | None, order: Order | None
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[Message], list[Message]]:
     """Look at the order of the values: what lowers the verdict, what is only to be known."""
     if tick_of(values, tick) is None:
-        return [
-            "All values are equal, or nearly all, so that their resolution is unknown: time more "
-            "work at once, or with a finer clock."
-        ], []
+        return [message("trust.equal")], []
     order = order or order_of(values)
     if order is None:
         return [], []
@@ -175,60 +156,48 @@ def _look(
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
     if (copy := copied(values)) is not None:
-        doubts.append(_copy_doubt(copy))
+        doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:
         doubts.append(_order_doubt(left, len(values), bool(doubts)))
     changed = found.drift is not None or found.largest is not None
     return doubts, [found.sentence] if changed and not doubts else []
 
 
-def _change_doubt(found: Changes, precision: float) -> str:
-    size = percent(found.drift or found.largest or 0.0, sign=True)
-    beyond = f"by {size}, more than the target of {chosen(precision)}"
+def _change_doubt(found: Changes, precision: float) -> Message:
+    target = Chosen(precision)
     if found.drift is not None:
-        return (
-            f"From the first trial to the last the values drift {beyond}: let the machine settle, "
-            "or spread the trials over blocks in random order, and measure again."
-        )
-    return (
-        f"At trial {(found.at or 0) + 1} the level changes {beyond}: find out what happened then, "
-        "or conclude from the trials on one side of it."
-    )
+        return message("trust.drift", size=Deviation(found.drift, "share"), target=target)
+    size = Deviation(found.largest or 0.0, "share")
+    return message("trust.shift", trial=(found.at or 0) + 1, size=size, target=target)
 
 
-def _copy_doubt(copy: Copy) -> str:
-    return (
-        f"{copy_told(copy)}, which ties do not explain: find out what repeated them, and leave out "
-        "the copies."
-    )
-
-
-def _order_doubt(order: Order, n: int, changed: bool) -> str:
-    """Word the dependence or the change of spread that matters most."""
-    beside = "Apart from that, trials" if changed else "Trials"
+def _order_doubt(order: Order, n: int, changed: bool) -> Message:
+    """Name the dependence or the change of spread that matters most."""
     if order.kind == "autocorrelation":
-        return (
-            f"{beside} are autocorrelated (dependence time {order.tau:.1f}, above {MOST_TAU}): "
-            f"{n:,} count as about {n / order.tau:,.0f} independent ones, and intervals that "
-            f"ignore it are {np.sqrt(order.tau):.1f} times too narrow. Rest between trials, or "
-            "reset what they leave."
+        return message(
+            "trust.autocorrelated",
+            changed=changed,
+            tau=order.tau,
+            limit=Chosen(MOST_TAU, "1"),
+            n=n,
+            effective=round(n / order.tau),
+            times=float(np.sqrt(order.tau)),
         )
     if order.kind == "spread":
         return _spread_doubt(order, n)
-    return (
-        f"{period_told(order)}: find what happens as often, since trials taken in step with it "
-        "are biased."
-    )
+    return message("trust.periodic", said=period_message(order))
 
 
-def _spread_doubt(order: Order, n: int) -> str:
+def _spread_doubt(order: Order, n: int) -> Message:
     spread = order.spread
-    at = spread.at * n // len(order.course.spaced) + 1
-    how = f"The spread of the values varies over time (dependence time {spread.tau:.1f})"
-    if spread.size > LEAST_SPREAD_RATIO:
-        way = "more" if spread.ratio > 1 else "less"
-        how = f"From trial {at:,} on the values spread {spread.size:.2g} times {way}"
-    return f"{how}: find out what disturbed some trials and not others, and measure again."
+    if spread.size <= LEAST_SPREAD_RATIO:
+        return message("trust.spread", tau=spread.tau)
+    return message(
+        "trust.spread_shift",
+        trial=spread.at * n // len(order.course.spaced) + 1,
+        times=float(spread.size),
+        more=spread.ratio > 1,
+    )
 
 
 UNIT = Statistic(

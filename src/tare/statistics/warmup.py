@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.results.message import Deviation, Message, message
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.course import MOST, fences, sample
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.units import percent
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 
@@ -66,7 +66,7 @@ class WarmUp:
         Index from which the last level holds; None without a steady state.
     ok : bool or None
         Whether the series is flat; None where it is too short.
-    sentence : str
+    sentence : Message
         What it means.
     """
 
@@ -75,7 +75,7 @@ class WarmUp:
     levels: tuple[float, ...]
     steady_from: int | None
     ok: bool | None
-    sentence: str
+    sentence: Message
 
 
 def sliding_sd(values: FloatArray, window: int = WINDOW) -> FloatArray:
@@ -152,16 +152,12 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
     n = len(values)
     if n < FEWEST_OF_ALL or values.min() == values.max():
         level = (float(np.mean(values)),) if n else ()
-        few = n < FEWEST_OF_ALL
-        shape: Shape = "too short" if few else "flat"
-        return WarmUp(shape, (), level, None if few else 0, None if few else True, _told(shape, 0))
+        if n < FEWEST_OF_ALL:
+            return WarmUp("too short", (), level, None, None, _sentence("too short", 0))
+        return WarmUp("flat", (), level, 0, True, _sentence("flat", 0))
     found = found or changes(values, precision)
     if found.drift is not None and abs(found.drift) > precision:
-        size = percent(found.drift, sign=True)
-        sentence = (
-            f"No steady state: the values drift by {size} until the end. Measure longer, or find "
-            "what changes."
-        )
+        sentence = message("series.warmup.drift", size=Deviation(found.drift, "share"))
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
     settled = _classify(values, found.points, precision)
     if settled.shape == "flat" and n >= FEWEST and _cold_start(values, precision):
@@ -173,7 +169,7 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
         levels=settled.levels,
         steady_from=settled.steady_from,
         ok=settled.shape == "flat",
-        sentence=_told(settled.shape, start),
+        sentence=_sentence(settled.shape, start),
     )
 
 
@@ -183,17 +179,17 @@ def _cold_start(values: FloatArray, precision: float) -> bool:
     return bool(first > max(rest.max(), fences(rest)[1], middle + precision * abs(middle)))
 
 
-def _told(shape: Shape, start: int) -> str:
-    first = "first trial is" if start == 1 else f"first {start} trials are"
-    return {
-        "too short": "The series is too short to show a warm-up.",
-        "flat": "No warm-up is seen: the first trials are like the last ones.",
-        "warm-up": f"Warm-up: the {first} slower than those that follow. Leave as many out, or run "
-        "them unmeasured (--warmup).",
-        "slowdown": f"Slowdown: from trial {start + 1} on the values are higher than before. Look "
-        "for heat, a spent budget or growing state.",
-        "no steady state": "No steady state: the level still changes near the end. Measure longer.",
-    }[shape]
+def _sentence(shape: Shape, start: int) -> Message:
+    match shape:
+        case "too short":
+            return message("series.warmup.short")
+        case "flat":
+            return message("series.warmup.flat")
+        case "warm-up":
+            return message("series.warmup.warm", n=start)
+        case "slowdown":
+            return message("series.warmup.slowdown", trial=start + 1)
+    return message("series.warmup.restless")
 
 
 def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> Settling:

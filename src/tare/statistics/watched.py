@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.results.message import message
 from tare.statistics.dependence_rows import dependence_times
 from tare.statistics.exact import ranks as in_order
 from tare.statistics.intervals import Interval, widened
@@ -119,18 +120,16 @@ def watched_interval(values: FloatArray, q: float = 0.5, tick: float | None = No
     n = len(values)
     method = "order statistics at every n"
     if n == 0:
-        return Interval(math.nan, None, None, 1 - ERROR, method, n, "there are no trials")
+        return Interval(math.nan, None, None, 1 - ERROR, method, n, message("interval.none"))
     shown = watched_bounds(np.asarray(values, dtype=float)[None], q)
     estimate, worth = float(shown.middle[0]), int(shown.worth[0])
     if math.isfinite(shown.low[0]):
         bounds = float(shown.low[0]), float(shown.high[0])
         return widened(Interval(estimate, *bounds, 1 - ERROR, method, n), values, tick)
     needs = _boundary(q).first
-    refusal = f"n = {n} is too small, needs ≥ {needs}"
+    refusal = message("interval.few", n=n, needs=needs)
     if worth < n:
-        refusal = (
-            f"{n} autocorrelated trials count as about {worth} independent ones, {needs} are needed"
-        )
+        refusal = message("interval.dependent", n=n, effective=worth, needs=needs)
     return Interval(estimate, None, None, 1 - ERROR, method, n, refusal)
 
 

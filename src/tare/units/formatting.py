@@ -183,7 +183,7 @@ def percent(share: float, *, sign: bool = False) -> str:
     value = 100 * share
     size = abs(value)
     digits = 0 if size >= 20 or not value else 1 if size >= 0.95 else 2 if size >= 0.01 else 4
-    return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
+    return f"{_signed(value, digits) if sign else fixed(value, digits)} %"
 
 
 def p_value(p: float) -> str:
@@ -255,12 +255,18 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
         x != 1 and abs(100 * (x - 1)) < 0.5 * 0.1**places for x in (low, high)
     ):
         places += 1
-    one, start, end = (_minus(f"{100 * (x - 1):+.{places}f}") for x in (ratio, low, high))
+    one, start, end = (_signed(100 * (x - 1), places) for x in (ratio, low, high))
     return f"{one} % [{start}, {end}]"
 
 
 def _is_factor(ratio: float) -> bool:
     return ratio >= 2 or ratio <= 0.5
+
+
+def _signed(value: float, places: int) -> str:
+    """Write a number with its sign, and zero without one."""
+    text = f"{value:+.{places}f}"
+    return _minus(text) if float(text) else text[1:]
 
 
 def _minus(number: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import colour, data
+from tare.render.words import text
 from tare.statistics.charts.panels import Named, arrange, by_name, number
 from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.statistic import FloatArray
@@ -117,7 +118,9 @@ def _quantiles(
             "low": number(i.low),
             "high": number(i.high),
             "row": most * (1 + _ROW * (len(found) - k)),
-            "told": i.refusal or f"{number(i.estimate)} [{number(i.low)}, {number(i.high)}]",
+            "told": text(i.refusal)
+            if i.refusal
+            else f"{number(i.estimate)} [{number(i.low)}, {number(i.high)}]",
             "closed": i.low is not None,
         }
         for k, (q, i) in enumerate(found)
