@@ -250,13 +250,6 @@ def test_what_became_of_a_host_counts_from_the_start() -> None:
     assert (host.capacity_bits, host.exit_code) == (10 * GBIT, 3)
 
 
-def test_tokens_over_time_are_drawn() -> None:
-    assert screen.sparkline([8, 8, 4, 0], 8) == "│██▄ │"
-    assert screen.sparkline([1e-6], 8) == "│▁│"
-    assert screen.sparkline([], 8) == ""
-    assert len(screen.sparkline(list(range(1000)), 1000, width=10)) == 12
-
-
 def test_the_line_at_the_bottom_says_what_is_left() -> None:
     moment = Moment(
         at_ns=3 * GBIT, tokens_bits=(5 * GBIT, None), rate_bps=(2 * GBIT, None), sent_bytes=(0, 0)

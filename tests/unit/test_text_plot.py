@@ -47,3 +47,4 @@ def test_a_series_in_one_line() -> None:
     assert sparkline([]) == ""
     assert sparkline([0, 0]) == "··"
     assert sparkline([0.001], most=1000) == "▁"
+    assert len(sparkline(list(range(1000)), 1000, width=10)) == 10

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 
 from tare import registry
 from tare.availability import Availability
@@ -75,13 +74,10 @@ def describe(
         if json == "-":
             return
     for name, units in told.items():
-        table = Table(title=name, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        output.out.print(name, style="italic")
         columns = {"platforms": PLATFORM, "metrics": METRIC}.get(name, UNIT)
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for unit in units:
-            table.add_row(*(_cell(unit, column) for column in columns))
-        output.out.print(table)
+        rows = [[_cell(unit, column) for column in columns] for unit in units]
+        output.table([columns, *rows], left=len(columns))
 
 
 def _units(kind: str) -> list[dict[str, Any]]:

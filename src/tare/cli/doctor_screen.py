@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from tare.cli import output
@@ -23,6 +23,8 @@ from tare.settings import kept
 #: In the order in which they are printed, with their styles.
 STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
 WIDTH = max(map(len, CHECKS.values()))
+#: Characters that a value has at least, however narrow the terminal.
+_LEAST = 24
 #: A check that took its time is printed with its value, whatever it is.
 WAITED_FOR = ("noise",)
 
@@ -63,13 +65,16 @@ def brief(chosen: dict[str, Diagnosis]) -> None:
 
 
 def _line(verdict: Verdict, *cells: str) -> None:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, width=WIDTH)
-    for _ in cells[1:]:
-        table.add_column(no_wrap=True, width=_title_width())
-    table.add_column(overflow="fold")
-    table.add_row(Text(CHECKS[verdict], STYLES[verdict]), *map(Text, cells))
-    output.out.print(table)
+    *names, said = cells
+    head = "  ".join(
+        [f"{CHECKS[verdict]:<{WIDTH}}", *(f"{name:<{_title_width()}}" for name in names), ""]
+    )
+    first, *others = textwrap.wrap(said, max(_LEAST, output.out.width - len(head))) or [""]
+    line = Text(head + first)
+    line.stylize(STYLES[verdict], 0, WIDTH)
+    output.out.print(line, soft_wrap=True)
+    for other in others:
+        output.out.print(f"{'':<{len(head)}}{other}", soft_wrap=True)
 
 
 def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 from collections.abc import Iterable, Sequence
-
-from rich.table import Table
 
 from tare.cli import output
 from tare.harmless import harmless
 from tare.network.emulation import Emulation, HostSummary
 from tare.network.tokens import Moment
 from tare.network.verifying import Check
+from tare.render.text_plot import sparkline
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.units import chosen, quantity
 
 #: Hosts beyond these are not told of while it lasts.
 _MOST_LIVE = 8
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 #: Characters of a host's tokens over time.
 _WIDTH = 60
 
@@ -86,9 +83,7 @@ def _bar(share: float) -> str:
 
 def show_checks(checks: Iterable[Check]) -> None:
     """Print what was asked beside what was delivered."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("verified", "asked", "delivered", "off"):
-        table.add_column(title, justify="left" if title == "verified" else "right")
+    rows = [("verified", "asked", "delivered", "off")]
     told = list(checks)
     for check in told:
         off = (
@@ -98,13 +93,9 @@ def show_checks(checks: Iterable[Check]) -> None:
         )
         delivered = "–" if check.delivered is None else quantity(check.delivered, check.unit)
         bad = "" if check.good else f"  > {chosen(check.within)}"
-        table.add_row(
-            f"host {check.host}, {check.what}",
-            chosen(check.asked, check.unit),
-            delivered,
-            off + bad,
-        )
-    output.err.print(table)
+        named = f"host {check.host}, {check.what}"
+        rows.append((named, chosen(check.asked, check.unit), delivered, off + bad))
+    output.table(rows, to=output.err)
     for check in told:
         if check.why is not None:
             unmeasured = message(
@@ -116,15 +107,14 @@ def show_checks(checks: Iterable[Check]) -> None:
 def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
     """Print what became of every host."""
     buckets = [host for host in emulation.hosts if host.capacity_bits]
-    table = Table(box=None, pad_edge=False)
     titles = ["host", "sent", "dropped"]
     titles += ["tokens left", "of", "depleted at", "in total", "times"] if buckets else []
-    for title in titles:
-        table.add_column(title, justify="left" if title == "host" else "right")
+    rows = [titles]
     for host in emulation.hosts:
         row = [str(host.host), quantity(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]
-        table.add_row(*row, *_tokens(host))
-    output.err.print(table)
+        row += _tokens(host)
+        rows.append(row + [""] * (len(titles) - len(row)))
+    output.table(rows, to=output.err)
     if len(moments) > 1 and buckets:
         output.err.print(f"Tokens over {emulation.seconds:.3g} s, from none to a full bucket:")
         for host in buckets:
@@ -132,7 +122,7 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
             kept = [
                 of for one in moments for of in one.tokens_bits[place : place + 1] if of is not None
             ]
-            output.err.print(f"{host.host:>4} {sparkline(kept, host.capacity_bits or 1)}")
+            output.err.print(f"{host.host:>4} │{sparkline(kept, host.capacity_bits, _WIDTH)}│")
 
 
 def _tokens(host: HostSummary) -> list[str]:
@@ -142,17 +132,3 @@ def _tokens(host: HostSummary) -> list[str]:
     if host.first_dry_s is None:
         return [left, of, "never", "", "0"]
     return [left, of, f"{host.first_dry_s:.2f} s", f"{host.dry_s:.2f} s", str(host.times_dry)]
-
-
-def sparkline(values: Sequence[float], most: float, width: int = _WIDTH) -> str:
-    """Draw values from 0 to ``most`` as blocks of as many heights; the mean of what shares one."""
-    if not values:
-        return ""
-    width = min(width, len(values))
-    edges = [round(i * len(values) / width) for i in range(width + 1)]
-    drawn = ""
-    for start, end in itertools.pairwise(edges):
-        share = min(1.0, max(0.0, sum(values[start:end]) / (end - start) / most))
-        # What is not empty is seen to be not.
-        drawn += _BLOCKS[0 if share == 0 else max(1, round(share * (len(_BLOCKS) - 1)))]
-    return f"│{drawn}│"

@@ -14,13 +14,13 @@ from tare.identification.document import Estimate, Identification, kind_of
 from tare.identification.reading import Reading
 from tare.network.starved import no_cpu
 from tare.render.terminal import aligned
+from tare.render.text_plot import sparkline
 from tare.render.words import sentence, sentences
 from tare.results.message import Message, message
 from tare.shaping.trace import Floats, Trace
 from tare.units import duration, quantity, significant
 
-#: Characters of the line that shows a trace, lowest first; nothing is known of a space.
-_BARS = "▁▂▃▄▅▆▇█"
+#: Characters of the line that shows a trace.
 _WIDTH = 60
 #: Series that are told one by one, and rows of the table of more.
 _TOLD, _MOST_ROWS = 3, 40
@@ -58,7 +58,7 @@ def _show_one(reading: Reading, one: Identification) -> None:
     for line in sentences(one.reasons):
         out.print(f"  {line}", soft_wrap=True)
     out.print()
-    for line in sparkline(reading.trace, one):
+    for line in drawn(reading.trace, one):
         out.print(line, soft_wrap=True)
     if one.high_gbps is None:
         return
@@ -102,18 +102,16 @@ def _digits(known: Estimate) -> int:
     return int(np.clip(2 + np.floor(np.log10(known.value / width)), 3, 6))
 
 
-def sparkline(trace: Trace, one: Identification) -> list[str]:
+def drawn(trace: Trace, one: Identification) -> list[str]:
     """Draw a trace as one line of bars, with a mark where the rate fell first, and its axis."""
     if len(trace) == 0:
         return []
     end = float(trace.end_s[-1] - trace.start_s[0])
     rate, on, filled = _cells(trace, end)
     top = float(rate.max()) or 1.0
-    height = np.minimum((rate / top * len(_BARS)).astype(int), len(_BARS) - 1)
-    line = "".join(
-        (_BARS[h] if o > 0 else "·") if f else " "
-        for h, o, f in zip(height, on, filled, strict=True)
-    )
+    # What was to be sent and was not is the lowest block, not idle.
+    least = np.where(on > 0, np.maximum(rate, 1e-9 * top), 0.0)
+    line = sparkline([r if f else None for r, f in zip(least.tolist(), filled, strict=True)], top)
     label = quantity(top, "bits/s") if rate.any() else "nothing"
     axis = f"0{duration(end).rjust(_WIDTH - 1)}"
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
 from rich.segment import Segment
 from rich.text import Text
 
@@ -66,17 +65,6 @@ def print_text(text: str) -> None:
 #: printed holds names that people chose.
 out = _Harmless(highlight=False, markup=False)
 err = _Harmless(stderr=True, highlight=False, markup=False)
-
-
-def print_whole(table: RenderableType) -> None:
-    """Print a table as wide as it is: where a terminal is narrower, it breaks the lines."""
-    width = out.width
-    wanted = Measurement.get(out, out.options.update(max_width=1000), table).maximum
-    out.width = max(width, wanted)
-    try:
-        out.print(table)
-    finally:
-        out.width = width
 
 
 def table(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from tare.cli import output
 from tare.experiment import Experiment
 from tare.network import replayed
@@ -42,15 +40,13 @@ def show(experiment: Experiment) -> None:
         message(f"plan.network.budget.{network.budget}"),
     )
     output.out.print(paragraph(said), soft_wrap=True)
-    table = Table(box=None)
     rests = network.rest != "none"
-    for head in ("level", "shaping of every host", *(["longest idle period"] if rests else [])):
-        table.add_column(head, overflow="fold")
+    rows = [("level", *(["longest idle period"] if rests else []), "shaping of every host")]
     for level, shaping in _shapings(experiment).items():
         rest_s = longest_rest_s(experiment, shaping)
         told = output.seconds(rest_s) if rest_s else "none"
-        table.add_row(level, text(telling.describe(shaping)), *([told] if rests else []))
-    output.out.print(table)
+        rows.append((level, *([told] if rests else []), text(telling.describe(shaping))))
+    output.table(rows)
 
 
 def longest_rest_s(experiment: Experiment, shaping: Shaping) -> float:

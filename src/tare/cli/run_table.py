@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from tare import units
 from tare.cli import output
@@ -191,12 +190,7 @@ def _show_uncompared(folder: Path) -> None:
 
 
 def _print(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for number, heading in enumerate(heads):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row.cells)
-    output.print_whole(table)
+    output.table([heads, *(row.cells for row in rows)])
 
 
 def _only(asked: Mapping[str, Any]) -> str:

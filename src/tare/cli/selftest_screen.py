@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.table import Table
-
 from tare.cli import output
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell
+from tare.render.terminal import Row, aligned
 from tare.render.words import text
 from tare.results.message import Said, message
 from tare.selftest import messages
@@ -18,8 +17,8 @@ from tare.selftest.lines import Line
 from tare.selftest.programs import BY_NAME
 from tare.units import off_by
 
-#: Letters of a figure's name in a line, at least.
-_NARROW = 10
+#: Columns of the table that are names.
+_NAMES = 2
 #: After an error that is not as specified: its sign, so that nobody depends on colour.
 _MARKS = {"no": " ✕", "inconclusive": " ?", "none": " ·", "yes": ""}
 
@@ -50,7 +49,7 @@ def show(accuracy: Accuracy) -> None:
         for said in some:
             _say(label, text(said))
     if accuracy.lines:
-        output.out.print(_table(accuracy))
+        output.table(_table(accuracy), left=_NAMES)
         output.out.print(text(message("selftest.legend")), style="dim", soft_wrap=True)
 
 
@@ -65,22 +64,15 @@ def _say(head: str, words: str) -> None:
     output.labelled(head, words, 9)
 
 
-def _table(accuracy: Accuracy) -> Table:
+def _table(accuracy: Accuracy) -> list[Row]:
     """Lay all figures out; where the terminal is too narrow, without their intervals."""
     whole = _laid(accuracy, intervals=True)
-    endless = output.out.options.update_width(1000)
-    fits = output.out.measure(whole, options=endless).maximum <= output.out.width
+    fits = max(map(len, aligned(whole, _NAMES))) <= output.out.width
     return whole if fits else _laid(accuracy, intervals=False)
 
 
-def _laid(accuracy: Accuracy, *, intervals: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("figure", overflow="fold", no_wrap=intervals, min_width=_NARROW)
-    table.add_column("source", no_wrap=True)
-    table.add_column("workers", justify="right")
-    for platform in accuracy.platforms:
-        table.add_column(platform, justify="right", overflow="fold", no_wrap=intervals)
-    table.add_column("", no_wrap=True)
+def _laid(accuracy: Accuracy, *, intervals: bool) -> list[Row]:
+    laid: list[Row] = [("figure", "source", "workers", *accuracy.platforms, "")]
     rows: dict[tuple[str, str, int], dict[str, list[Line]]] = {}
     for one in accuracy.lines:
         key = (one.metric, one.source, one.workers)
@@ -88,8 +80,8 @@ def _laid(accuracy: Accuracy, *, intervals: bool) -> Table:
     order = list(dict.fromkeys((metric, source) for metric, source, _ in rows))
     for key in sorted(rows, key=lambda key: (order.index(key[:2]), key[2])):
         metric, source, workers = key
-        table.add_row(metric, source, str(workers), *_cells(rows[key], accuracy, intervals))
-    return table
+        laid.append((metric, source, str(workers), *_cells(rows[key], accuracy, intervals)))
+    return laid
 
 
 def _cells(row: dict[str, list[Line]], accuracy: Accuracy, intervals: bool) -> list[str]:
