@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tare.results.finding import Finding, Table
-from tare.results.message import Said, each
+from tare.results.message import Message, Said, each
 
 #: Of the form of a saved document.
 VERSION = 1
@@ -152,7 +152,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def also(self) -> tuple[Said, ...]:
         """What is said after the first answer and stands at the head of no question."""
         heads = [said for one in self.sections for said in one.finding.head]
-        return (*(said for said in self.answers[1:] if said not in heads), *self.notes)
+        # The same with other totals is the same.
+        known = {said.id if isinstance(said, Message) else said for said in heads}
+        others = (
+            said
+            for said in self.answers[1:]
+            if (said.id if isinstance(said, Message) else said) not in known
+        )
+        return (*others, *self.notes)
 
     @property
     def inconclusive(self) -> list[Finding]:
