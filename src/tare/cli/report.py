@@ -38,5 +38,7 @@ def report(
     if charts is not None:
         written = files.write_charts(saved, charts, out or Path("charts"))
     output.show(saved, written)
+    strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
+    output.out.print(strip, style="dim", soft_wrap=True)
     if not written:
         output.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)

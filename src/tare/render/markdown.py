@@ -37,7 +37,7 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
     yield f"{badge}{text(words.sentence(page.answers[0]))}\n"
     for said in page.failed:
         yield f"{text(words.sentence(said))}\n"
-    for figure in page.overview:
+    for figure in page.top:
         yield _figure(figure, charts)
     if page.cells:
         yield _table(page.cells)
@@ -45,14 +45,14 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
     for section in page.sections:
-        yield from _section(section, charts, page.badges)
+        yield from _section(section, charts, page)
     yield from _behind(page)
 
 
-def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
+def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
     finding = section.finding
     yield f"## {text(words.text(finding.question))}\n"
-    badge = f"**{finding.word}** – " if badges and finding.word else ""
+    badge = f"**{finding.word}** – " if page.badges and finding.word else ""
     yield f"{badge}{text(words.paragraph(finding.answer))}\n"
     if finding.settle:
         yield f"To settle it: {text(words.text(finding.settle))}.\n"
@@ -65,7 +65,8 @@ def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     if finding.caveats:
         yield ""
     for figure in section.figures:
-        yield _figure(figure, charts)
+        if figure not in page.top:
+            yield _figure(figure, charts)
     for table in finding.tables:
         yield _table(table)
 

@@ -144,6 +144,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.overview, *(figure for one in self.sections for figure in one.figures)]
 
     @property
+    def top(self) -> tuple[Figure, ...]:
+        """The picture of the answer: of all cells, or the first that there is."""
+        return self.overview or tuple(self.figures[:1])
+
+    @property
     def led(self) -> Section | None:
         """The section whose answer is the first."""
         return next((one for one in self.sections if one.finding.name == self.lead), None)
