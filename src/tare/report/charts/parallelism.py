@@ -125,7 +125,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     rows = [(name, row) for name, some in groups for row in some]
     experiment = results.experiment
     return (
-        *(_largest(rows, key, what, results) for key, what in _QUANTITIES),
+        *(_highest(rows, key, what, results) for key, what in _QUANTITIES),
         message(
             "chart.parallelism.marks",
             shift=Chosen(experiment.parallel_shift),
@@ -135,7 +135,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-def _largest(
+def _highest(
     rows: Sequence[tuple[str, dict[str, Any]]], key: str, what: str, results: Results
 ) -> Message:
     known = [(name, row) for name, row in rows if row[key] is not None]
@@ -143,7 +143,7 @@ def _largest(
         return message("chart.parallelism.no_ratio", of=what)
     name, row = max(known, key=lambda x: x[1][key])
     return message(
-        "chart.parallelism.largest",
+        "chart.parallelism.highest",
         of=what,
         ratio=Ratio(row[key], row[f"{key}_low"], row[f"{key}_high"]),
         where=name,

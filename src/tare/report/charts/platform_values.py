@@ -134,8 +134,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     platforms = set(results.trial_table["platform"])
     emulated = [p for p in sorted(results.emulated) if p in platforms]
     return (
-        message("chart.platform_values.marks", metric=basis.metric),
-        *panels,
+        message("chart.platform_values.medians", metric=basis.metric, panels=panels),
+        message("chart.platform_values.marks"),
         *((message("chart.emulated", platforms=emulated),) if emulated else ()),
     )
 
