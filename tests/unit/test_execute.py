@@ -20,6 +20,8 @@ from tare.execute.past import past
 from tare.execute.window import window
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.placement import Machine
+from tare.render.words import sentence
+from tare.results.message import message
 from tare.statistics import repetitions
 
 MACHINE = Machine(
@@ -548,7 +550,8 @@ def test_emulation_is_told(session: Any) -> None:
     lines, _, _ = session(
         experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**WHOLE)
     )
-    assert any("EMULATION" in note.message for note in instances(lines, journal.Note))
+    note = sentence(message("execute.emulated", platform="bare"))
+    assert note in [note.message for note in instances(lines, journal.Note)]
 
 
 @pytest.mark.parametrize(
