@@ -83,9 +83,7 @@ def _refusal(folder: Path, *, memory_too: bool) -> Message | None:
         return message("execute.disk.unwritable", folder=str(folder))
     found = hardware.read(folder).disk
     if not memory_too and found is not None and found.kind in ("memory", "remote"):
-        return message(
-            "execute.disk.foreign", folder=str(folder), file_system=str(found.file_system)
-        )
+        return message("execute.disk.foreign", folder=str(folder), file_system=found.file_system)
     return None
 
 

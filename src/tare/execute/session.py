@@ -105,7 +105,7 @@ class _Session:
         stack.callback(observer.close)
         writer.write(*observer.facts)
         if observer.refusal is not None:
-            self._note(message("execute.unobserved", why=str(observer.refusal)))
+            self._note(message("execute.unobserved", why=observer.refusal))
         self.hosts = hosts = network(request, name, shared, self._note)
         if hosts is not None:
             stack.callback(hosts.close)

@@ -48,12 +48,12 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 def _panels(d: Difference, gate: float | None, most: int) -> list[Any]:
     n = len(d.first_values)
     return [
-        *([_looks(d, gate, n)] if any(k.low is not None for k in d.looks) else []),
+        *([_intervals(d, gate, n)] if any(k.low is not None for k in d.looks) else []),
         _pairs(d, n, most),
     ]
 
 
-def _looks(d: Difference, gate: float | None, n: int) -> Any:
+def _intervals(d: Difference, gate: float | None, n: int) -> Any:
     """Draw the interval at every interim analysis, and the band of the margin."""
     import altair as alt
 
@@ -86,7 +86,7 @@ def _looks(d: Difference, gate: float | None, n: int) -> Any:
         y2="high:Q",
         tooltip=[alt.Tooltip("told:N", title="after")],
     )
-    layers = [*_beside(d.margin, gate, y), band, bars]
+    layers = [*_references(d.margin, gate, y), band, bars]
     return alt.layer(*layers).properties(
         width=panel_width(1, _GUTTER),
         height=150,
@@ -120,7 +120,7 @@ def _pairs(d: Difference, n: int, most: int) -> Any:
     )
 
 
-def _beside(margin: float, gate: float | None, y: dict[str, Any]) -> list[Any]:
+def _references(margin: float, gate: float | None, y: dict[str, Any]) -> list[Any]:
     """Draw the band that counts as the same, the line of no change, and the gate."""
     import altair as alt
 

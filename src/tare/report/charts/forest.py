@@ -1,4 +1,4 @@
-"""Ratios of an experiment's findings: what their chart shows and tells."""
+"""Ratios of an experiment's findings: what their chart shows, and its description."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _in_a_row(rung: Rung, most: int) -> tuple[pd.DataFrame, list[float]]:
 
 
 def _thinned(log: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Keep evenly spread moments of each host, and tell the rate between them."""
+    """Keep evenly spread moments of each host, and compute the rate between them."""
     parts = []
     for _, rows in log.groupby("host"):
         step = -(-len(rows) // max(1, most))

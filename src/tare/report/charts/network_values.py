@@ -91,7 +91,7 @@ def _panel(ladder: Ladder, found: Networks, each: int) -> Any:
 
 
 def _thinned(rung: Rung, most: int) -> list[tuple[int, float, float]]:
-    """Give trial, value, and a place beside the middle that shows the order of time."""
+    """Give trial, value, and an offset from the middle that shows the order of time."""
     n = rung.n
     kept = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
     trials = rung.trials["trial"].to_numpy()

@@ -20,7 +20,7 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw the cost of every cell beside bare, a column of panels a platform."""
+    """Draw the overhead of every cell vs. bare, a column of panels a platform."""
     some = _ratios(results, findings)
     return draw_ratios(some, results.experiment.margin, "change of the value") if some else None
 

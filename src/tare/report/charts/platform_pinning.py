@@ -26,7 +26,7 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw values with pinning beside those without, a column of panels a way of pinning."""
+    """Draw values with pinning vs. those without, a column of panels a way of pinning."""
     some = _ratios(results, findings)
     return draw_ratios(some, results.experiment.margin, "change by pinning") if some else None
 

@@ -20,7 +20,7 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw the spread of every cell beside that on bare, a column of panels a platform."""
+    """Draw the spread of every cell vs. that on bare, a column of panels a platform."""
     some = _ratios(results, findings)
     if not some:
         return None
