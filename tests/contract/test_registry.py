@@ -160,7 +160,7 @@ def test_findings_have_each_their_place() -> None:
 def test_a_chart_can_be_told_in_words(unit: ChartUnit) -> None:
     results = make(trials=12)
     if unit.draw(results, []) is not None:
-        assert unit.alternative(results, []).strip()
+        assert words.paragraph(unit.alternative(results, []))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)

@@ -412,7 +412,10 @@ def test_the_chart_shows_looks_and_pairs_of_every_comparison() -> None:
     panels = drawn.to_dict()["vconcat"]
     found = differences(results)
     assert len(panels) == 2 * len(found)
-    assert "gate at 5 %" in chart.alternative(results, [])
+    described = chart.alternative(results, [])
+    assert args(described, "chart.difference.gate") == {"gate": Chosen(0.05)}
+    estimates = [m.args for m in described if "ratio" in m.args]
+    assert [(m["second"], m["ratio"]) for m in estimates] == [(d.second, d.estimate) for d in found]
     assert chart.draw(make(trials=5), []) is None
 
 

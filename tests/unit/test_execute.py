@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,12 +15,15 @@ import pytest
 from scripted import Behaviour, BlindObserver, Stage
 
 from tare import execute, journal, plan, record
-from tare.errors import TrialError
+from tare.errors import TareError, TrialError
 from tare.execute.observer import NoObserverError
 from tare.execute.past import past
+from tare.execute.weighing import weigh
 from tare.execute.window import window
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.placement import Machine
+from tare.render.words import sentence
+from tare.results.message import message
 from tare.statistics import repetitions
 
 MACHINE = Machine(
@@ -544,11 +548,30 @@ WHOLE = {"cpus_affinity": 2, "memory_total_bytes": 480 << 20}
 MACHINE_SIZE = {"platform": ("bare",), "size": ("2c512m",)}
 
 
-def test_emulation_is_told(session: Any) -> None:
+def test_what_the_observer_may_not_see_is_noted_once(session: Any) -> None:
+    lines, _, _ = session(experiment())
+    note = sentence(message("execute.unobserved", why=BlindObserver.refusal))
+    assert [line.message for line in instances(lines, journal.Note)] == [note]
+
+
+def test_probes_that_fail_end_no_session(tmp_path: Path) -> None:
+    def fails(moment: str) -> Any:
+        raise TareError(f"too busy {moment}")
+
+    writer = journal.Writer(tmp_path / "journal")
+    request: Any = SimpleNamespace(weigh=fails, progress=Quiet())
+    weigh(request, writer, "after")
+    writer.close()
+    noted = message("execute.probes.failed", moment="after", why="too busy after")
+    assert sentence(noted) in (tmp_path / "journal").read_text()
+
+
+def test_an_emulation_is_noted(session: Any) -> None:
     lines, _, _ = session(
         experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**WHOLE)
     )
-    assert any("EMULATION" in note.message for note in instances(lines, journal.Note))
+    note = sentence(message("execute.emulated", platform="bare"))
+    assert note in [note.message for note in instances(lines, journal.Note)]
 
 
 @pytest.mark.parametrize(

@@ -371,23 +371,24 @@ def test_workloads_are_told_apart() -> None:
 
 
 def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
-    def values(description: Any, id_: str) -> list[dict[str, Any]]:
-        return [one.args for one in parts(description(reset)) if one.id == f"network_chart.{id_}"]
+    def values(alternative: Any, id_: str) -> list[dict[str, Any]]:
+        said = parts(alternative(reset, []))
+        return [one.args for one in said if one.id == f"network_chart.{id_}"]
 
     rungs = [rung for _, rung in networks(reset).rungs]
     assert [
         (one["level"], one["median"].value)
-        for one in values(network_values.description, "values.median")
+        for one in values(network_values.alternative, "values.median")
     ] == [(rung.level.name, rung.cell.median.estimate) for rung in rungs]
-    ratios = values(network_slowdown.description, "slowdown.ratio")
+    ratios = values(network_slowdown.alternative, "slowdown.ratio")
     assert [one["level"] for one in ratios] == ["8 Gbit", "4 Gbit", "2 Gbit", "1 Gbit"]
     assert {one["ratio"] for one in ratios} <= {s.change for s in slowdowns(networks(reset))}
-    assert [one["all"] for one in values(network_running.description, "running.level")] == [
+    assert [one["all"] for one in values(network_running.alternative, "running.level")] == [
         rung.n for rung in rungs
     ]
     hosts = {
         str(one["level"]): [host.args["host"] for host in one["hosts"]]
-        for one in values(network_tokens.description, "tokens.level")
+        for one in values(network_tokens.alternative, "tokens.level")
     }
     assert hosts["8 Gbit"] == []
     assert hosts["1 Gbit"] == [2]

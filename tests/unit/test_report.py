@@ -13,6 +13,7 @@ import networked
 import pytest
 import sweeps
 import synthetic
+from said import args
 from synthetic import Behaviour
 
 from tare import report, store
@@ -22,7 +23,6 @@ from tare.findings.answers import all_findings
 from tare.registry import scan
 from tare.render import files, html, markdown, pictures, screen, words
 from tare.report import page
-from tare.report.charts.rows import of_where
 from tare.report.origin import origin
 
 CHARTS = sorted(scan("report.charts"))
@@ -290,8 +290,8 @@ def test_many_samples_are_thinned_and_said():
     chart = scan("report.charts")["scatter"]
     points = json.dumps(chart.draw(many, []).to_dict()).count('"w":')
     assert 0 < points <= MOST_MARKS
-    told = chart.alternative(many, [])
-    assert f"{points:,} of 8,000 iterations" in told
+    thinned = args(chart.alternative(many, []), "chart.scatter.thinned")
+    assert (thinned["drawn"], thinned["total"]) == (points, 8_000)
 
 
 def test_what_was_left_out_is_said_once(rendered):
@@ -451,9 +451,3 @@ def test_the_same_results_give_the_same_page(small, tmp_path):
 def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
     assert [f.name for f in swept.figures] == ["calibration", "calibration_delivered"]
     assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]
-
-
-def test_places_of_charts_are_told_as_a_person_would() -> None:
-    assert of_where("qsort") == "for qsort"
-    for place in ("at size 2c", "on bare at size 2c"):
-        assert of_where(place) == place

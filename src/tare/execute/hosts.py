@@ -16,13 +16,15 @@ from tare.experiment import Cell, Experiment
 from tare.journal import HostTokens, HostUse
 from tare.network import replayed
 from tare.network.emulator import Emulator
+from tare.render.words import text
+from tare.results.message import Duration, Message, message
 from tare.shaping import specification
 from tare.workloads import placeholders
 
 #: What is told of a trial beside the lines of its hosts, over all of them.
 SENT, DRY, SOURCE = "network_sent_bytes", "network_dry_ns", "qdisc"
 Told = HostUse | HostTokens | record.Sample
-#: A rest is told of anew so often.
+#: How often the rest of an idle period is shown anew.
 TOLD_S = 0.5
 
 
@@ -39,10 +41,10 @@ class Hosts:
         What instances are shown; the file of the hosts' addresses is put there.
     user : User or None
         As whom servers run.
-    tell : callable
-        Takes what goes on, in words.
+    stage : callable
+        Takes what goes on, as text.
     note : callable
-        Takes what is to be told with the answers.
+        Takes what is to be reported with the answers.
 
     Raises
     ------
@@ -58,11 +60,11 @@ class Hosts:
         experiment: Experiment,
         folder: Path,
         user: record.User | None,
-        tell: Callable[[str], None],
-        note: Callable[[str], None],
+        stage: Callable[[str], None],
+        note: Callable[[Message], None],
     ) -> None:
         self._experiment = experiment
-        self._tell = tell
+        self._stage = stage
         self._budgets = Budgets(experiment.network)
         self._course: Course | None = None
         self._emulator = Emulator(name, hosts=experiment.network.hosts)
@@ -102,8 +104,13 @@ class Hosts:
         self._shape(level)
         began = time.monotonic()
         while (left := began + seconds - time.monotonic()) > 0:
-            full = " until every bucket is full" * (self._experiment.network.rest == "refill")
-            self._tell(f"network {level} rests{full}: {math.ceil(left)} s left")
+            idle = message(
+                "execute.idle",
+                level=level,
+                refill=self._experiment.network.rest == "refill",
+                left=Duration(math.ceil(left)),
+            )
+            self._stage(text(idle))
             time.sleep(min(left, TOLD_S))
         self._budgets.keep(level, self._emulator.look().hosts)
         return time.monotonic() - began

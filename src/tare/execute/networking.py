@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.execute.request import Request
-from tare.render.words import sentence
-from tare.results.message import message
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.execute.hosts import Hosts
 
 
-def network(request: Request, name: str, folder: Path, note: Callable[[str], None]) -> Hosts | None:
+def network(
+    request: Request, name: str, folder: Path, note: Callable[[Message], None]
+) -> Hosts | None:
     """Make the network in which a session's trials take place; None: the machine's own.
 
     Parameters
@@ -26,7 +27,7 @@ def network(request: Request, name: str, folder: Path, note: Callable[[str], Non
     folder : Path
         What instances are shown.
     note : callable
-        Takes what is to be told with the answers.
+        Takes what is to be reported with the answers.
     """
     experiment = request.plan.experiment
     if not experiment.networked:
@@ -37,5 +38,5 @@ def network(request: Request, name: str, folder: Path, note: Callable[[str], Non
     request.progress.stage("making the network")
     hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
     if request.past.trials and experiment.network.budget == "carry":
-        note(sentence(message("net.session.resumed")))
+        note(message("net.session.resumed"))
     return hosts

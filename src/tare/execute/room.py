@@ -11,6 +11,7 @@ from pathlib import Path
 from tare import hardware, machine, state
 from tare.errors import ExperimentError
 from tare.platforms import groups
+from tare.results.message import Amount, Message, message
 
 #: Most memory of a session, where nobody said.
 MEMORY_BYTES = 1 << 30
@@ -33,7 +34,7 @@ def memory_bytes(asked: int | None) -> int:
     return max(1 << 20, min(limits))
 
 
-def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, str | None]:
+def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, Message | None]:
     """Choose where files are made.
 
     Parameters
@@ -49,8 +50,8 @@ def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, str | N
         An existing directory; None: there is none.
     int
         Bytes that may be written: at most a quarter of what is free.
-    str or None
-        Why there is none, for a person.
+    Message or None
+        Why there is none.
 
     Raises
     ------
@@ -66,7 +67,8 @@ def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, str | N
             room = min(file_bytes, _free(folder) // _PART)
             if room >= min(file_bytes, LEAST_FILE_BYTES):
                 return folder, room, None
-            refusal = f"{folder} has only {_free(folder) >> 20} MiB free"
+            free = Amount(_free(folder), "bytes")
+            refusal = message("execute.disk.full", folder=str(folder), free=free)
         why = why or refusal
     return None, file_bytes, why
 
@@ -76,12 +78,12 @@ def _candidates() -> Iterable[Path]:
     yield from (folder for folder in (state.folder(), Path("/tmp"), Path.cwd()) if folder.is_dir())
 
 
-def _refusal(folder: Path, *, memory_too: bool) -> str | None:
+def _refusal(folder: Path, *, memory_too: bool) -> Message | None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"{folder} cannot be written"
+        return message("execute.disk.unwritable", folder=str(folder))
     found = hardware.read(folder).disk
     if not memory_too and found is not None and found.kind in ("memory", "remote"):
-        return f"{folder} is no disk of this machine, but {found.file_system}"
+        return message("execute.disk.foreign", folder=str(folder), file_system=found.file_system)
     return None
 
 

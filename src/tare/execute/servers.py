@@ -11,6 +11,7 @@ import msgspec
 from tare import agent, record
 from tare.errors import AgentError, TrialError
 from tare.network.listening import waiting
+from tare.results.message import Duration, Message, message
 from tare.workloads import command, placeholders
 
 #: How long a server may take until it listens.
@@ -38,7 +39,7 @@ class Servers:
         hosts: Sequence[record.BuiltHost],
         levels: Mapping[str, str],
         user: record.User | None,
-        note: Callable[[str], None],
+        note: Callable[[Message], None],
     ) -> None:
         self._running: list[_Server] = []
         try:
@@ -51,10 +52,7 @@ class Servers:
             self.close()
             raise
         if silent:
-            note(
-                f"serve: after {LISTENS_S:g} s not every command waits for somebody on host "
-                f"{', '.join(map(str, silent))}; the trials begin all the same."
-            )
+            note(message("execute.silent", limit=Duration(LISTENS_S), hosts=silent))
 
     def _silent(self, each: int) -> list[int]:
         """Wait until every server listens; return the hosts where that is not so after a while."""

@@ -26,6 +26,8 @@ from tare.execute.weighing import weigh
 from tare.experiment import Cell
 from tare.placement import placement
 from tare.platforms import session_folder
+from tare.render.words import sentence
+from tare.results.message import Message, message
 
 
 def conduct(request: Request) -> str:
@@ -89,7 +91,7 @@ class _Session:
         self.experiment = request.plan.experiment
         self.writer = writer
         self.number = request.past.trials
-        #: Nothing was told of control groups yet.
+        #: Whether the first instance's control group is still to be seen.
         self._grouped = True
         self.block = request.past.blocks
         request.progress.stage("starting the observer")
@@ -103,10 +105,7 @@ class _Session:
         stack.callback(observer.close)
         writer.write(*observer.facts)
         if observer.refusal is not None:
-            self._note(
-                "The kernel does not let tare watch the CPUs, so that each agent watches its own "
-                f"child, or times around it where it may not: {observer.refusal}"
-            )
+            self._note(message("execute.unobserved", why=observer.refusal))
         self.hosts = hosts = network(request, name, shared, self._note)
         if hosts is not None:
             stack.callback(hosts.close)
@@ -142,29 +141,23 @@ class _Session:
         )
         self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
 
-    def _note(self, message: str) -> None:
-        self.writer.write(journal.Note(message=message))
-        self.request.progress.note(message)
+    def _note(self, said: Message) -> None:
+        note = sentence(said)
+        self.writer.write(journal.Note(message=note))
+        self.request.progress.note(note)
 
     def _instances(self, told: Sequence[Told]) -> None:
-        """Keep what instances say; tell once what a missing control group or emulation means."""
+        """Keep what instances report; note a missing control group once, and emulations."""
         self.writer.write(*told)
         for fact in told:
             if not isinstance(fact, journal.MachineFact):
                 continue
             if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
                 if str(fact.value).startswith("none"):
-                    self._note(
-                        "No control group can be made, so that CPU and memory come from what the "
-                        f"kernel says of processes that ended (rusage): {fact.value}"
-                    )
+                    self._note(message("execute.no_cgroup", why=str(fact.value)))
                 self._grouped = False
             if fact.name == "emulated" and fact.value is True:
-                self._note(
-                    f"{fact.platform} runs under EMULATION here: its instructions are translated, "
-                    "so its times are no measure of such a machine, and no overhead is concluded "
-                    "from them."
-                )
+                self._note(message("execute.emulated", platform=fact.platform))
 
     def conduct(self) -> str:
         self._find_repetitions()

@@ -10,6 +10,7 @@ from tare.findings.headline import summarize
 from tare.findings.overview import overview
 from tare.frames import Results
 from tare.registry import scan
+from tare.render.words import paragraph
 from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
@@ -79,7 +80,7 @@ def _figures(
         shown = results.of_levels if unit.of_levels else results
         chart: Any = unit.draw(shown, findings)
         if chart is not None:
-            alternative = unit.alternative(shown, findings)
+            alternative = paragraph(unit.alternative(shown, findings))
             drawn.append(
                 Figure(unit.description.name, unit.description.title, chart.to_dict(), alternative)
             )

@@ -8,7 +8,6 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.report.calibration_charts import (
     asked,
     multiples,
@@ -20,6 +19,7 @@ from tare.report.calibration_charts import (
 )
 from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
+from tare.results.message import Message
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
@@ -32,14 +32,14 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     return multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the line, the pieces, and what happened."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the line, the pieces, and what happened."""
     found = calibrations(results)
     if not found:
-        return "Nothing was swept."
+        return ()
     if len(found) == 1:
-        return paragraph(tell_sweep(asked(found[0])))
-    return paragraph(tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True)))))
+        return tell_sweep(asked(found[0]))
+    return tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
 UNIT = ChartUnit(

@@ -8,10 +8,10 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.report.calibration_charts import Sweep, delivered, delivered_chart, tell_delivered
 from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
+from tare.results.message import Message
 
 
 def _sweep(results: Results) -> Sweep | None:
@@ -25,10 +25,10 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     return None if sweep is None else delivered_chart(sweep)
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the line over what was delivered, and how much that was."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the line over what was delivered, and how much that was."""
     sweep = _sweep(results)
-    return "" if sweep is None else paragraph(tell_delivered(sweep))
+    return () if sweep is None else tell_delivered(sweep)
 
 
 UNIT = ChartUnit(

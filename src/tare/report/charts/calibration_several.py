@@ -8,10 +8,10 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.report.calibration_charts import Sweep, names_of, overlay, sweeps_of, tell_overlay
 from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
+from tare.results.message import Message
 
 
 def _sweeps(results: Results) -> Mapping[str, Sweep]:
@@ -28,10 +28,10 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     return overlay(sweeps) if sweeps else None
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the largest rate of each, and how much each CPU does."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the largest rate of each, and how much each CPU does."""
     sweeps = _sweeps(results)
-    return paragraph(tell_overlay(sweeps)) if sweeps else ""
+    return tell_overlay(sweeps) if sweeps else ()
 
 
 UNIT = ChartUnit(

@@ -9,8 +9,9 @@ from tare.drawing import colour, data, label_axis, label_width, panel_width, sty
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.rows import tables_of, where
+from tare.report.charts.rows import first_of, tables_of, where
 from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
 from tare.units import percent
 
 _MOST_ROWS = 16
@@ -76,22 +77,28 @@ def _marks(names: list[str], labels: list[str], label: int) -> list[Any]:
     ]
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the strongest of each of the first cells."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the strongest covariate of each of the first cells."""
     names, rows = _rows(results, findings)
-    told = []
+    strongest = []
     for cell, row in rows[:5]:
         known = [(row[name], name) for name in names if row[name] is not None]
         if known:
             share, name = max(known)
-            told.append(f"{cell}: {name} {percent(share)} (n = {row['n']})")
-    text = (
-        "Share of each unstable cell's variance that goes with one thing recorded beside it, by "
-        f"the area of a circle; the strongest are {'; '.join(told)}."
+            strongest.append(
+                message(
+                    "chart.causes.cell",
+                    where=cell,
+                    covariate=name,
+                    share=Amount(share, "share"),
+                    n=row["n"],
+                )
+            )
+    return (
+        message("chart.causes.strongest", cells=strongest),
+        message("chart.causes.marks"),
+        *first_of(_MOST_ROWS, len(rows)),
     )
-    if len(rows) > _MOST_ROWS:
-        text += f" The first {_MOST_ROWS} of {len(rows)} cells are drawn; the table has all."
-    return text
 
 
 UNIT = ChartUnit(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tare.frames import Results
     from tare.registry import Description
     from tare.results.finding import Finding
+    from tare.results.message import Message
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ChartUnit:
     draw : callable
         Results and findings to an Altair chart; None where there is nothing to be seen.
     alternative : callable
-        The same in words, with the numbers that matter: for whoever cannot see it.
+        What it shows, with the numbers that matter, for readers who cannot see it.
     of_levels : bool
         Whether it draws levels, which are those of one session where the machine changed between
         sessions, even if the finding that it belongs to compares within blocks.
@@ -33,5 +34,5 @@ class ChartUnit:
 
     description: Description
     draw: Callable[[Results, Sequence[Finding]], altair.TopLevelMixin | None]
-    alternative: Callable[[Results, Sequence[Finding]], str]
+    alternative: Callable[[Results, Sequence[Finding]], tuple[Message, ...]]
     of_levels: bool = False

@@ -1,4 +1,4 @@
-"""How a comparison came to its verdict: the interval look by look, above the paired ratios."""
+"""What a verdict came from: the interval at each interim analysis, and the ratios of pairs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.judgement import Difference, differences
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing, text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.results.finding import Finding
-from tare.results.message import Message
-from tare.units import chosen, counted
+from tare.results.message import Amount, Chosen, Message, message
 
 _GUTTER, _LABELS = 78, 52
 #: Comparisons that one chart holds; the table has all.
 _MOST = 6
-#: Looks wider than so many last intervals are cut off at the edge of the panel.
+#: Intervals wider than so many last intervals are cut off at the edge of the panel.
 _REACH = 4.0
 
 
@@ -34,7 +32,7 @@ def _shown(results: Results) -> tuple[Difference, ...]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw two panels a comparison: its looks with the margin, and the ratio of every pair."""
+    """Draw two panels a comparison: its intervals with the margin, and the ratio of every pair."""
     import altair as alt
 
     found = _shown(results)
@@ -50,13 +48,13 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 def _panels(d: Difference, gate: float | None, most: int) -> list[Any]:
     n = len(d.first_values)
     return [
-        *([_looks(d, gate, n)] if any(k.low is not None for k in d.looks) else []),
+        *([_intervals(d, gate, n)] if any(k.low is not None for k in d.looks) else []),
         _pairs(d, n, most),
     ]
 
 
-def _looks(d: Difference, gate: float | None, n: int) -> Any:
-    """Draw the interval of every look, as a band with its bounds, above the margin's band."""
+def _intervals(d: Difference, gate: float | None, n: int) -> Any:
+    """Draw the interval at every interim analysis, and the band of the margin."""
     import altair as alt
 
     known = [k for k in d.looks if k.low is not None and k.high is not None]
@@ -83,11 +81,16 @@ def _looks(d: Difference, gate: float | None, n: int) -> Any:
         x=x, y=alt.Y("low:Q", **y), y2="high:Q"
     )
     bars = base.mark_rule(strokeWidth=1.6, color=colour("s0")).encode(
-        x=x, y=alt.Y("low:Q", **y), y2="high:Q", tooltip=[alt.Tooltip("told:N", title="look")]
+        x=x,
+        y=alt.Y("low:Q", **y),
+        y2="high:Q",
+        tooltip=[alt.Tooltip("told:N", title="after")],
     )
-    layers = [*_beside(d.margin, gate, y), band, bars]
+    layers = [*_references(d.margin, gate, y), band, bars]
     return alt.layer(*layers).properties(
-        width=panel_width(1, _GUTTER), height=150, title=f"{d.second} beside {d.first}: every look"
+        width=panel_width(1, _GUTTER),
+        height=150,
+        title=f"{d.second} vs. {d.first}: the interval at each interim analysis",
     )
 
 
@@ -117,7 +120,7 @@ def _pairs(d: Difference, n: int, most: int) -> Any:
     )
 
 
-def _beside(margin: float, gate: float | None, y: dict[str, Any]) -> list[Any]:
+def _references(margin: float, gate: float | None, y: dict[str, Any]) -> list[Any]:
     """Draw the band that counts as the same, the line of no change, and the gate."""
     import altair as alt
 
@@ -153,40 +156,50 @@ def _across(n: int, *, labels: bool) -> Any:
     )
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell how wide the first and the last interval were, and what the marks mean."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the first and the last interval of each comparison, and say what the marks mean."""
     found = _shown(results)
     if not found:
-        return "Nothing is compared."
-    told = []
-    for d in found:
-        known = [k for k in d.looks if k.low is not None and k.high is not None]
-        if len(known) > 1:
-            first, last = known[0], known[-1]
-            told.append(
-                f"{d.second} vs. {d.first}: ±{_half(first.low, first.high)} after "
-                f"{counted(first.n, 'pair')}, {d.ratio} after {last.n}"
-            )
-        else:
-            told.append(f"{d.second} vs. {d.first}: {d.ratio}, {text(d.counted)}")
+        return (message("chart.nothing"),)
     gate = results.experiment.stopping.gate
-    line = "" if gate is None else f"; the dashed line above is the gate at {chosen(gate)}"
     return (
-        f"{listing(told, 'and')}. Above: the interval at each interim analysis, and the band that "
-        f"counts as equivalent, within {chosen(found[0].margin)}{line}. Below: the ratio of every "
-        "pair, with "
-        "the typical one dashed; what lies far outside is drawn at the edge."
+        *map(_narrowed, found),
+        message("chart.difference.intervals", margin=Chosen(found[0].margin)),
+        *(() if gate is None else (message("chart.difference.gate", gate=Chosen(gate)),)),
+        message("chart.difference.pairs"),
     )
 
 
-def _half(low: float | None, high: float | None) -> str:
-    return chosen(round(math.sqrt((high or 1) / (low or 1)) - 1, 4))
+def _narrowed(d: Difference) -> Message:
+    known = [k for k in d.looks if k.low is not None and k.high is not None]
+    if len(known) < 2:
+        return message(
+            "chart.difference.once",
+            first=d.first,
+            second=d.second,
+            ratio=d.estimate,
+            counted=d.counted,
+        )
+    first, last = known[0], known[-1]
+    return message(
+        "chart.difference.narrowed",
+        first=d.first,
+        second=d.second,
+        half=Amount(_half(first.low, first.high), "share"),
+        few=first.n,
+        ratio=d.estimate,
+        all=last.n,
+    )
+
+
+def _half(low: float | None, high: float | None) -> float:
+    return math.sqrt((high or 1) / (low or 1)) - 1
 
 
 UNIT = ChartUnit(
     description=Description(
         name="difference",
-        title="How the interval narrowed, look by look, and what it came from",
+        title="The interval at each interim analysis, and the ratio of every pair",
         question="Is it different?",
         source="Jennison and Turnbull 1989",
     ),

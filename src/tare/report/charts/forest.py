@@ -1,17 +1,19 @@
-"""Ratios of an experiment's findings: what their chart shows and tells."""
+"""Ratios of an experiment's findings: what their chart shows, and its description."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tare.frames import Results
-from tare.report.charts.rows import of_where, where
+from tare.report.charts.rows import first_of, where
 from tare.results.finding import Table
+from tare.results.message import Message, message
+from tare.results.message import Ratio as Estimated
 from tare.results.verdict import Verdict
 from tare.statistics.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
-from tare.units import change_interval, counted
+from tare.units import change_interval
 
-__all__ = ["Ratio", "draw_ratios", "ratio_axis", "ratios", "tell_ratios"]
+__all__ = ["Ratio", "describe_ratios", "draw_ratios", "ratio_axis", "ratios"]
 
 
 def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
@@ -33,27 +35,37 @@ def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
     ]
 
 
-def tell_ratios(some: Sequence[Ratio], what: str) -> str:
-    """Tell the extremes of each level, and what the marks mean."""
-    told = []
-    for level in dict.fromkeys(r.level for r in some):
-        here = [r for r in some if r.level == level]
-        least, most = min(here, key=lambda r: r.ratio), max(here, key=lambda r: r.ratio)
-        words = f"{level}: from {_one(least)}" if least is not most else f"{level}: {_one(least)}"
-        told.append(f"{words} to {_one(most)}" if least is not most else words)
-    undecided = sum(r.state == "inconclusive" for r in some)
-    text = (
-        f"{what}, {'; '.join(told)}. Marks are estimates with 95 % intervals; the band is what "
-        "counts as the same; rings are inconclusive, filled circles the same, triangles point to "
-        "where it differs."
+def describe_ratios(some: Sequence[Ratio], of: Message) -> tuple[Message, ...]:
+    """Give the extremes of each level, and say what the marks mean."""
+    if not some:
+        return (message("chart.nothing"),)
+    levels = [
+        _extremes(level, [r for r in some if r.level == level])
+        for level in dict.fromkeys(r.level for r in some)
+    ]
+    said = [message("chart.ratios.levels", of=of, levels=levels)]
+    inconclusive = sum(r.state == "inconclusive" for r in some)
+    if inconclusive:
+        said.append(message("chart.ratios.inconclusive", some=inconclusive, total=len(some)))
+    rows = list(dict.fromkeys(r.where for r in some))[:MOST_ROWS]
+    return (
+        *said,
+        message("chart.ratios.intervals"),
+        message("chart.ratios.marks"),
+        *first_of(sum(r.where in rows for r in some), len(some)),
     )
-    if undecided:
-        text += f" Inconclusive: {undecided} of {counted(len(some), 'comparison')}."
-    rows = list(dict.fromkeys(r.where for r in some))
-    if len(rows) > MOST_ROWS:
-        text += f" The first {MOST_ROWS} of {len(rows)} rows are drawn; the table has all."
-    return text
 
 
-def _one(r: Ratio) -> str:
-    return f"{change_interval(r.ratio, r.low, r.high)} {of_where(r.where)} (n = {r.n})"
+def _extremes(level: str, some: Sequence[Ratio]) -> Message:
+    least, most = min(some, key=lambda r: r.ratio), max(some, key=lambda r: r.ratio)
+    return message(
+        "chart.ratios.level",
+        level=level,
+        least=_one(least),
+        most=None if least is most else _one(most),
+    )
+
+
+def _one(r: Ratio) -> Message:
+    ratio = Estimated(r.ratio, r.low, r.high)
+    return message("chart.ratios.one", ratio=ratio, where=r.where, n=r.n)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from tare.drawing import MOST_PANELS
 from tare.findings.cells import Cell, Cells
 from tare.findings.phrasing import at_levels
-from tare.render.words import listing
+from tare.results.message import Message, message
 
 #: Levels at which nothing is added.
 _PLAIN = {"load": "none", "pinning": "none", "size": "all"}
+#: Rows without room that are named one by one.
+_MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ def _choose(rows: Sequence[dict[str, str]], most: int) -> set[int]:
     return set(order[:most])
 
 
-def tell_left_out(names: Sequence[str]) -> str:
-    """Tell which rows are not drawn; empty where all are."""
+def left_out(names: Sequence[str]) -> tuple[Message, ...]:
+    """Name the rows that are not drawn, the first of them where they are many."""
     if not names:
-        return ""
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f" Not drawn, for want of room: {listing(names[:12])}{more}."
+        return ()
+    more = max(0, len(names) - _MOST_NAMES)
+    return (message("chart.left_out", names=names[:_MOST_NAMES], more=more),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
@@ -11,9 +11,10 @@ from tare.metrics import ranked
 from tare.registry import Description
 from tare.render.words import text
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.rows import of_where, tables_of, where
+from tare.report.charts.rows import first_of, tables_of, where
 from tare.results.finding import Finding, Table
-from tare.units import percent, quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import quantity, scale_for
 
 #: Cells of one panel: those whose error varies most, as STABILITY's tables begin.
 _MOST_ROWS = 16
@@ -96,25 +97,34 @@ def _records(table: Table, results: Results) -> list[dict[str, Any]]:
     return records
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the worst cell of each metric and source."""
-    told = []
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the worst cell of each metric and source."""
+    worst = []
     longest = 0
     for table in tables_of(findings, "harness_error"):
         longest = max(longest, len(_cells(table, results)))
         for source in dict.fromkeys(str(row["source"]) for row in table.rows):
-            worst = next(row for row in table.rows if row["source"] == source)
-            share = worst["relative_sd"]
-            told.append(
-                f"{source} (error of {table.id}): {quantity(worst['mean'], 'ns')} ± "
-                f"{quantity(worst['sd'], 'ns')}"
-                + (f", {percent(share)} of the time," if share is not None else "")
-                + f" {of_where(where(worst, table, results))} (n = {worst['n']})"
-            )
-    text = f"Mean error and one SD of it to either side; where it varies most: {'; '.join(told)}."
-    if longest > _MOST_ROWS:
-        text += f" Drawn are the {_MOST_ROWS} of {longest} cells that vary most."
-    return text
+            first = next(row for row in table.rows if row["source"] == source)
+            worst.append(_error(first, table, results))
+    return (
+        message("chart.harness_error.largest", cells=worst),
+        message("chart.harness_error.marks"),
+        *first_of(_MOST_ROWS, longest),
+    )
+
+
+def _error(row: Mapping[str, Any], table: Table, results: Results) -> Message:
+    share = row["relative_sd"]
+    return message(
+        "chart.harness_error.cell",
+        source=row["source"],
+        metric=table.id,
+        mean=Amount(row["mean"], "ns"),
+        sd=Amount(row["sd"], "ns"),
+        share=None if share is None else Amount(share, "share"),
+        where=where(row, table, results),
+        n=row["n"],
+    )
 
 
 UNIT = ChartUnit(

@@ -13,11 +13,11 @@ from tare.findings.cells import Cells, basis_of
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.grid import tell_left_out
+from tare.report.charts.grid import left_out
 from tare.results.finding import Finding
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.statistic import FloatArray
-from tare.units import counted, quantity, scale_for
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT, _MOST_ROWS, _BINS = 96, 70, 12, 24
 
@@ -100,27 +100,34 @@ def _histogram(values: FloatArray, unit: str, what: str) -> Any:
     ).properties(width=panel_width(2, _GUTTER), height=_HEIGHT)
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the range of means and SDs of each workload."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the range of means and SDs of each workload."""
     found = _inputs(results)
     if found is None:
-        return "Inputs cannot be told apart."
+        return (message("chart.nothing"),)
     unit, inputs = found
-    told = []
-    for one in inputs[:_MOST_ROWS]:
-        words = (
-            f"{one.name}: {counted(len(one.means), 'input')}, means from "
-            f"{quantity(float(one.means.min()), unit)} to {quantity(float(one.means.max()), unit)}"
+    workloads = [
+        message(
+            "chart.input_dependence.workload",
+            workload=one.name,
+            inputs=len(one.means),
+            means=_range(one.means, unit),
+            sds=_range(one.sds, unit) if len(one.sds) else None,
         )
-        if len(one.sds):
-            low, high = float(one.sds.min()), float(one.sds.max())
-            words += f", SDs from {quantity(low, unit)} to {quantity(high, unit)}"
-        told.append(words)
-    text = (
-        "How many generated inputs have which mean and SD, in each workload's first cell: "
-        f"{'; '.join(told)}."
+        for one in inputs[:_MOST_ROWS]
+    ]
+    return (
+        message("chart.input_dependence.workloads", workloads=workloads),
+        *left_out([one.name for one in inputs[_MOST_ROWS:]]),
     )
-    return text + tell_left_out([one.name for one in inputs[_MOST_ROWS:]])
+
+
+def _range(values: FloatArray, unit: str) -> Message:
+    return message(
+        "chart.input_dependence.range",
+        least=Amount(float(values.min()), unit),
+        most=Amount(float(values.max()), unit),
+    )
 
 
 UNIT = ChartUnit(

@@ -13,12 +13,12 @@ from tare.findings.cells import Cell, Cells, basis_of
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import labelled
+from tare.report.charts.rows import first_of
 from tare.results.finding import Finding
-from tare.results.message import Message
-from tare.units import quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import scale_for
 
 #: Cells that one chart holds; the table has all.
 _MOST = 160
@@ -134,38 +134,46 @@ def _record(name: str, cell: Cell, scale: float, emulated: frozenset[str]) -> di
     }
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the range of the medians of each workload."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the range of the medians of each workload."""
     found = _cells(results)
     if found is None:
-        return "No values can be shown."
+        return (message("chart.nothing"),)
     cells, some = found
-    told = []
+    medians = []
     for workload, rows in _rows_of(cells, some).items():
         if not workload:
-            told += [f"{name}: {_tell(cell, cells)}" for name, cell in rows]
+            medians += [
+                message("chart.medians.cell", name=name, median=_median(cell, cells))
+                for name, cell in rows
+            ]
             continue
         by_median = sorted((c for _, c in rows), key=lambda c: float(np.median(c.trial_values)))
         least, most = by_median[0], by_median[-1]
-        text = f"{workload}: {_tell(least, cells)}"
-        told.append(text if least is most else f"{text} to {_tell(most, cells)}")
+        medians.append(
+            message(
+                "chart.medians.range",
+                workload=workload,
+                least=_median(least, cells),
+                most=None if least is most else _median(most, cells),
+            )
+        )
     n = [c.n for c in some]
-    trials = f"n = {n[0]}" if min(n) == max(n) else f"n = {min(n)} to {max(n)}"
-    text = (
-        f"Median {metric_name(cells.basis.metric)} of each cell ({trials} trials) with its 95 % "
-        f"interval (thick) and the p10–p90 range of single workers (thin). {'; '.join(told)}."
+    return (
+        message("chart.medians.medians", metric=cells.basis.metric, medians=medians),
+        message("chart.medians.marks", least=min(n), most=max(n)),
+        *first_of(_MOST, len(cells.all)),
     )
-    if len(cells.all) > len(some):
-        text += f" The first {len(some)} of {len(cells.all)} cells are drawn; the table has all."
-    return text
 
 
-def _tell(cell: Cell, cells: Cells) -> str:
+def _median(cell: Cell, cells: Cells) -> Message:
     varied = [f for f in cells.varied if f != "workload"]
     levels = {f: v for f, v in cell.levels.items() if f != "workload"}
-    where = at_levels(levels, varied)
-    value = quantity(float(np.median(cell.trial_values)), cells.basis.unit)
-    return f"{value} {where}".strip()
+    return message(
+        "chart.medians.median",
+        median=Amount(float(np.median(cell.trial_values)), cells.basis.unit),
+        where=at_levels(levels, varied),
+    )
 
 
 UNIT = ChartUnit(

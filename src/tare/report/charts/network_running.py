@@ -9,7 +9,6 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.network_cells import Ladder, Networks, Rung
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.results.finding import Finding
@@ -110,12 +109,7 @@ def _panel(ladder: Ladder, rung: Rung, curve: Curve, found: Networks, most: int)
     )
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Write what is drawn, for whoever does not see it."""
-    return paragraph(description(results))
-
-
-def description(results: Results) -> tuple[Message, ...]:
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say what the first interval and the last were at each level."""
     found = networks(results)
     curves = [] if found is None else _curves(found)

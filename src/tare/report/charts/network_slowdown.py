@@ -11,7 +11,6 @@ from tare.findings.network_need import needs
 from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.render.words import shown as written
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
@@ -107,12 +106,7 @@ def _record(name: str, s: Slowed) -> dict[str, Any]:
     }
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Write what is drawn, for whoever does not see it."""
-    return paragraph(description(results))
-
-
-def description(results: Results) -> tuple[Message, ...]:
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say each line's ratios."""
     found = networks(results)
     if found is None:

@@ -13,7 +13,6 @@ from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.results.finding import Finding
@@ -87,7 +86,7 @@ def _in_a_row(rung: Rung, most: int) -> tuple[pd.DataFrame, list[float]]:
 
 
 def _thinned(log: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Keep evenly spread moments of each host, and tell the rate between them."""
+    """Keep evenly spread moments of each host, and compute the rate between them."""
     parts = []
     for _, rows in log.groupby("host"):
         step = -(-len(rows) // max(1, most))
@@ -151,12 +150,7 @@ def _panel(
     )
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Write what is drawn, for whoever does not see it."""
-    return paragraph(description(results))
-
-
-def description(results: Results) -> tuple[Message, ...]:
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say which hosts were depleted at each level, and when."""
     found = networks(results)
     if found is None:

@@ -12,7 +12,6 @@ from tare.findings.network_cells import Ladder, Networks, Rung, applies, network
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.vocabulary import metric_name
-from tare.render.words import paragraph
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic
 from tare.results.finding import Finding
@@ -92,7 +91,7 @@ def _panel(ladder: Ladder, found: Networks, each: int) -> Any:
 
 
 def _thinned(rung: Rung, most: int) -> list[tuple[int, float, float]]:
-    """Give trial, value, and a place beside the middle that shows the order of time."""
+    """Give trial, value, and an offset from the middle that shows the order of time."""
     n = rung.n
     kept = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
     trials = rung.trials["trial"].to_numpy()
@@ -117,12 +116,7 @@ def _summary(rung: Rung, scale: float) -> dict[str, Any]:
     }
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Write what is drawn, for whoever does not see it."""
-    return paragraph(description(results))
-
-
-def description(results: Results) -> tuple[Message, ...]:
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say the median at each level."""
     found = networks(results)
     if found is None:

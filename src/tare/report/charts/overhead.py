@@ -8,9 +8,10 @@ from typing import Any
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.forest import Ratio, describe_ratios, draw_ratios, ratios
 from tare.report.charts.rows import comparison_of
 from tare.results.finding import Finding
+from tare.results.message import Message, message
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
@@ -19,14 +20,14 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw the cost of every cell beside bare, a column of panels a platform."""
+    """Draw the overhead of every cell vs. bare, a column of panels a platform."""
     some = _ratios(results, findings)
     return draw_ratios(some, results.experiment.margin, "change of the value") if some else None
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the least and the largest cost of each platform."""
-    return tell_ratios(_ratios(results, findings), "Cost beside the reference platform")
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the least and the largest overhead of each platform."""
+    return describe_ratios(_ratios(results, findings), message("chart.overhead.of"))
 
 
 UNIT = ChartUnit(

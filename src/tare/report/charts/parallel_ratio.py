@@ -9,9 +9,9 @@ from tare.drawing import colour, data, label_axis, label_width, panel_width, sty
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.rows import tables_of, where
+from tare.report.charts.rows import first_of, tables_of, where
 from tare.results.finding import Finding
-from tare.units import percent
+from tare.results.message import Amount, Message, message
 
 _MOST_ROWS = 16
 _ROW_HEIGHT = 22
@@ -72,28 +72,32 @@ def _marks(records: list[dict[str, Any]], names: list[str], label: int) -> list[
     ]
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the least parallel cells."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the least parallel cells."""
     tables = tables_of(findings, "parallelism_check")
     if not tables:
-        return "No cell has more than one worker."
+        return (message("chart.parallel_ratio.nothing"),)
     table = tables[0]
-    told = []
+    cells = []
     for key, words in _MEASURES.items():
         known = [row for row in table.rows if row[key] is not None]
         if known:
             least = min(known, key=lambda row: row[key])
-            told.append(
-                f"{words} {percent(least[key])} in the median trial and "
-                f"{percent(least[f'{key}_low'])} in the worst of n = {least['n']}, for "
-                f"{where(least, table, results)}"
+            cells.append(
+                message(
+                    "chart.parallel_ratio.cell",
+                    measure=words,
+                    median=Amount(least[key], "share"),
+                    worst=Amount(least[f"{key}_low"], "share"),
+                    where=where(least, table, results),
+                    n=least["n"],
+                )
             )
-    text = (
-        f"The least parallel: {'; '.join(told)}. Marks are median trials, lines reach to the worst."
+    return (
+        message("chart.parallel_ratio.least", cells=cells),
+        message("chart.parallel_ratio.marks"),
+        *first_of(_MOST_ROWS, len(table.rows)),
     )
-    if len(table.rows) > _MOST_ROWS:
-        text += f" Drawn are the {_MOST_ROWS} least parallel of {len(table.rows)} cells."
-    return text
 
 
 UNIT = ChartUnit(

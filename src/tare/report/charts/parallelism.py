@@ -1,4 +1,4 @@
-"""Workers side by side: what they do to the mean and to the spread."""
+"""Concurrent workers: what they do to the mean and to the spread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
-from tare.report.charts.grid import tell_left_out
+from tare.report.charts.grid import left_out
 from tare.report.charts.rows import tables_of, where
 from tare.results.finding import Finding
-from tare.units import change_interval, chosen, percent
+from tare.results.message import Chosen, Message, Ratio, message
+from tare.units import change_interval
 
 _MOST_GROUPS = 12
 _GUTTER, _HEIGHT, _EXTENT = 152, 92, 48
@@ -37,7 +38,7 @@ def _platform(row: dict[str, Any], results: Results) -> str:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw mean and spread beside one worker's, over the number of workers."""
+    """Draw mean and spread relative to one worker's, over the number of workers."""
     import altair as alt
 
     groups = _groups(results, findings)
@@ -118,36 +119,45 @@ def _records(
     ]
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the largest shift and growth, and the limits."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the largest shift and growth, and the limits."""
     groups = _groups(results, findings)
     rows = [(name, row) for name, some in groups for row in some]
-    told = []
-    for key, what in _QUANTITIES:
-        known = [(name, row) for name, row in rows if row[key] is not None]
-        if not known:
-            told.append(f"the {what} has no ratio")
-            continue
-        name, worst = max(known, key=lambda x: x[1][key])
-        ratio = change_interval(worst[key], worst[f"{key}_low"], worst[f"{key}_high"])
-        told.append(
-            f"the {what} changes most for {name} on {_platform(worst, results)} with "
-            f"{worst['workers']} workers: {ratio} (n = {worst['n']})"
-        )
     experiment = results.experiment
-    text = (
-        f"Beside the fewest workers, {'; '.join(told)}. Marks are estimates with 95 % intervals; "
-        f"the bands are what is allowed: {chosen(experiment.parallel_shift)} for the mean, "
-        f"{percent(experiment.parallel_growth)} for the spread."
+    return (
+        *(_highest(rows, key, what, results) for key, what in _QUANTITIES),
+        message(
+            "chart.parallelism.marks",
+            shift=Chosen(experiment.parallel_shift),
+            growth=Chosen(experiment.parallel_growth, "growth"),
+        ),
+        *left_out([name for name, _ in groups[_MOST_GROUPS:]]),
     )
-    return text + tell_left_out([name for name, _ in groups[_MOST_GROUPS:]])
+
+
+def _highest(
+    rows: Sequence[tuple[str, dict[str, Any]]], key: str, what: str, results: Results
+) -> Message:
+    known = [(name, row) for name, row in rows if row[key] is not None]
+    if not known:
+        return message("chart.parallelism.no_ratio", of=what)
+    name, row = max(known, key=lambda x: x[1][key])
+    return message(
+        "chart.parallelism.highest",
+        of=what,
+        ratio=Ratio(row[key], row[f"{key}_low"], row[f"{key}_high"]),
+        where=name,
+        platform=_platform(row, results),
+        workers=int(row["workers"]),
+        n=row["n"],
+    )
 
 
 UNIT = ChartUnit(
     description=Description(
         name="parallelism",
         title="What more workers do to mean and spread",
-        question="How many workers may run side by side?",
+        question="How many workers may run at a time?",
         source="STABILITY",
     ),
     draw=draw,

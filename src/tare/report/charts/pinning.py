@@ -1,18 +1,17 @@
-"""Pinned beside not pinned, counted over all groups: STABILITY's last figure."""
+"""Pinned vs. unpinned, counted over all groups: STABILITY's last figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.drawing import colour, data, panel_width, styled
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of
 from tare.results.finding import Finding
-from tare.units import counted
+from tare.results.message import Message, message
 
 _GUTTER = 130
 #: From lower to higher: words, with a colour each; the number stands in every bar.
@@ -75,28 +74,26 @@ def _bars(row: dict[str, Any]) -> list[dict[str, Any]]:
     return bars
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the counts."""
-    told = []
-    for row in _counts(findings):
-        counts = {word: int(row[word] or 0) for word in _WORDS}
-        total = sum(counts.values())
-        words = listing(f"{word} {n}" for word, n in counts.items() if n)
-        told.append(
-            f"the {row['of']} of trials {_pinned(row['pinning'])} is, beside those not pinned, in "
-            f"{counted(total, 'group')}: {words}"
-        )
-    return f"In STABILITY's words, over pooled iterations: {'; '.join(told)}."
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the counts."""
+    return (*map(_groups, _counts(findings)), message("chart.pinning.words"))
 
 
-def _pinned(level: object) -> str:
-    return "pinned" if level == "pinned" else f"pinned {level}"
+def _groups(row: Mapping[str, Any]) -> Message:
+    counts = {word: int(row[word] or 0) for word in _WORDS}
+    return message(
+        "chart.pinning.groups",
+        of=row["of"],
+        pinning=row["pinning"],
+        groups=sum(counts.values()),
+        counts=[message("chart.pinning.count", word=w, n=n) for w, n in counts.items() if n],
+    )
 
 
 UNIT = ChartUnit(
     description=Description(
         name="pinning",
-        title="Pinned beside not pinned, as STABILITY would count",
+        title="Pinned vs. unpinned, counted in STABILITY's words",
         question="Does pinning make times more stable?",
         source="STABILITY",
     ),

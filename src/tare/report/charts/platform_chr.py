@@ -16,8 +16,8 @@ from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
 from tare.report.charts.rows import tables_of
 from tare.results.finding import Finding
-from tare.results.message import Message
-from tare.units import change, change_interval
+from tare.results.message import Change, Message, message
+from tare.units import change_interval
 
 _GUTTER, _HEIGHT = 70, 260
 _MOST = 8
@@ -103,21 +103,30 @@ def _curve(one: Beside, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell each platform's overhead at both ends."""
-    told = []
-    for one in _some(results):
-        first, last = one.found.sizes[0], one.found.sizes[-1]
-        fit = "no curve" if one.found.curve is None else f"curve of shape {one.found.curve.shape}"
-        told.append(
-            f"{_name(one)}: {change(first.ratio.value)} at CHR {first.chr:.2g}, "
-            f"{change(last.ratio.value)} at {last.chr:.2g}, {fit}"
-        )
-    emulated = [p for p in sorted(results.emulated) if p in set(results.trial_table["platform"])]
-    apart = f" Not drawn, since emulated: {', '.join(emulated)}." if emulated else ""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give each platform's overhead at both ends."""
+    some = _some(results)
+    if not some:
+        return (message("chart.nothing"),)
+    platforms = set(results.trial_table["platform"])
+    emulated = [p for p in sorted(results.emulated) if p in platforms]
     return (
-        "Overhead ratio over CHR, both logarithmic, with 95 % intervals; lines are the model of "
-        f"PTO and PSO, dashes a ratio of 1. {'; '.join(told)}.{apart}"
+        *map(_ratio, some),
+        message("chart.platform_chr.marks"),
+        *((message("chart.no_emulated", platforms=emulated),) if emulated else ()),
+    )
+
+
+def _ratio(one: Beside) -> Message:
+    first, last = one.found.sizes[0], one.found.sizes[-1]
+    return message(
+        "chart.platform_chr.ratio",
+        name=_name(one),
+        first=Change(first.ratio.value),
+        smallest=first.chr,
+        last=Change(last.ratio.value),
+        largest=last.chr,
+        shape=None if one.found.curve is None else one.found.curve.shape,
     )
 
 

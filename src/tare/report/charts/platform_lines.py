@@ -103,11 +103,3 @@ def marks(platforms: Sequence[str], x: Any, y: dict[str, Any]) -> list[Any]:
 def labelled(platform: str, emulated: bool) -> str:
     """Name a platform in a legend, which has no hollow marks."""
     return f"{platform} (emulated)" if emulated else platform
-
-
-def tell_emulated(some: Sequence[str]) -> str:
-    """Say which marks are hollow; empty where none is."""
-    if not some:
-        return ""
-    names = ", ".join(some)
-    return f" Hollow and dashed, emulated, whose times are no measure of a VM: {names}."

@@ -8,9 +8,10 @@ from typing import Any
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.forest import Ratio, describe_ratios, draw_ratios, ratios
 from tare.report.charts.rows import tables_of
 from tare.results.finding import Finding, Table
+from tare.results.message import Message, message
 
 
 def _table(findings: Sequence[Finding]) -> Table | None:
@@ -25,14 +26,14 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw values with pinning beside those without, a column of panels a way of pinning."""
+    """Draw values with pinning vs. those without, a column of panels a way of pinning."""
     some = _ratios(results, findings)
     return draw_ratios(some, results.experiment.margin, "change by pinning") if some else None
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the least and the largest change of each way of pinning."""
-    return tell_ratios(_ratios(results, findings), "Values with pinning beside those without")
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the least and the largest change of each way of pinning."""
+    return describe_ratios(_ratios(results, findings), message("chart.platform_pinning.of"))
 
 
 UNIT = ChartUnit(

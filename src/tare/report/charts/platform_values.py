@@ -11,20 +11,17 @@ from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
-from tare.render.words import sentence
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import (
     labelled,
     logarithmic,
     marks,
     sizes_axis,
-    tell_emulated,
 )
 from tare.report.charts.rows import tables_of
 from tare.results.finding import Finding
-from tare.results.message import Message
-from tare.units import quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 62, 190
 #: Rows of panels: groups of the levels of other factors.
@@ -120,32 +117,49 @@ def _record(one: tuple[float, Cell], scale: float, results: Results) -> dict[str
     }
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell each platform's value at the smallest and the largest size."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give each platform's value at the smallest and the largest size."""
     basis = cost_basis(results)
     if isinstance(basis, Message):
-        return sentence(basis)
-    told = []
-    for name, row in _drawn(results).items():
-        for pinning, panel in row.items():
-            by_platform: dict[str, Panel] = {}
-            for one in sorted(panel, key=lambda x: x[0]):
-                by_platform.setdefault(one[1].levels["platform"], []).append(one)
-            lines = [
-                f"{platform} {_value(some[0], basis.unit)}"
-                + (f" to {_value(some[-1], basis.unit)}" if len(some) > 1 else "")
-                for platform, some in by_platform.items()
-            ]
-            told.append(f"{_title(name, pinning)}: {'; '.join(lines)}")
-    emulated = [p for p in sorted(results.emulated) if p in set(results.trial_table["platform"])]
+        return (basis,)
+    panels = [
+        message(
+            "chart.platform_values.panel",
+            panel=_title(name, pinning),
+            platforms=_ranges(panel, basis.unit),
+        )
+        for name, row in _drawn(results).items()
+        for pinning, panel in row.items()
+    ]
+    platforms = set(results.trial_table["platform"])
+    emulated = [p for p in sorted(results.emulated) if p in platforms]
     return (
-        f"Median {metric_name(basis.metric)} over the cores given, both logarithmic, with 95 % "
-        f"intervals. {'. '.join(told)}.{tell_emulated(emulated)}"
+        message("chart.platform_values.medians", metric=basis.metric, panels=panels),
+        message("chart.platform_values.marks"),
+        *((message("chart.emulated", platforms=emulated),) if emulated else ()),
     )
 
 
-def _value(one: tuple[float, Cell], unit: str) -> str:
-    return f"{quantity(one[1].median.estimate, unit)} at {one[0]:g}"
+def _ranges(panel: Panel, unit: str) -> list[Message]:
+    by_platform: dict[str, Panel] = {}
+    for one in sorted(panel, key=lambda x: x[0]):
+        by_platform.setdefault(one[1].levels["platform"], []).append(one)
+    return [
+        message(
+            "chart.platform_values.platform",
+            platform=platform,
+            smallest=_median(some[0], unit),
+            largest=_median(some[-1], unit) if len(some) > 1 else None,
+        )
+        for platform, some in by_platform.items()
+    ]
+
+
+def _median(one: tuple[float, Cell], unit: str) -> Message:
+    cores, cell = one
+    return message(
+        "chart.platform_values.median", median=Amount(cell.median.estimate, unit), cores=cores
+    )
 
 
 UNIT = ChartUnit(

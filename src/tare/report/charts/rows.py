@@ -8,6 +8,7 @@ from typing import Any
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.results.finding import Finding, Table
+from tare.results.message import Message, message
 
 
 def tables_of(findings: Sequence[Finding], name: str) -> tuple[Table, ...]:
@@ -30,6 +31,6 @@ def where(
     return named or results.experiment.workloads[0].name
 
 
-def of_where(named: str) -> str:
-    """Put "for" before what begins with a noun: "for qsort on docker", but "on docker"."""
-    return named if named.split(" ", 1)[0] in ("at", "on", "under", "with") else f"for {named}"
+def first_of(drawn: int, total: int) -> tuple[Message, ...]:
+    """Say how many cells are drawn, where that is not all of them."""
+    return (message("chart.first", drawn=drawn, total=total),) if total > drawn else ()

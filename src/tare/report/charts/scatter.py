@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,12 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
-from tare.render.words import listing, sentence
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.grid import Grid, grid, tell_left_out
+from tare.report.charts.grid import Grid, grid, left_out
 from tare.results.finding import Finding
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
-from tare.units import percent, scale_for
+from tare.units import scale_for
 
 _GUTTER = 62
 _HEIGHT = 92
@@ -148,40 +146,51 @@ def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
     return records
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the most extreme panels, and what was thinned."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the most extreme panels, and what was thinned."""
     basis = basis_of(results)
     if isinstance(basis, Message):
-        return sentence(basis)
+        return (basis,)
     shown = _select(results, basis)
-    platforms = shown.grid.platforms
-    spreads = {}
+    return (
+        *_spreads(shown),
+        message("chart.scatter.drawn", metric=basis.metric, platforms=shown.grid.platforms),
+        message("chart.scatter.marks"),
+        *_thinned(shown),
+        *left_out(shown.grid.left_out),
+    )
+
+
+def _spreads(shown: _Shown) -> Iterator[Message]:
+    """Give the least and the largest spread of a panel."""
+    spreads = []
     for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
         for platform, some in points.groupby("platform"):
             low, high = p10_and_p90(some["value"].to_numpy(dtype=float))
             middle = float(some["value"].median())
             if some["trial"].nunique() >= FEWEST_FOR_RANGE and middle:
-                spreads[f"{name} on {platform}"] = (high - low) / middle
-    columns = f"a column for each platform ({listing(platforms)})"
-    if len(platforms) == 1:
-        columns = f"all on {platforms[0]}"
-    text = (
-        f"All measured iterations in order of time, by {metric_name(basis.metric)}: a row for each "
-        f"group of levels, {columns}. Worker 0 is filled, other workers are rings; the line is "
-        "the median."
-    )
+                spreads.append(((high - low) / middle, f"{name} on {platform}"))
     if spreads:
-        least, most = min(spreads, key=spreads.__getitem__), max(spreads, key=spreads.__getitem__)
-        text += f" The middle 80 % of points span {percent(spreads[least])} of the median "
-        text += f"for {least}"
-        text += f", and {percent(spreads[most])} for {most}." if most != least else "."
-    if shown.every > 1:
-        drawn = sum(len(points) for points in shown.rows)
-        text += (
-            f" Drawn are {drawn:,} of {shown.total:,} iterations: one in {shown.every} trials of "
-            "each cell; all tables and intervals use all of them."
+        least, most = min(spreads), max(spreads)
+        yield message(
+            "chart.scatter.spreads",
+            least=_spread(*least),
+            most=_spread(*most) if len(spreads) > 1 else None,
         )
-    return text + tell_left_out(shown.grid.left_out)
+
+
+def _spread(share: float, where: str) -> Message:
+    return message("chart.scatter.spread", share=Amount(share, "share"), where=where)
+
+
+def _thinned(shown: _Shown) -> Iterator[Message]:
+    if shown.every > 1:
+        yield message(
+            "chart.scatter.thinned",
+            drawn=sum(len(points) for points in shown.rows),
+            total=shown.total,
+            every=shown.every,
+        )
 
 
 UNIT = ChartUnit(

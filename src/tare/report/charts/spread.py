@@ -8,9 +8,10 @@ from typing import Any
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.forest import Ratio, describe_ratios, draw_ratios, ratios
 from tare.report.charts.rows import comparison_of
 from tare.results.finding import Finding
+from tare.results.message import Message, message
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
@@ -19,7 +20,7 @@ def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw the spread of every cell beside that on bare, a column of panels a platform."""
+    """Draw the spread of every cell vs. that on bare, a column of panels a platform."""
     some = _ratios(results, findings)
     if not some:
         return None
@@ -30,9 +31,9 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     )
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell the least and the largest spread of each platform."""
-    return tell_ratios(_ratios(results, findings), "Spread beside the reference platform")
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the least and the largest spread of each platform."""
+    return describe_ratios(_ratios(results, findings), message("chart.spread.of"))
 
 
 UNIT = ChartUnit(

@@ -1,4 +1,4 @@
-"""Do times settle? The SD of a sliding window beside that of the whole series."""
+"""Do times settle? The SD of a sliding window vs. that of the whole series."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tare.findings.warmup import series
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.grid import Grid, grid, tell_left_out
+from tare.report.charts.grid import Grid, grid, left_out
 from tare.results.finding import Finding
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WINDOW, settle, sliding_sd
-from tare.units import counted, quantity, scale_for
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 62, 64
 #: Points of one line; longer series are thinned evenly.
@@ -41,7 +41,7 @@ def _shown(results: Results) -> tuple[Cells, Grid, dict[int, FloatArray]] | None
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw the sliding SD as a line, that of the whole as a rule, level changes as dashes."""
+    """Draw the sliding SD as a line, that of the whole as a rule, level shifts as dashes."""
     import altair as alt
 
     shown = _shown(results)
@@ -101,14 +101,14 @@ def _records(platform: str, values: FloatArray, scale: float) -> list[dict[str, 
     return records + [{"p": platform, "change": i + 1} for i in changes]
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> str:
-    """Tell where the window's SD exceeds that of the whole most, and where levels change."""
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say where the window's SD exceeds that of the series most, and where levels shift."""
     shown = _shown(results)
     if shown is None:
-        return "The series are too short."
+        return (message("chart.warmup.short"),)
     cells, arranged, long = shown
     peaks = []
-    changed = 0
+    shifted = 0
     for name, by_platform in arranged.rows:
         for platform, cell in by_platform.items():
             if cell.cell not in long:
@@ -116,21 +116,27 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
             values = long[cell.cell]
             peak, whole = float(sliding_sd(values).max()), float(np.std(values, ddof=1))
             peaks.append((peak / whole if whole else 1.0, peak, whole, f"{name} on {platform}"))
-            changed += bool(settle(values).changes)
+            shifted += bool(settle(values).changes)
     _, peak, whole, where = max(peaks)
     unit = cells.basis.unit
     return (
-        f"SD of {WINDOW} values in a row (black line) beside that of the whole series (blue, "
-        f"level), for {counted(len(peaks), 'cell')}; dashes mark changes of level, which "
-        f"{changed} of them have. The window exceeds the whole most for {where}: "
-        f"{quantity(peak, unit)} beside {quantity(whole, unit)}." + tell_left_out(arranged.left_out)
+        message(
+            "chart.warmup.largest",
+            window=WINDOW,
+            sd=Amount(peak, unit),
+            whole=Amount(whole, unit),
+            where=where,
+        ),
+        message("chart.warmup.shifts", some=shifted, total=len(peaks)),
+        message("chart.warmup.marks"),
+        *left_out(arranged.left_out),
     )
 
 
 UNIT = ChartUnit(
     description=Description(
         name="warmup",
-        title=f"Sliding SD of {WINDOW} values beside the whole",
+        title=f"Sliding SD of {WINDOW} values vs. the whole series",
         question="Do times need to warm up?",
         source="STABILITY",
     ),
