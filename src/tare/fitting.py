@@ -176,7 +176,7 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
     missing = execute.missing(here, os.environ, hosts)
     if missing:
         told = "; ".join(f"{one.name}: {one.why}" for one in missing)
-        hint = "name it as it is called from this directory, or by its whole path"
+        hint = "check its name: a relative path begins in this directory"
         if missing[0].why == "not executable":
             hint = f"chmod +x {missing[0].name}"
         raise TrialError(told, hint)

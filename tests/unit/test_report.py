@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 import xml.dom.minidom
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -408,6 +410,7 @@ def test_a_saved_report_has_its_messages_as_text_too(made):
     "change",
     [
         {"version": 2},
+        {"format": "another"},
         {"version": "x"},
         {"answers": [{"type": "message", "id": "no.such", "args": {}}]},
         {"answers": [{"type": "message", "id": "headline.basis", "args": {}}]},
@@ -415,6 +418,15 @@ def test_a_saved_report_has_its_messages_as_text_too(made):
         {"overview": [{"name": "../up", "title": "t", "spec": {}, "alternative": "a"}]},
         {"overview": 2 * [{"name": "same", "title": "t", "spec": {}, "alternative": "a"}]},
         {"cells": {"title": "t", "columns": [], "rows": [{"a": {"type": "nothing"}}]}},
+        {
+            "cells": {
+                "title": "t",
+                "columns": [{"key": "a", "title": "a"}],
+                "rows": [{"a": 10**400}],
+            }
+        },
+        {"answers": []},
+        {"question": "a" * 20_000},
     ],
 )
 def test_what_is_no_report_is_refused(made, tmp_path, change):
@@ -423,6 +435,13 @@ def test_what_is_no_report_is_refused(made, tmp_path, change):
     with pytest.raises(InputError) as caught:
         files.load(file)
     assert str(file) in caught.value.message
+
+
+def test_what_is_no_file_is_no_report(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(InputError) as caught:
+            files.load(path)
+        assert str(path) in caught.value.message
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b"null"])
@@ -451,3 +470,34 @@ def test_the_same_results_give_the_same_page(small, tmp_path):
 def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
     assert [f.name for f in swept.figures] == ["calibration", "calibration_delivered"]
     assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]
+
+
+@pytest.mark.parametrize("mark", ["image", "point"])
+def test_a_chart_that_refers_to_what_is_elsewhere_is_not_drawn(made, tmp_path, mark):
+    seen = {"url": {"value": "http://127.0.0.1:9/x.png"}, "href": {"value": "https://a.example/"}}
+    spec = {
+        "$schema": made.figures[0].spec["$schema"],
+        "config": {},
+        "data": {"values": [{"a": 1}]},
+        "mark": mark,
+        "encoding": {"x": {"field": "a"}, **seen},
+    }
+    figure = msgspec.structs.replace(made.figures[0], spec=spec)
+    hostile = msgspec.structs.replace(made, overview=(figure,), sections=())
+    for format in files.CHARTS:
+        with pytest.raises(InputError):
+            files.write_charts(hostile, format, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_saved_report_that_draws_for_ever_is_given_up(made, tmp_path, monkeypatch):
+    from tare.cli import report as command
+
+    monkeypatch.setattr(command, "_DRAWN_WITHIN_S", 0.5)
+    with pytest.raises(InputError):
+        command._drawn(lambda: time.sleep(60) or [], tmp_path / "a.json")
+    with pytest.raises(InputError):
+        command._drawn(lambda: os.abort() or [], tmp_path / "a.json")
+    with pytest.raises(InputError):
+        command._drawn(lambda: [1 / 0], tmp_path / "a.json")
+    assert command._drawn(lambda: [tmp_path], tmp_path / "a.json") == [tmp_path]

@@ -119,7 +119,7 @@ def run(
         ) from error
     except TrialError as error:
         raise _explained(error, folder, prepared) from error
-    answers = _tell(folder, json, again=f"more trials in {file}, then {again}")
+    answers = _tell(folder, json, again=f"a longer budget or more trials in {file}, then {again}")
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
@@ -157,7 +157,13 @@ def report(
         tare experiment report demo-results --report demo.md
     """
     options.check_charts(charts, out, report)
-    _tell(folder, json, sessions=session or (), charts=charts, out=out or report, keep=False)
+    again = (
+        f"more trials or budget in its file, then tare experiment run FILE --out {folder} --resume"
+    )
+    _tell(
+        folder, json, sessions=session or (), charts=charts, out=out or report, keep=False,
+        again=again,
+    )  # fmt: skip
 
 
 def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:

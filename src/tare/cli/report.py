@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tare.cli import options, output
+from tare.errors import InputError, StoreError
+
+#: A file from elsewhere may ask for charts that take for ever, or all memory.
+_DRAWN_WITHIN_S = 60.0
 
 
 def report(
@@ -34,11 +41,53 @@ def report(
         files.format_of(report)
     output.check_writable(report)
     saved = files.load(file)
-    written = [] if report is None else files.write(saved, report)
+    written: list[Path] = []
     if charts is not None:
-        written = files.write_charts(saved, charts, out or Path("charts"))
+        written = _drawn(lambda: files.write_charts(saved, charts, out or Path("charts")), file)
+    elif report is not None:
+        written = _drawn(lambda: files.write(saved, report), file)
     output.show(saved, written)
     strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
     output.out.print(strip, style="dim", soft_wrap=True)
     if not written:
         output.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+
+
+def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:
+    """Write files in a process of its own, which is ended where it takes too long.
+
+    Raises
+    ------
+    StoreError
+        If they cannot be written.
+    InputError
+        If what the file asks for cannot be rendered.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_draw, args=(write, theirs), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        found = ours.recv() if ours.poll(_DRAWN_WITHIN_S) else "it takes too long"
+    except EOFError:
+        found = "what renders it has crashed"
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(found, StoreError):
+        raise found
+    if isinstance(found, str):
+        raise InputError(
+            f"{file} cannot be rendered: {found}", "--report FILE.html has no pictures"
+        )
+    return [Path(path) for path in found]
+
+
+def _draw(write: Callable[[], list[Path]], to: Connection) -> None:
+    try:
+        to.send([str(path) for path in write()])
+    except StoreError as error:
+        to.send(error)
+    except BaseException as error:
+        to.send(" ".join(f"{type(error).__name__}: {error}".split())[:200])

@@ -531,13 +531,21 @@ def _budget(budget_s: float, brings: Message) -> Message:
     return message("run.next", command=command, brings=brings)
 
 
+#: Times as many trials, where as many as there were gave no interval.
+_MORE = 3
+
+
 def _first_interval(summary: Summary) -> Message | None:
-    """Return the budget that brings an interval, where too few trials fitted the last one."""
+    """Return the budget that brings an interval, where too few trials fitted the last one.
+
+    Where trials depend on each other, many count as few.
+    """
     good = summary.good
-    if not good or len(good) >= FEWEST_FOR_QUANTILES:
+    if not good or (len(good) >= FEWEST_FOR_QUANTILES and summary.reached is not None):
         return None
     each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
-    needed_s = RESERVE * each_s * FEWEST_FOR_QUANTILES
+    needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
+    needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
     return _budget(budget_s, message("run.brings.interval"))
 

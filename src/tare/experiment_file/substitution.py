@@ -39,7 +39,7 @@ def check(source: str, experiment: Experiment) -> None:
         if any(workload.kernel for workload in experiment.workloads):
             raise table.error(
                 name,
-                "is a factor of your own, which kernels know nothing of",
+                "is no known factor, and kernels take no others",
                 meant or "measure kernels in an experiment of their own",
             )
         if meant is not None:

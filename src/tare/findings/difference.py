@@ -178,9 +178,9 @@ def _analyses(d: Difference) -> Table:
         title=message("difference.analyses.title", second=d.second),
         columns=(
             Column(key="n", title="pairs"),
-            Column(key="level", title="error of this analysis", unit="1"),
-            Column(key="low", title="from", unit="1"),
+            Column(key="low", title="ratio from", unit="1"),
             Column(key="high", title="to", unit="1"),
+            Column(key="level", title="error of this analysis", unit="1"),
         ),
         rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
         note=message("difference.analyses.note", error=Chosen(1 - d.comparison.confidence)),

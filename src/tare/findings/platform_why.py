@@ -244,7 +244,10 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     others = list(_BESIDE[1:])
     known = {metric for one in some for metric in one.parts}
     named = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    others += [(m, m.replace("_", " ")) for m in sorted(known - named)]
+    others += [
+        (m, m.removesuffix("_ns").removesuffix("_bytes").replace("_", " "))
+        for m in sorted(known - named)
+    ]
     columns = [
         *level_columns(["platform", *varied]),
         Column(key="n", title="common blocks"),

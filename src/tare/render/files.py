@@ -7,19 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from jinja2 import TemplateError
 
 from tare import whole_file
 from tare.errors import InputError, StoreError
 from tare.render import data, words
+from tare.render.tables import lay
+from tare.results.finding import Table
 from tare.results.message import Message
-from tare.results.report import VERSION, Report
+from tare.results.report import FORMAT, VERSION, Report
 
 #: Formats of a report by the ending of its file.
 ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 #: Formats of charts alone, in a folder.
 CHARTS = ("svg", "png")
 #: Of a saved document that is read.
-MOST_BYTES = 1 << 27
+MOST_BYTES = 1 << 25
+_MOST_CHARACTERS = 10_000
+#: What comes of messages and tables that no tare wrote.
+_UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
 _OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
 #: Charts are written under their names.
 _NAME = re.compile(r"\w[\w.-]{0,99}")
@@ -95,13 +101,19 @@ def load(file: Path) -> Report:
     InputError
         If it is no such document, or of another version.
     """
-    with whole_file.open_plain(file, links=True) as source:
-        content = source.read(MOST_BYTES + 1)
     hint = "a file that --report FILE.json wrote"
+    try:
+        with whole_file.open_plain(file, links=True) as source:
+            content = source.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", hint) from error
     if len(content) > MOST_BYTES:
         raise InputError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint)
     try:
-        version = msgspec.json.decode(content, type=_Versioned).version
+        found = msgspec.json.decode(content, type=_Saved)
+        if found.format != FORMAT:
+            raise InputError(f"{file} is no saved report", hint)
+        version = found.version
         if version != VERSION:
             raise InputError(
                 f"{file} is of version {version}, and this tare reads version {VERSION}",
@@ -114,26 +126,37 @@ def load(file: Path) -> Report:
     return document
 
 
-class _Versioned(msgspec.Struct):
+class _Saved(msgspec.Struct):
     version: int
+    format: str = ""
 
 
 def _check(document: Report, file: Path) -> None:
     """Refuse what cannot be rendered: messages without words, names that are no names of files."""
-    from jinja2 import TemplateError
-
+    if not document.answers:
+        raise InputError(f"{file} has no answer")
+    if len(words.text(document.question)) > _MOST_CHARACTERS:
+        raise InputError(f"{file} has a question of more than {_MOST_CHARACTERS:,} characters")
     names = [figure.name for figure in document.figures]
     for name in names:
         if not _NAME.fullmatch(name) or names.count(name) > 1:
             raise InputError(f"{file} has a chart of the name {name!r}, which is not possible")
-    for said in _messages(document):
-        try:
+    try:
+        for said in _messages(document):
             words.text(said)
-        except (KeyError, TypeError, ValueError, TemplateError) as error:
-            raise InputError(
-                f"{file} has a message {said.id!r} that this tare has no words for",
-                "render it with the tare that wrote it",
-            ) from error
+        for table in (document.cells, document.stops, *document.machine, *_tables(document)):
+            if table is not None:
+                lay(table)
+    except _UNWRITABLE as error:
+        raise InputError(
+            f"{file} has what this tare cannot render: {type(error).__name__}",
+            "render it with the tare that wrote it",
+        ) from error
+
+
+def _tables(document: Report) -> Iterator[Table]:
+    for section in document.sections:
+        yield from section.finding.tables
 
 
 def _messages(value: object) -> Iterator[Message]:

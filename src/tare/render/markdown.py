@@ -43,7 +43,7 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         yield _table(page.cells)
     for said in page.also:
         yield f"{text(words.sentence(said))}\n"
-    yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
+    yield "; ".join(f"{text(name)}: {text(value)}" for name, value in page.strip) + "\n"
     for section in page.sections:
         yield from _section(section, charts, page)
     yield from _behind(page)
@@ -73,7 +73,7 @@ def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
 
 def _behind(page: Report) -> Iterator[str]:
     yield "## What stands behind these answers?\n"
-    yield f"### {page.doubtful}\n"
+    yield f"### {text(page.doubtful)}\n"
     for doubt in page.doubts or (page.calm,):
         yield f"- {text(words.sentence(doubt))}"
     if page.stops:
@@ -83,7 +83,7 @@ def _behind(page: Report) -> Iterator[str]:
         yield "### The machine\n"
     for table in page.machine:
         yield _table(table)
-    yield f"### {page.origin.title}\n"
+    yield f"### {text(page.origin.title)}\n"
     yield _code("\n".join(page.origin.commands))
     yield f"- tare {text(', '.join(page.origin.versions))}"
     if page.origin.seed is not None:
@@ -123,6 +123,7 @@ def _row(cells: list[str]) -> str:
 
 
 def _code(content: str) -> str:
+    content = harmless(content)
     longest = max((len(run) for run in re.findall("`+", content)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{content}\n{fence}\n"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from tare import whole_file
 from tare.drawing import by_itself
+from tare.errors import InputError
 from tare.results.report import Report
 
 #: Pixels of a PNG for each pixel of the chart.
 _SCALE = 2
+_REFERENCE = re.compile(r"\bhref\s*=|<image\b")
 
 
 def write(page: Report, format: str, folder: Path) -> list[Path]:
@@ -22,6 +25,9 @@ def write(page: Report, format: str, folder: Path) -> list[Path]:
     for figure in page.figures:
         path = folder / f"{figure.name}.{format}"
         svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
+        # Charts refer to nothing outside of them, whoever made them.
+        if _REFERENCE.search(svg):
+            raise InputError(f"the chart {figure.name} refers to what is outside of it")
         drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
         whole_file.write(path, drawn, "free some room, or choose another --out")
         written.append(path)

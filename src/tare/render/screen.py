@@ -10,8 +10,9 @@ import msgspec
 
 from tare.render.tables import lay
 from tare.render.terminal import aligned, fitted
-from tare.render.words import sentences, text
+from tare.render.words import sentence, sentences, text
 from tare.results.finding import Table
+from tare.results.message import each
 from tare.results.report import Report
 from tare.units import counted
 
@@ -50,7 +51,8 @@ def lines(report: Report, width: int) -> list[str]:
     findings = [section.finding for section in report.sections]
     for finding in findings:
         if finding.shown == "no" and finding.name in _CHECKS:
-            shown.append(f"Check failed: {text(finding.question)}")
+            why = sentence(each(finding.answer)[0])
+            shown.append(f"Check failed: {text(finding.question)} {why}")
     if report.inconclusive:
         n, of = len(report.inconclusive), counted(len(findings), "question")
         shown.append(f"Inconclusive: {n} of {of}; the report has each.")

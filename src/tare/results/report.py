@@ -9,7 +9,8 @@ import msgspec
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, Said, each
 
-#: Of the form of a saved document.
+#: By which a saved report is recognised, and the version of its form.
+FORMAT = "tare-report"
 VERSION = 1
 
 
@@ -115,6 +116,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         Rows up to which the first table of a section is shown as a whole.
     """
 
+    format: str = FORMAT
     version: int = VERSION
     name: str
     question: Said
