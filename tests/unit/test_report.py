@@ -472,6 +472,13 @@ def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
     assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]
 
 
+def test_a_name_that_looks_like_a_link_is_a_name(tmp_path):
+    names = ["curl --href=x", "<image> href='y'"]
+    made = synthetic.make(workloads=names, platforms=("bare",), workers=(1,), trials=8)
+    folder = journals.write(made, tmp_path / "out")
+    assert files.write_charts(report.document(folder), "svg", tmp_path / "charts")
+
+
 @pytest.mark.parametrize("mark", ["image", "point"])
 def test_a_chart_that_refers_to_what_is_elsewhere_is_not_drawn(made, tmp_path, mark):
     seen = {"url": {"value": "http://127.0.0.1:9/x.png"}, "href": {"value": "https://a.example/"}}

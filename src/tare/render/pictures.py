@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 from tare import whole_file
 from tare.drawing import by_itself
@@ -13,7 +13,6 @@ from tare.results.report import Report
 
 #: Pixels of a PNG for each pixel of the chart.
 _SCALE = 2
-_REFERENCE = re.compile(r"\bhref\s*=|<image\b")
 
 
 def write(page: Report, format: str, folder: Path) -> list[Path]:
@@ -26,12 +25,21 @@ def write(page: Report, format: str, folder: Path) -> list[Path]:
         path = folder / f"{figure.name}.{format}"
         svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
         # Charts refer to nothing outside of them, whoever made them.
-        if _REFERENCE.search(svg):
+        if _refers(svg):
             raise InputError(f"the chart {figure.name} refers to what is outside of it")
         drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
         whole_file.write(path, drawn, "free some room, or choose another --out")
         written.append(path)
     return written
+
+
+def _refers(svg: str) -> bool:
+    """Say whether a picture has another one in it, or a link."""
+    return any(
+        element.tag.endswith("}image")
+        or any(name.rpartition("}")[2] == "href" for name in element.attrib)
+        for element in Xml.fromstring(svg).iter()
+    )
 
 
 def _on_white(spec: dict[str, Any]) -> dict[str, Any]:
