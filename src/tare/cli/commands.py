@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tare.cli import failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
+from tare.errors import UsageError
 
 
 class Context(TyperCommand.context_class):  # type: ignore[misc, valid-type]
@@ -30,12 +32,28 @@ class Command(TyperCommand):
         """Return the line that an error begins with."""
         return usage(ctx, self)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option of one value that is given twice: the first would have no effect."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, n in Counter(given).items():
+                if n > 1 and option.param_type_name == "option" and _takes_one(option):
+                    raise UsageError(
+                        f"{max(option.opts, key=len)} is given {n} times, and takes one value",
+                        "leave one out; to compare several: tare experiment new",
+                    )
+        return super().parse_args(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; after the standard command of a group, the others of the group."""
         group: Any = ctx.parent and ctx.parent.command
         standard = getattr(group, "standard", None) == self.name
         others = [one for one in group.commands.values() if one is not self] if standard else []
         formatter.write(help_of_command(ctx, self, others))
+
+
+def _takes_one(option: Any) -> bool:
+    return not (option.multiple or option.is_flag or option.count)
 
 
 class Group(TyperGroup):

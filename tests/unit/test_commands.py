@@ -1,0 +1,32 @@
+"""Options: one of one value is given once, wherever it stands."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from tare.cli.app import app
+from tare.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("run --workers 1 --workers 2 -- true", "--workers"),
+        ("run -n 3 --trials 4 -- true", "--trials"),
+        ("compare --report a.json --report a.html true false", "--report"),
+        ("experiment run x.toml --out a -o b", "--out"),
+        ("net plan --json a --json b n.json e.toml", "--json"),
+    ],
+)
+def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message.startswith(f"{option} ")
+
+
+def test_what_may_be_repeated_and_what_the_command_has_itself_is_left_alone() -> None:
+    words = "run -p bare -p bare -- tail --lines 1 --lines 2"
+    done = CliRunner().invoke(app, words.split())
+    # That it is the same platform is another complaint.
+    assert not isinstance(done.exception, UsageError)
