@@ -29,10 +29,11 @@ words = sys.argv[1:]
 own = words[: words.index("--")] if "--" in words else words
 more = []
 if own[0] in ("run", "compare"):
-    if "-n" in own:
-        words[own.index("-n") + 1] = "6"
-    else:
-        more = ["--budget", "1s"] if "--precision" in own else ["-n", "6"]
+    option, less = ("--budget", "1s") if "--precision" in own else ("-n", "6")
+    if option in own:
+        words[own.index(option) + 1] = less
+    elif "--trials" not in own:
+        more = [option, less]
 if own[0] == "doctor":
     more = ["--quick"]
 if own[:2] == ["experiment", "run"]:
