@@ -256,10 +256,14 @@ def _remember(found: Calibration, asked: Experiment) -> None:
     """Let later sessions cite it; that they cannot is no reason to lose it."""
     from tare.calibration import remembered
 
+    why = None
     try:
-        remembered.remember(found, asked.window.periods if asked.window else 0)
+        kept = remembered.remember(found, asked.window.periods if asked.window else 0)
+        if not kept and found.asked.verdict == "inconclusive":
+            why = message("calibration.screen.uncited")
     except StoreError as error:
         why = message("calibration.screen.unstored", error=str(error))
+    if why is not None:
         output.err.print(f"Note    {text(why)}", soft_wrap=True)
 
 

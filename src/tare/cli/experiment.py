@@ -77,6 +77,8 @@ def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = Non
     with folder_in_memory() as folder, Bar() as bar:
         forecast = conclude.forecast(prepared, folder, bar)
     show_plan(prepared, forecast, json)
+    if json != "-":
+        output.out.print(f"Next: tare experiment run {file}", soft_wrap=True)
 
 
 @app.command()
