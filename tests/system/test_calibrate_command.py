@@ -218,7 +218,7 @@ def test_without_docker_it_says_so(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = (*TINY, "-p", "docker", "--out", str(out))
     done = calibrate(*words, check=12, env=environment)
-    assert "error: docker" in done.stderr
+    assert "tare: docker" in done.stderr
     assert "try: " in done.stderr
     assert not out.exists()
 

@@ -187,8 +187,8 @@ def _columns(table: Table) -> Iterator[tuple[str, str, str]]:
     """Find the columns that are an estimate, where its interval begins, and where it ends."""
     some = table.columns
     for one, low, high in zip(some, some[1:], some[2:], strict=False):
-        # At a look there is the error that it may spend, and no estimate.
-        if low.title.endswith("from") and high.title == "to" and one.key != "level":
+        # Before the ends of an interim analysis there is its number of pairs, and no estimate.
+        if low.title.endswith("from") and high.title == "to" and one.unit is not None:
             yield one.key, low.key, high.key
 
 

@@ -98,9 +98,16 @@ def failing(results: Results) -> tuple[Failing, ...]:
     cells = [cell for cell in short_cells(results) if cell.failures]
     parts = _parts(cells, results.planned) if cells else ()
     return tuple(
-        Failing(cells=tuple(map(shown, names)), reason=part[0].reason or "")
+        Failing(cells=tuple(map(_unquoted, names)), reason=part[0].reason or "")
         for names, part in parts
     )
+
+
+def _unquoted(name: Atom) -> str:
+    """Name cells as data do: a level by itself, a factor of one's own before it."""
+    if isinstance(name, Message) and "level" in name.args:
+        return " ".join(str(name.args[key]) for key in ("factor", "level") if key in name.args)
+    return shown(name)
 
 
 def over_budget(results: Results) -> Message | None:
