@@ -13,10 +13,9 @@ from tare.errors import UsageError
     ("words", "option"),
     [
         ("run --workers 1 --workers 2 -- true", "--workers"),
-        ("run -n 3 --trials 4 -- true", "--trials"),
+        ("run --size 1c --size=2c -- true", "--size"),
         ("compare --report a.json --report a.html true false", "--report"),
-        ("experiment run x.toml --out a -o b", "--out"),
-        ("net plan --json a --json b n.json e.toml", "--json"),
+        ("compare --network none --network 'rate=1Gbit' true false", "--network"),
     ],
 )
 def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:

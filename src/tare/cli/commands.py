@@ -13,6 +13,9 @@ from tare.cli import failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
 
+#: Options of one value that read as if they could be repeated, as --platform can.
+_LIKE_LISTS = {"network", "pinning", "report", "size", "workers"}
+
 
 class Context(TyperCommand.context_class):  # type: ignore[misc, valid-type]
     """A context whose standard command has no name of its own."""
@@ -33,11 +36,11 @@ class Command(TyperCommand):
         return usage(ctx, self)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option of one value that is given twice: the first would have no effect."""
+        """Refuse an option twice where several values look possible: the first would be lost."""
         if not ctx.resilient_parsing:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             for option, n in Counter(given).items():
-                if n > 1 and option.param_type_name == "option" and _takes_one(option):
+                if n > 1 and option.name in _LIKE_LISTS and not option.multiple:
                     raise UsageError(
                         f"{max(option.opts, key=len)} is given {n} times, and takes one value",
                         "leave one out; to compare several: tare experiment new",
@@ -50,10 +53,6 @@ class Command(TyperCommand):
         standard = getattr(group, "standard", None) == self.name
         others = [one for one in group.commands.values() if one is not self] if standard else []
         formatter.write(help_of_command(ctx, self, others))
-
-
-def _takes_one(option: Any) -> bool:
-    return not (option.multiple or option.is_flag or option.count)
 
 
 class Group(TyperGroup):
