@@ -131,7 +131,9 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
         raise UsageError(
             "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
         )
-    if charts is not None and (charts not in ("svg", "png") or report is not None):
+    from tare.render.files import CHARTS
+
+    if charts is not None and (charts not in CHARTS or report is not None):
         raise UsageError(
             "--charts writes svg or png, and no page", "--charts svg --out DIR   (without --report)"
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tare.errors import InputError
 from tare.interop import units, xml_file
 from tare.interop.cells import parsed
 from tare.interop.format import Format
-from tare.interop.readings import Readings, counted, failed, readings
-from tare.interop.series import Columns, Imported, Series, Specification
+from tare.interop.readings import Readings, each_of, failed, readings
+from tare.interop.series import Columns, Imported, Series
 from tare.interop.text_file import label
 from tare.interop.xml_file import Element
 from tare.registry import Description
@@ -96,14 +96,8 @@ def read(file: Path, columns: Columns) -> Imported:
         file=file,
         format="benchexec",
         series=tuple(series),
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.per",
-                count=counted((task.runs for task in tasks.values()), "run"),
-                unit="task",
-            ),
-            statistic=message("interop.statistic.each", what="run"),
-            spread=message("interop.statistic.each", what="run"),
+        specification=replace(
+            each_of((task.runs for task in tasks.values()), "run", "task"),
             environment=_environment(systems),
         ),
         notes=tuple(_notes(root, tasks.values())),

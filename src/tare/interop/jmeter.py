@@ -20,9 +20,9 @@ from tare.interop.format import HEAD, Format
 from tare.interop.gathering import Fault, Faults, Gathering, Parting, in_order
 from tare.interop.jtl_rows import NAMES, JtlRows
 from tare.interop.packed import take, unpacked
-from tare.interop.readings import counted, failed, immeasurable, left_out
+from tare.interop.readings import each_of, failed, immeasurable, left_out
 from tare.interop.rows import Chunk, Rows, Want
-from tare.interop.series import Columns, Imported, IntArray, Series, Specification
+from tare.interop.series import Columns, Imported, IntArray, Series
 from tare.interop.text_file import head_text, label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -105,15 +105,7 @@ def _read(file: Path, rows: Rows, index: dict[str, int]) -> Imported:
         file=file,
         format="jmeter",
         series=series,
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.per",
-                count=counted((len(one.values) for one in series), "request"),
-                unit="label",
-            ),
-            statistic=message("interop.statistic.each", what="request"),
-            spread=message("interop.statistic.each", what="request"),
-        ),
+        specification=each_of((len(one.values) for one in series), "request", "label"),
         notes=(*rows.notes, *samples.notes()),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.interop import units
-from tare.interop.series import Defect, FloatArray, IntArray, Series
+from tare.interop.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.interop.text_file import shown
 from tare.results.message import Message, Said, message
 
@@ -154,6 +154,25 @@ def told_apart(series: Iterable[Series]) -> tuple[Series, ...]:
         again = {"occurrence": str(seen[name])} if seen[name] > 1 else {}
         apart.append(replace(one, key={**one.key, **again}))
     return tuple(apart)
+
+
+def each_of(numbers: Iterable[int], noun: str, unit: str) -> Specification:
+    """Say what a file states that has every value by itself: so many a series, and what each is.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        Of values, a series.
+    noun : str
+        What a value is of: ``run``.
+    unit : str
+        What a series is of: ``task``.
+    """
+    return Specification(
+        repetitions=message("interop.repetitions.per", count=counted(numbers, noun), unit=unit),
+        statistic=message("interop.statistic.each", what=noun),
+        spread=message("interop.statistic.each", what=noun),
+    )
 
 
 def counted(numbers: Iterable[int], noun: str) -> Message:

@@ -11,9 +11,9 @@ from tare.interop.csv_rows import CsvRows
 from tare.interop.format import Format
 from tare.interop.long_table import LongTable
 from tare.interop.parquet_rows import MAGIC, ParquetRows
-from tare.interop.readings import counted
+from tare.interop.readings import each_of
 from tare.interop.rows import Rows
-from tare.interop.series import Columns, Imported, Series, Specification
+from tare.interop.series import Columns, Imported
 from tare.interop.text_file import label
 from tare.registry import Description, scan
 from tare.results.message import message
@@ -46,7 +46,7 @@ def read(file: Path, columns: Columns) -> Imported:
         file=file,
         format="table",
         series=series,
-        specification=_specification(series),
+        specification=each_of((len(one.values) for one in series), "value", "series"),
         notes=tuple(notes + table.notes()),
     )
 
@@ -65,18 +65,6 @@ def _open(file: Path, columns: Columns) -> Rows:
 
 def _quoted(rows: Rows, columns: Sequence[int]) -> list[str]:
     return [repr(label(rows.names[i])) for i in columns]
-
-
-def _specification(series: Sequence[Series]) -> Specification:
-    return Specification(
-        repetitions=message(
-            "interop.repetitions.per",
-            count=counted((len(one.values) for one in series), "value"),
-            unit="series",
-        ),
-        statistic=message("interop.statistic.each", what="value"),
-        spread=message("interop.statistic.each", what="value"),
-    )
 
 
 UNIT = Format(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tare.identification.document import Estimate, Identification, kind_of
 from tare.network_fingerprint.difference import all_figures
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
+from tare.render.words import shown
 from tare.results.message import Amount, Chosen, Duration, Message, message
-from tare.units import chosen, interval, quantity
+from tare.units import chosen
 
 #: Names of figures as people say them, by how they begin and end.
 _SUBJECTS = {
@@ -82,9 +83,7 @@ def name_told(name: str) -> str:
 
 def figure_told(figure: Figure) -> str:
     """Write a figure with its interval."""
-    if figure.ci is None:
-        return quantity(figure.value, figure.unit)
-    return interval(figure.unit, figure.value, *figure.ci)
+    return shown(figure.amount)
 
 
 def shaping_of(found: NetworkFingerprint) -> Message:
