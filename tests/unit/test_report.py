@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import time
@@ -508,3 +509,20 @@ def test_a_saved_report_that_draws_for_ever_is_given_up(made, tmp_path, monkeypa
     with pytest.raises(InputError):
         command._drawn(lambda: [1 / 0], tmp_path / "a.json")
     assert command._drawn(lambda: [tmp_path], tmp_path / "a.json") == [tmp_path]
+
+
+def test_what_draws_ends_by_itself_where_nobody_waits_for_it(tmp_path, monkeypatch):
+    from tare.cli import report as command
+
+    def endless():
+        while True:
+            pass
+
+    monkeypatch.setattr(command, "_DRAWN_WITHIN_S", 0.5)
+    _, end = multiprocessing.Pipe(duplex=False)
+    alone = os.fork()
+    if alone == 0:
+        command._draw(endless, end)
+        os._exit(0)
+    _, status = os.waitpid(alone, 0)
+    assert os.WIFSIGNALED(status)

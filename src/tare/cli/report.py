@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
+import resource
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -85,6 +87,9 @@ def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:
 
 
 def _draw(write: Callable[[], list[Path]], to: Connection) -> None:
+    # Ends it, too, where what waits for it was killed.
+    most_s = math.ceil(_DRAWN_WITHIN_S)
+    resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
     try:
         to.send([str(path) for path in write()])
     except StoreError as error:
