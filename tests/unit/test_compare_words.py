@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -19,16 +21,26 @@ from tare.cli.app import app
 from tare.cli.command_line import as_option, split
 from tare.cli.comparing import Execution, check_complete
 from tare.cli.lines import Around, names_of, typed
-from tare.errors import ExperimentError, IncompleteError
+from tare.errors import ExperimentError, IncompleteError, InputError
 from tare.experiment import Cell, Stopping
 from tare.findings.cells import Basis
 from tare.findings.difference import find
-from tare.findings.judgement import Difference, differences, worst
+from tare.findings.judgement import Difference, differences
+from tare.render import comment, files, junit
 from tare.render.words import text
-from tare.report import comment, junit
+from tare.report import compared
 from tare.report.charts import difference as chart
 from tare.results.message import Change, Chosen, Message, Ratio, each, message
-from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
+from tare.results.report import Report
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    Verdict,
+    worst,
+)
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
 
@@ -273,8 +285,14 @@ def test_wrong_options_are_refused_before_anything_is_measured(
 # For other programs
 
 
+def told(found: list[Difference], gate: float | None) -> Report:
+    """Return the report of comparisons as another machine reads it."""
+    document = compared.document(make(trials=5), found, gate)
+    return msgspec.json.decode(files.encode(document), type=Report)
+
+
 def test_junit_has_a_case_a_comparison_and_counts_them() -> None:
-    root = Xml.fromstring(junit.render([SAME, SLOWER, OPEN], 0.02))
+    root = Xml.fromstring(junit.render(told([SAME, SLOWER, OPEN], 0.02)))
     assert root.tag == "testsuites"
     (suite,) = root
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
@@ -288,15 +306,26 @@ def test_junit_has_a_case_a_comparison_and_counts_them() -> None:
 
 
 def test_junit_without_a_gate_fails_nothing() -> None:
-    root = Xml.fromstring(junit.render([SLOWER, OPEN], None))
+    root = Xml.fromstring(junit.render(told([SLOWER, OPEN], None)))
     assert root.get("failures") == "0"
     assert root.get("skipped") == "1"
 
 
+def test_a_saved_report_writes_the_same_for_a_ci(tmp_path: Path) -> None:
+    document = told([SAME, SLOWER, OPEN], 0.02)
+    saved, suite, table = (tmp_path / name for name in ("a.json", "a.xml", "a.md"))
+    saved.write_text(files.encode(document))
+    asked = ["report", str(saved), "--junit", str(suite), "--markdown", str(table)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert suite.read_text() == junit.render(document)
+    assert table.read_text() == comment.render(document)
+    saved.write_text(files.encode(replace(document, compared=())))
+    assert isinstance(CliRunner().invoke(app, asked).exception, InputError)
+
+
 def test_a_comment_counts_what_was_compared() -> None:
-    results = make(trials=5)
     for paired, of in ((True, "pairs"), (False, "sessions")):
-        written = comment.render([difference(SAME.comparison, paired=paired)], results, None)
+        written = comment.render(told([difference(SAME.comparison, paired=paired)], None))
         (head,) = [line for line in written.splitlines() if line.startswith("| compared")]
         assert head.endswith(f"| {of} |")
 
@@ -322,11 +351,10 @@ HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'
 
 def test_what_people_typed_is_text_in_every_format() -> None:
     d = difference(comparison(1.03, 1.05, HIGHER), second=HOSTILE)
-    case = Xml.fromstring(junit.render([d], 0.02)).find("testsuite/testcase")
+    case = Xml.fromstring(junit.render(told([d], 0.02))).find("testsuite/testcase")
     assert case is not None
     assert "<script>@all" in (case.get("name") or "")
-    results = make(trials=5)
-    written = comment.render([d], results, 0.02)
+    written = comment.render(told([d], 0.02))
     assert "<script" not in written.replace("\\<script", "")
     assert "@all" not in written
     rows = [line for line in written.splitlines() if line.startswith("| ")]
@@ -336,18 +364,17 @@ def test_what_people_typed_is_text_in_every_format() -> None:
 
 
 def test_a_comment_begins_with_the_answer() -> None:
-    results = make(trials=5)
-    assert comment.render([SLOWER], results, 0.02).startswith("### Gate 2 % ❌ fails")
-    assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ inconclusive")
+    assert comment.render(told([SLOWER], 0.02)).startswith("### Gate 2 % ❌ fails")
+    assert comment.render(told([OPEN], 0.02)).startswith("### Gate 2 % ❔ inconclusive")
     verdict_alone = text(SAME.answer).partition(" (")[0]
-    assert comment.render([SAME], results, None).startswith(f"### {verdict_alone}")
-    assert "<details>" in comment.render([SAME], results, None)
+    assert comment.render(told([SAME], None)).startswith(f"### {verdict_alone}")
+    assert "<details>" in comment.render(told([SAME], None))
 
 
 # From results to page
 
 
-def compared(**changes: Any) -> Any:
+def comparing(**changes: Any) -> Any:
     slow = {"new": 1.1, "newer": 1.0}
 
     def behave(levels: dict[str, str]) -> Behaviour:
@@ -363,7 +390,7 @@ def compared(**changes: Any) -> Any:
 
 
 def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
-    finding = find(compared())
+    finding = find(comparing())
     assert finding is not None
     assert finding.question == message(
         "difference.question", levels=["new", "newer"], reference="old"
@@ -386,7 +413,7 @@ def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
 
 
 def test_a_gate_asks_its_question_and_says_what_would_settle_it() -> None:
-    finding = find(compared(stopping={"gate": 0.005, "trials": 8}))
+    finding = find(comparing(stopping={"gate": 0.005, "trials": 8}))
     assert finding is not None
     assert finding.question == message(
         "difference.gate_question",
@@ -406,7 +433,7 @@ def test_without_compare_there_is_no_such_finding() -> None:
 
 
 def test_the_chart_shows_looks_and_pairs_of_every_comparison() -> None:
-    results = compared(stopping={"gate": 0.05})
+    results = comparing(stopping={"gate": 0.05})
     drawn = chart.draw(results, [])
     assert drawn is not None
     panels = drawn.to_dict()["vconcat"]
@@ -420,12 +447,13 @@ def test_the_chart_shows_looks_and_pairs_of_every_comparison() -> None:
 
 
 def test_a_fixed_number_has_no_looks_to_draw() -> None:
-    results = compared(stopping={"trials": 40})
+    results = comparing(stopping={"trials": 40})
     assert len(chart.draw(results, []).to_dict()["vconcat"]) == 2
 
 
 def test_failed_trials_are_told_to_a_ci() -> None:
-    told = "6 of 21 trials of new: exit code 1"
-    suite = Xml.fromstring(junit.render([SAME], 0.02, [told])).find("testsuite")
+    failed = "6 of 21 trials of new: exit code 1"
+    document = replace(told([SAME], 0.02), failed=(failed,))
+    suite = Xml.fromstring(junit.render(document)).find("testsuite")
     assert suite is not None
-    assert told in (suite.findtext("system-err") or "")
+    assert failed in (suite.findtext("system-err") or "")

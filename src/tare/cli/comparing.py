@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tare.cli import output
 from tare.cli.command_line import (
     COMMAND_LINE,
@@ -208,9 +210,10 @@ def tell(
     from tare.cli import verdict
     from tare.findings import caveats, sessions
     from tare.findings.failures import by_level
-    from tare.findings.judgement import GATE_CODES, worst
+    from tare.render import comment, junit
     from tare.render.words import sentences, text
-    from tare.report import comment, junit
+    from tare.report import compared
+    from tare.results.verdict import GATE_CODES, worst
 
     spoken = "-" not in (wanted.json, wanted.markdown)
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)
@@ -229,14 +232,13 @@ def tell(
             output.out.print(f"Failed   {text(failed)}")
     if wanted.json is not None:
         output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
-    if wanted.junit is not None:
-        document = junit.render(found, wanted.gate, by_level(results), weak)
-        output.write_text(document, str(wanted.junit), "--junit")
-    if wanted.markdown is not None:
-        output.write_text(
-            comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
-        )
-    page_file = page(folder, results, wanted)
+    if wanted.junit is not None or wanted.markdown is not None:
+        told = compared.document(results, found, wanted.gate)
+        if wanted.junit is not None:
+            output.write_text(junit.render(told), str(wanted.junit), "--junit")
+        if wanted.markdown is not None:
+            output.write_text(comment.render(told), wanted.markdown, "--markdown")
+    page_file = page(folder, results, found, wanted)
     if spoken:
         output.out.print(_next(found, page_file, wanted), style="dim", soft_wrap=True)
     if wanted.gate is None:
@@ -300,16 +302,24 @@ def check_report(destination: Path | None) -> None:
         files.format_of(destination)
 
 
-def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
+def page(
+    folder: Path, results: Results, found: Sequence[Difference], wanted: Wanted
+) -> Path | None:
     """Write the report where one was asked for, or where the folder stays."""
     from tare import conclude
     from tare import report as pages
+    from tare.render import files
+    from tare.report import compared
 
     if wanted.report is None and wanted.out is None:
         return None
     with output.err.status("drawing the page"):
-        answers = conclude.answers(folder, results)
-        return pages.write(folder, wanted.report, answers.findings, results=results)[0]
+        findings = conclude.answers(folder, results).findings
+        document = msgspec.structs.replace(
+            pages.document(folder, findings, results=results),
+            compared=compared.make(found, wanted.gate),
+        )
+        return files.write(document, wanted.report or folder / "report.html")[0]
 
 
 def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:

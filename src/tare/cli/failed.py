@@ -20,9 +20,7 @@ import msgspec
 from tare.cli import output
 from tare.errors import ExperimentError
 from tare.harmless import harmless
-
-#: What XML 1.0 cannot hold, however it is escaped.
-_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from tare.render.junit import possible
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,9 @@ def _junit(failure: Failure) -> str:
     root = Xml.Element("testsuites", name="tare", attrib=counts)
     suite = Xml.SubElement(root, "testsuite", name="tare", attrib=counts)
     case = Xml.SubElement(suite, "testcase", classname="tare", name="tare", time="0")
-    message = _IMPOSSIBLE.sub("\ufffd", failure.message)
+    message = possible(failure.message)
     error = Xml.SubElement(case, "error", type=failure.type, message=message)
-    error.text = _IMPOSSIBLE.sub("\ufffd", failure.hint or "")
+    error.text = possible(failure.hint or "")
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
 

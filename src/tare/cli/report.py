@@ -31,23 +31,36 @@ def report(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for --charts. [default: charts]"),
     ] = None,
+    junit: options.JUnit = None,
+    markdown: options.Markdown = None,
 ) -> None:
     """Render a saved report, also one of another machine.
 
     tare report demo.json --report demo.html
     """
-    from tare.render import files
+    from tare.render import comment, files
+    from tare.render import junit as xml
 
     options.check_charts(charts, out, report)
     if report is not None:
         files.format_of(report)
-    output.check_writable(report)
+    output.check_writable(report, junit, markdown)
     saved = files.load(file)
+    if (junit or markdown) and not saved.compared:
+        raise InputError(
+            f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
+        )
     written: list[Path] = []
     if charts is not None:
         written = _drawn(lambda: files.write_charts(saved, charts, out or Path("charts")), file)
     elif report is not None:
         written = _drawn(lambda: files.write(saved, report), file)
+    if junit is not None:
+        output.write_text(xml.render(saved), str(junit), "--junit")
+    if markdown is not None:
+        output.write_text(comment.render(saved), markdown, "--markdown")
+    if markdown == "-":
+        return
     output.show(saved, written)
     strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
     output.out.print(strip, style="dim", soft_wrap=True)

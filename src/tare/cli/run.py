@@ -222,7 +222,7 @@ def _one(
                 raise explained(failure, found, prepared)
             raise TrialError(failure.message, how_to_see(found))
         if wanted.report is not None:
-            page = comparing.page(folder, conclude.results_of(folder), wanted)
+            page = comparing.page(folder, conclude.results_of(folder), (), wanted)
             output.err.print(f"Report  {page}")
         if save is not None:
             _save(folder, save, prepared.experiment)

@@ -142,7 +142,7 @@ def run_table(
             from tare.interop.hyperfine_export import document as as_hyperfine
 
             output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
-        page = comparing.page(folder, results, wanted)
+        page = comparing.page(folder, results, found, wanted)
         if spoken:
             told = (
                 f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"

@@ -13,13 +13,14 @@ from tare.cli import summary_network as network
 from tare.findings import sessions
 from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import failures
-from tare.findings.judgement import GATE_CODES, Difference, worst
+from tare.findings.judgement import Difference
 from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.frames import Results
 from tare.render import data
 from tare.render.vocabulary import SPREADS
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
+from tare.results.verdict import GATE_CODES, worst
 from tare.statistics.intervals import Interval
 from tare.statistics.spread import SpreadComparison
 from tare.units import chosen

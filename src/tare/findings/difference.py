@@ -11,10 +11,8 @@ from tare.findings.evidence import cell_table, verdict_cells
 from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.judgement import (
     Difference,
-    GateAnswer,
     differences,
     earlier_ends,
-    worst,
 )
 from tare.findings.pairing import ERROR
 from tare.frames import Results
@@ -22,6 +20,7 @@ from tare.harmless import on_one_line
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
 from tare.results.message import Chosen, Message, Said, message
+from tare.results.verdict import GateAnswer, worst
 from tare.units import chosen
 
 _DESCRIPTION = Description(

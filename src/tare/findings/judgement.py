@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_of
@@ -18,6 +17,7 @@ from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
+from tare.results.verdict import GateAnswer
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import pair_ratio, pairs_needed
@@ -26,10 +26,6 @@ from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
 from tare.units import change_interval, factor
-
-#: What a gate answers, and the exit code that says it.
-GateAnswer = Literal["pass", "fail", "inconclusive"]
-GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,8 +390,3 @@ def earlier_ends(results: Results) -> int:
     if "reason" not in results.sessions:
         return 0
     return int((results.sessions["reason"].iloc[:-1] == "budget").sum())
-
-
-def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
-    """Answer for all comparisons: one that fails decides, then one that is inconclusive."""
-    return max(answers, key=("pass", "inconclusive", "fail").index)

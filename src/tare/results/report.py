@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from tare.results.finding import Finding, Table
-from tare.results.message import Message, Said, each
+from tare.results.message import Amount, Message, Ratio, Said, each
+from tare.results.verdict import GateAnswer, worst
 
 #: By which a saved report is recognised, and the version of its form.
 FORMAT = "tare-report"
@@ -48,6 +49,86 @@ class Section(msgspec.Struct, frozen=True):
         said = each(self.finding.answer)
         details = tuple(one for one in said if one not in self.finding.head)
         return details if details or self.finding.tables or self.figures else said
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """Whether what is compared passes.
+
+    Attributes
+    ----------
+    margin : float
+        It fails where its ratio is safely above 1 + margin.
+    outcome : str
+    answer : Said
+        The outcome with its evidence.
+    """
+
+    margin: float
+    outcome: GateAnswer
+    answer: Said
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison with a reference, as a CI judges it.
+
+    Attributes
+    ----------
+    first, second : str
+        What is compared, as people named it; the first is the reference.
+    metric, source : str
+        Of the values.
+    verdict : str
+        ``slower (within 2 %)``.
+    conclusive : bool
+    answer : Said
+        The verdict with its evidence.
+    ratio : Ratio
+    medians : (Amount, Amount)
+        Of the first and of the second.
+    n : int
+        Pairs, or sessions, that it rests on.
+    paired : bool
+        Whether it rests on pairs.
+    counted : Said
+        How many, and how they were analysed.
+    evidence : tuple of Said
+        Besides: the size of the effect, the spreads.
+    method : Said
+    settle : Said or None
+        What would settle what is inconclusive, here or for the gate.
+    gate : Gate or None
+        None: nobody asked for one.
+    failing : str
+        The verdict that a gate is there to catch: ``slower``.
+    seconds : float
+        What measuring it took.
+    """
+
+    first: str
+    second: str
+    metric: str
+    source: str
+    verdict: str
+    conclusive: bool
+    answer: Said
+    ratio: Ratio
+    medians: tuple[Amount, Amount]
+    n: int
+    paired: bool
+    counted: Said
+    evidence: tuple[Said, ...]
+    method: Said
+    settle: Said | None
+    gate: Gate | None
+    failing: str
+    seconds: float
+
+    @property
+    def outcome(self) -> GateAnswer:
+        """What a CI makes of it: without a gate nothing fails."""
+        if self.gate is not None:
+            return self.gate.outcome
+        return "pass" if self.conclusive else "inconclusive"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +179,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         What failed besides, and why; stands below the answer.
     notes : tuple of Said
         What holds for all answers, and what was not measured.
+    compared : tuple of Compared
+        What a CI judges; empty where nothing was asked to be compared.
     overview : tuple of Figure
         Charts of all cells that no single question owns, below the answer.
     cells : Table or None
@@ -129,6 +212,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[Said, ...] = ()
     failed: tuple[Said, ...] = ()
     notes: tuple[Said, ...] = ()
+    compared: tuple[Compared, ...] = ()
     overview: tuple[Figure, ...] = ()
     cells: Table | None = None
     stops: Table | None = None
@@ -149,6 +233,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def top(self) -> tuple[Figure, ...]:
         """The picture of the answer: of all cells, or the first that there is."""
         return self.overview or tuple(self.figures[:1])
+
+    @property
+    def gated(self) -> Compared | None:
+        """The comparison that answers the gate for all; None without a gate."""
+        outcomes = [one.gate.outcome for one in self.compared if one.gate is not None]
+        if not outcomes:
+            return None
+        answer = worst(outcomes)
+        return next(one for one in self.compared if one.outcome == answer)
 
     @property
     def led(self) -> Section | None:

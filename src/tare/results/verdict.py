@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 #: Of what is compared with a reference. ``higher`` and ``lower``: shown to differ; ``equivalent``:
 #: shown to differ by less than the margin, if at all; ``inconclusive``: neither.
 Direction = Literal["higher", "lower", "equivalent", "inconclusive"]
+
+#: What a gate answers, and the exit code that says it.
+GateAnswer = Literal["pass", "fail", "inconclusive"]
+GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
+
+
+def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
+    """Answer for all comparisons: one that fails decides, then one that is inconclusive."""
+    return max(answers, key=("pass", "inconclusive", "fail").index)
 
 
 @dataclass(frozen=True)

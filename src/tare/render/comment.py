@@ -1,0 +1,81 @@
+"""Comparisons as a comment under a change, in GitHub's Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tare.render.markdown import text
+from tare.render.words import sentences, shown
+from tare.render.words import text as written
+from tare.results.message import Amount, Chosen, Said
+from tare.results.report import Compared, Report
+from tare.results.verdict import GateAnswer
+
+_SIGNS: Mapping[GateAnswer, str] = {
+    "pass": "✅ passes",
+    "fail": "❌ fails",
+    "inconclusive": "❔ inconclusive",
+}
+_HEADS = ("verdict", "ratio", "median", "of")
+
+
+def render(report: Report) -> str:
+    """Write what a report compares: verdict, table, and the details folded away."""
+    return "\n".join(_parts(report)) + "\n"
+
+
+def _parts(report: Report) -> Iterator[str]:
+    compared, gated = report.compared, report.gated
+    if gated is None or gated.gate is None:
+        yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
+    else:
+        gate = gated.gate
+        margin = shown(Chosen(gate.margin))
+        yield f"### Gate {margin} {_SIGNS[gate.outcome]}: {_words(gate.answer)}\n"
+    for caveat in sentences(report.caveats):
+        yield f"> {_words(caveat)}\n"
+    for failed in report.failed:
+        yield f"⚠️ **failed and left out: {_words(failed)}**\n"
+    of = "pairs" if all(one.paired for one in compared) else "sessions"
+    yield f"| compared | with | {' | '.join(_HEADS)} | {of} |"
+    yield "| --- | --- | --- | --- | ---: | ---: | ---: |"
+    for one in compared:
+        yield _row(one)
+    yield "\n<details><summary>What it rests on</summary>\n"
+    for line in _details(report):
+        yield f"- {line}"
+    yield "\n</details>"
+
+
+def _row(one: Compared) -> str:
+    first, second = (shown(Amount(median.value, median.unit)) for median in one.medians)
+    cells = (
+        _words(one.second),
+        _words(one.first),
+        one.verdict,
+        f"**{shown(one.ratio)}**",
+        second,
+        first,
+        str(one.n),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _details(report: Report) -> Iterator[str]:
+    for one in report.compared:
+        yield f"{_words(one.second)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
+        if one.settle is not None:
+            yield _words(one.settle)
+    yield from dict.fromkeys(
+        f"{text(f'{one.metric} ({one.source})')}; {_words(one.method)}" for one in report.compared
+    )
+    for note in report.notes:
+        yield _words(note)
+    for name, value in report.strip:
+        yield f"{name}: {_words(value)}"
+    yield f"tare {', '.join(report.origin.versions)}, seed {report.origin.seed}"
+
+
+def _words(words: Said) -> str:
+    """Escape what people typed; nobody is to be notified by the name of a command."""
+    return text(written(words)).replace("@", "@\u2060")

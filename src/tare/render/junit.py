@@ -1,0 +1,71 @@
+"""Comparisons as JUnit XML: a test case each, as readers of CI results want it.
+
+The dialect is the one that GitLab, Jenkins and GitHub's actions agree on: ``testsuites`` /
+``testsuite`` / ``testcase`` with ``failure`` or ``skipped``. A gate that is inconclusive is
+skipped, not failed: nothing was shown. Whether it holds a merge up is said by the exit code, which
+a CI can allow.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as Xml
+
+from tare.render.words import paragraph, sentences, shown, text
+from tare.results.report import Compared, Report
+
+#: What XML 1.0 cannot hold, however it is escaped.
+_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(report: Report) -> str:
+    """Write what a report compares; failed trials and caveats change no answer."""
+    suite = Xml.Element("testsuite", name="tare compare")
+    for one in report.compared:
+        _case(suite, one)
+    outcomes = [one.outcome for one in report.compared]
+    counts = {
+        "tests": len(outcomes),
+        "failures": outcomes.count("fail"),
+        "errors": 0,
+        "skipped": outcomes.count("inconclusive"),
+    }
+    root = Xml.Element("testsuites", name="tare")
+    for element in (root, suite):
+        for name, count in counts.items():
+            element.set(name, str(count))
+        element.set("time", _seconds(sum(one.seconds for one in report.compared)))
+    lines = [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
+    lines += [f"Failed: {paragraph(report.failed)}"] if report.failed else []
+    if lines:
+        Xml.SubElement(suite, "system-err").text = possible("\n".join(lines))
+    root.append(suite)
+    Xml.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
+
+
+def _case(suite: Xml.Element, one: Compared) -> None:
+    case = Xml.SubElement(
+        suite,
+        "testcase",
+        classname=possible(f"tare.compare.{one.metric}"),
+        name=possible(f"{one.second} vs. {one.first}"),
+        time=_seconds(one.seconds),
+    )
+    evidence = possible(f"{text(one.answer)}; {text(one.counted)}.")
+    if one.gate is not None and one.outcome == "fail":
+        head = possible(text(one.gate.answer))
+        Xml.SubElement(case, "failure", type=one.failing, message=head).text = evidence
+    elif one.outcome == "inconclusive":
+        why = ["inconclusive", shown(one.ratio), *([text(one.settle)] if one.settle else [])]
+        Xml.SubElement(case, "skipped", message=possible("; ".join(why)))
+    Xml.SubElement(case, "system-out").text = evidence
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def possible(words: str) -> str:
+    """Replace what XML 1.0 cannot hold, however it is escaped."""
+    return _IMPOSSIBLE.sub("\ufffd", words)
