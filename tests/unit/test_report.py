@@ -402,6 +402,15 @@ def test_a_saved_report_renders_the_same_elsewhere(made, tmp_path):
     assert screen.lines(again, 80) == screen.lines(made, 80)
 
 
+def test_where_no_table_has_all_cells_the_terminal_shows_that_of_the_answer(made):
+    told = msgspec.structs.replace(made, cells=None)
+    first = (told.led or told.sections[0]).finding.tables[0]
+    for width in (60, 80, 200):
+        shown = screen.lines(told, width)
+        assert words.text(first.title) in shown
+        assert max(map(len, screen.table(first, width, of="row"))) <= width
+
+
 def test_a_saved_report_has_its_messages_as_text_too(made):
     first = json.loads(files.encode(made))["answers"][0]
     assert first["text"] == words.text(made.answers[0])

@@ -158,9 +158,13 @@ def report(
 
         tare experiment report demo-results --report demo.md
     """
+    from tare import plan_file
+
     options.check_charts(charts, out, report)
     again = (
         f"more trials or budget in its file, then tare experiment run FILE --out {folder} --resume"
+        if plan_file.text(folder) is not None
+        else "the command that measured it, with --resume and more trials or budget"
     )
     _tell(
         folder, json, sessions=session or (), charts=charts, out=out or report, keep=False,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tare.render.tables import lay
+from tare.render.tables import groups, lay
 from tare.render.terminal import aligned, fitted
 from tare.render.words import sentence, sentences, text
 from tare.results.finding import Table
@@ -45,6 +45,8 @@ def lines(report: Report, width: int) -> list[str]:
     shown.append(first)
     if report.cells is not None:
         shown += ["", *table(report.cells, width), ""]
+    elif (leading := _leading(report)) is not None:
+        shown += ["", *table(leading, width, of="row"), ""]
     shown += others[:MOST_ANSWERS]
     if others[MOST_ANSWERS:]:
         shown.append(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
@@ -59,19 +61,27 @@ def lines(report: Report, width: int) -> list[str]:
     return shown
 
 
-def table(overview: Table, width: int) -> list[str]:
-    """Return the lines of the table of cells, no wider than a terminal."""
+def _leading(report: Report) -> Table | None:
+    """Return the first table of the answer, where no table has all cells; a row is said."""
+    led = report.led or next(iter(report.sections), None)
+    return next((one for one in led.finding.tables if len(one.rows) > 1), None) if led else None
+
+
+def table(overview: Table, width: int, of: str = "cell") -> list[str]:
+    """Return the lines of a table, of cells or other rows, no wider than a terminal."""
     rows, left_out = most_telling(overview.rows)
     gone = set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
-    for keys in _DISPENSABLE:
+    # The verdict stands last; what stands before it is the least.
+    details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]
+    for keys in _DISPENSABLE if of == "cell" else details:
         if max(map(len, aligned(laid, left))) <= width:
             break
         gone |= keys
         laid, left = _laid(overview, rows, gone)
     lines = fitted(laid, width, left)
     if left_out:
-        lines.append(f"… and {counted(left_out, 'more cell')} in the report")
+        lines.append(f"… and {counted(left_out, f'more {of}')} in the report")
     return [text(overview.title), *lines]
 
 
@@ -83,7 +93,8 @@ def _laid(overview: Table, rows: Rows, gone: set[str]) -> tuple[list[tuple[str, 
     columns = tuple(c for c in overview.columns if c.key not in gone)
     laid = lay(msgspec.structs.replace(overview, columns=columns, rows=rows), each_unit=True)
     left = next((i for i, head in enumerate(laid.heads) if head.numeric), 1)
-    return [tuple(head.title for head in laid.heads), *laid.rows], left
+    heads = (f"{head.title}, {head.unit}" if head.unit else head.title for head in laid.heads)
+    return [tuple(heads), *laid.rows], left
 
 
 def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], ...], int]:
@@ -100,7 +111,7 @@ def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], 
     def size(i: int) -> float:
         ratio = rows[i].get("ratio")
         # What failed altogether says most.
-        return math.inf if not rows[i]["n"] else abs(math.log(ratio)) if ratio else -1.0
+        return math.inf if rows[i].get("n") == 0 else abs(math.log(ratio)) if ratio else -1.0
 
     order = sorted(range(len(rows)), key=size, reverse=True)
     compared = [i for i in order if size(i) >= 0]

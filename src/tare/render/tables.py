@@ -66,7 +66,7 @@ def lay(table: Table, *, each_unit: bool = False) -> Laid:
     rows = table.rows[:MOST_ROWS]
     heads: list[Head] = []
     columns: list[list[str]] = []
-    for group in _groups(table.columns):
+    for group in groups(table.columns):
         if len(group) == 3:
             head, texts = _interval(group, rows, table.confidence)
         else:
@@ -84,17 +84,17 @@ def lay(table: Table, *, each_unit: bool = False) -> Laid:
     )
 
 
-def _groups(columns: Sequence[Column]) -> list[Sequence[Column]]:
+def groups(columns: Sequence[Column]) -> list[Sequence[Column]]:
     """Put an estimate together with the low and high end that follow it."""
-    groups: list[Sequence[Column]] = []
+    found: list[Sequence[Column]] = []
     i = 0
     while i < len(columns):
         three = columns[i : i + 3]
         ends = len(three) == 3 and three[1].key.endswith("low") and three[2].key.endswith("high")
         size = 3 if ends and columns[i].unit is not None else 1
-        groups.append(columns[i : i + size])
+        found.append(columns[i : i + size])
         i += size
-    return groups
+    return found
 
 
 def _numbers(column: Column, rows: Sequence[dict[str, Any]]) -> list[float | None]:
