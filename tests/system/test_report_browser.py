@@ -85,6 +85,15 @@ def test_the_page_never_scrolls_sideways(shown, width):
     assert page.ask(f"{beyond}.map(e => e.textContent.slice(0, 40))") == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_legend_is_cut(shown, width):
+    page = shown(width, 844)
+    right = "e.getBoundingClientRect().right > c.getBoundingClientRect().right + 1"
+    cut = f"[...c.querySelectorAll('.role-legend')].filter(e => {right})"
+    assert page.ask(f"{CHARTS}.some(c => c.querySelector('.role-legend') !== null)")
+    assert page.ask(f"{CHARTS}.flatMap(c => {cut}.map(e => e.textContent))") == []
+
+
 def test_the_answer_is_in_the_first_screen(shown):
     for size in ((1280, 800), (390, 844)):
         page = shown(*size)

@@ -5,6 +5,8 @@
   const SHARE_OF_LABELS = 0.36;
   // Below this width lists of panels stand in one column.
   const NARROW = 560;
+  // Of a legend's names, that stand in so many columns there.
+  const NAME = 130;
   const fitted = (spec, room) => {
     const fit = { ...spec.usermeta.fit };
     if (fit.stack && room < NARROW && fit.columns > 1) {
@@ -27,6 +29,11 @@
       return copy;
     };
     const whole = walk(spec);
+    if (room < NARROW) {
+      const config = whole.config ?? {};
+      const columns = Math.max(1, Math.floor(room / NAME));
+      whole.config = { ...config, legend: { ...config.legend, columns } };
+    }
     return fit.stack && "columns" in spec ? { ...whole, columns: fit.columns } : whole;
   };
   const draw = async (box) => {
