@@ -363,6 +363,27 @@ def test_what_people_typed_is_text_in_every_format() -> None:
     assert "](http" not in written.replace("\\]", "")
 
 
+def test_what_a_saved_report_says_is_text_too() -> None:
+    """Its file may come from anybody: every text in it may be markup."""
+    document = told([SLOWER], 0.02)
+    hostile = replace(
+        document.compared[0],
+        verdict=HOSTILE, metric=HOSTILE, source=HOSTILE, failing=HOSTILE, counted=HOSTILE,
+    )  # fmt: skip
+    document = replace(
+        document,
+        compared=(hostile,),
+        strip=((HOSTILE, HOSTILE),),
+        failed=(HOSTILE,),
+        origin=replace(document.origin, versions=(HOSTILE,)),
+    )
+    Xml.fromstring(junit.render(document))
+    written = comment.render(document)
+    assert "<script" not in written.replace("\\<script", "")
+    assert "@all" not in written
+    assert "](http" not in written.replace("\\]", "")
+
+
 def test_a_comment_begins_with_the_answer() -> None:
     assert comment.render(told([SLOWER], 0.02)).startswith("### Gate 2 % ❌ fails")
     assert comment.render(told([OPEN], 0.02)).startswith("### Gate 2 % ❔ inconclusive")

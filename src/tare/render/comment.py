@@ -52,7 +52,7 @@ def _row(one: Compared) -> str:
     cells = (
         _words(one.second),
         _words(one.first),
-        one.verdict,
+        _words(one.verdict),
         f"**{shown(one.ratio)}**",
         second,
         first,
@@ -67,13 +67,13 @@ def _details(report: Report) -> Iterator[str]:
         if one.settle is not None:
             yield _words(one.settle)
     yield from dict.fromkeys(
-        f"{text(f'{one.metric} ({one.source})')}; {_words(one.method)}" for one in report.compared
+        f"{_words(f'{one.metric} ({one.source})')}; {_words(one.method)}" for one in report.compared
     )
     for note in report.notes:
         yield _words(note)
     for name, value in report.strip:
-        yield f"{name}: {_words(value)}"
-    yield f"tare {', '.join(report.origin.versions)}, seed {report.origin.seed}"
+        yield _words(f"{name}: {value}")
+    yield _words(f"tare {', '.join(report.origin.versions)}, seed {report.origin.seed}")
 
 
 def _words(words: Said) -> str:

@@ -11,7 +11,7 @@ from jinja2 import TemplateError
 
 from tare import whole_file
 from tare.errors import InputError, StoreError
-from tare.render import data, words
+from tare.render import comment, data, junit, words
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.message import Message
@@ -147,6 +147,8 @@ def _check(document: Report, file: Path) -> None:
         for table in (document.cells, document.stops, *document.machine, *_tables(document)):
             if table is not None:
                 lay(table)
+        comment.render(document)
+        junit.render(document)
     except _UNWRITABLE as error:
         raise InputError(
             f"{file} has what this tare cannot render: {type(error).__name__}",

@@ -55,7 +55,7 @@ def _case(suite: Xml.Element, one: Compared) -> None:
     evidence = possible(f"{text(one.answer)}; {text(one.counted)}.")
     if one.gate is not None and one.outcome == "fail":
         head = possible(text(one.gate.answer))
-        Xml.SubElement(case, "failure", type=one.failing, message=head).text = evidence
+        Xml.SubElement(case, "failure", type=possible(one.failing), message=head).text = evidence
     elif one.outcome == "inconclusive":
         why = ["inconclusive", shown(one.ratio), *([text(one.settle)] if one.settle else [])]
         Xml.SubElement(case, "skipped", message=possible("; ".join(why)))
