@@ -18,7 +18,7 @@ from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Amount, Levels, Message, Ratio, message
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
@@ -177,11 +177,17 @@ def _verdict(rows: list[dict[str, Any]]) -> Answer:
 
 def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Iterator[Message]:
     least = min(rows, key=lambda r: r["overlap"] or 0)
-    yield message(
-        "parallelism_check.busy",
-        share=Amount(least["overlap"] or 0, "share"),
-        where=_where(least, cells),
-    )
+    together = (least["overlap"] or 0) >= _ENOUGH
+    end = _end(rows, cells)
+    drifts = together and any(r["end_differs"] for r in rows)
+    if drifts:
+        # What the check fails for stands first.
+        yield end
+    overlap, at = Amount(least["overlap"] or 0, "share"), _where(least, cells)
+    if together:
+        yield message("parallelism_check.busy", share=overlap, where=at)
+    else:
+        yield message("parallelism_check.apart", share=overlap, needed=Chosen(_ENOUGH), where=at)
     ratios = [r["ratio"] for r in rows if r["ratio"] is not None]
     if ratios:
         yield message("parallelism_check.ratio", ratio=Amount(min(ratios), "share"))
@@ -199,7 +205,8 @@ def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Itera
         )
     else:
         yield message("parallelism_check.alike")
-    yield _end(rows, cells)
+    if not drifts:
+        yield end
     yield message("checks.trials", n=min(r["n"] for r in rows))
 
 
