@@ -88,6 +88,21 @@ def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
     assert message("parallelism_check.few", least=3) in found.answer
 
 
+def test_workers_that_do_not_overlap_are_found() -> None:
+    results = make(workers=(2,), iterations=8, trials=10, tail="stop")
+    table = results.sample_table
+    late = table["metric"].isin(["start_ns", "end_ns"]) & (table["worker"] == 1)
+    moved = table.assign(value=table["value"].where(~late, table["value"] + 2e8))
+    found = ask("parallelism_check", Results(**{**vars(results), "sample_table": moved}))
+    assert found.verdict == "no"
+    apart = each(found.answer)[0]
+    assert isinstance(apart, Message)
+    assert apart.id == "parallelism_check.apart"
+    least = min(r["overlap"] for r in found.tables[0].rows)
+    assert apart.args["share"] == Amount(least, "share")
+    assert least < 0.9
+
+
 def test_workers_that_differ_are_found() -> None:
     behaviour = Behaviour(worker_difference=0.03)
     found = ask("parallelism_check", make(behaviour, workers=(1, 2, 4), trials=30))
