@@ -23,8 +23,9 @@ Answer = Literal[
 
 #: What readers see for a verdict: its sign and its word, so that no one depends on colour.
 _BADGES: dict[Answer, tuple[str, str]] = {
-    "yes": ("✓", "yes"),
-    "no": ("✕", "no"),
+    # Neither is good or bad by itself.
+    "yes": ("●", "yes"),
+    "no": ("○", "no"),
     "inconclusive": ("?", "inconclusive"),
     "partly": ("?", "partly"),
     "nothing to compare": ("–", "nothing to compare"),
