@@ -97,6 +97,8 @@ def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
         budget=experiment.stopping.budget_s is not None,
     )
     told = [first, *[probes] * bool(forecast.probes_s), *others, _block(forecast)]
+    if len(some := forecast.trials_s) > 1 and not _differ(forecast):
+        told.append(message("plan.alike", time=Duration(sum(some) / len(some))))
     if experiment.networked and experiment.network.rest == "refill":
         told.append(message("plan.rests"))
     return told
@@ -127,12 +129,10 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
 
 
 def _block(forecast: Forecast) -> Message:
-    some = forecast.trials_s
     return message(
         "plan.block",
         cells=forecast.cells,
         block=Duration(forecast.block_s),
         starts=Duration(forecast.starts_s) if forecast.starts_s else None,
         executed=forecast.executed,
-        each=None if _differ(forecast) or not some else Duration(sum(some) / len(some)),
     )
