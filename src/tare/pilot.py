@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tare import journal
+from tare.execute.budget import for_measuring
 from tare.execute.pool import MOST_RESIDENT, keys_of
 from tare.experiment import Cell, Experiment, Stopping
 from tare.placement import Machine, placement
@@ -44,6 +45,10 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     starts_s: float
     #: What comes once: finding the repetitions, probing the machine, opening and closing.
     once_s: float
+    #: Of that, the probes, which count towards a budget.
+    probes_s: float = 0.0
+    #: One trial of a cell, in the order of the cells.
+    trials_s: tuple[float, ...] = ()
     #: Cells of which a trial was executed, and all.
     executed: int
     cells: int
@@ -56,15 +61,17 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
     def blocks(self, budget_s: float) -> int:
         """Return how many whole blocks a budget has room for; the first may be cut short."""
-        return max(0, int((budget_s - self.starts_s) / self.block_s)) if self.block_s else 0
+        left_s = for_measuring(budget_s, self.probes_s) - self.starts_s
+        return max(0, int(left_s / self.block_s)) if self.block_s else 0
 
     def total_s(self, blocks: int | None, budget_s: float | None) -> float | None:
         """Return how long a session takes; None: neither blocks nor a budget bound it."""
         bounds = [] if blocks is None else [self.measuring_s(blocks)]
         if budget_s is not None:
             fitting = self.measuring_s(max(1, self.blocks(budget_s)))
+            most_s = for_measuring(budget_s, self.probes_s)
             # Without a number of blocks, the precision that is reached decides when it is enough.
-            bounds.append(budget_s if blocks is None else min(budget_s, fitting))
+            bounds.append(most_s if blocks is None else min(most_s, fitting))
         return self.once_s + min(bounds) if bounds else None
 
 
@@ -208,6 +215,8 @@ def forecast(
         block_s=block_s,
         starts_s=starts_s,
         once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
+        probes_s=probes_s,
+        trials_s=tuple(seconds[cell.cell] for cell in cells),
         executed=len(executed),
         cells=len(cells),
         failures=_by_reason(one for took, _ in sessions for one in took.failures),

@@ -16,6 +16,7 @@ from scripted import Behaviour, BlindObserver, Stage
 
 from tare import execute, journal, plan, record
 from tare.errors import TareError, TrialError
+from tare.execute.budget import Budget
 from tare.execute.observer import NoObserverError
 from tare.execute.past import past
 from tare.execute.weighing import weigh
@@ -85,6 +86,7 @@ def session(
         asked: Experiment,
         behaviour: Behaviour = steady,
         broken: tuple[str, ...] = (),
+        weigh: Any = None,
         **said: Any,
     ) -> tuple[list[journal.Line], Stage, Quiet]:
         stage, quiet = Stage(behaviour, broken, **said), Quiet()
@@ -98,6 +100,7 @@ def session(
                 decide=lambda values: repetitions.decide(values, asked.stopping.precision),
                 progress=quiet,
                 past=past(journal.read_all(folder)),
+                weigh=weigh,
             )
         )
         return list(journal.read_all(folder)), stage, quiet
@@ -191,6 +194,23 @@ def test_a_budget_that_ends_early_leaves_whole_blocks(session: Any) -> None:
     assert {stop.reason for stop in stops(lines).values()} == {"budget"}
     assert len(counts) == 4
     assert len(set(counts.values())) == 1, counts
+
+
+def test_probes_count_towards_the_budget(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+
+    def budget(total_s: float, spent_s: float) -> Budget:
+        made.append(spent_s)
+        return Budget(total_s, spent_s)
+
+    def probed(moment: str) -> list[journal.Line]:
+        time.sleep(0.05)
+        return []
+
+    monkeypatch.setattr("tare.execute.session.Budget", budget)
+    session(experiment(stopping=Stopping(trials=1, budget_s=1.0)), weigh=probed)
+    # Those after the trials are expected to take as long again.
+    assert made[0] >= 0.1
 
 
 def test_without_a_value_of_the_metric_no_target_is_reached(session: Any) -> None:

@@ -130,3 +130,15 @@ def test_a_plan_says_what_a_budget_leaves() -> None:
     bounded, room, _ = planned(None, 40.0, block_s=6.0)
     assert (bounded.id, room.args) == ("plan.bounded", {"room": 6})
     assert planned(None, None, block_s=6.0)[0].id == "plan.precise"
+    ended, probes, *_ = planned(12, 40.0, block_s=6.0, once_s=11.0, probes_s=10.0)
+    assert ended.args["room"] == 5
+    assert ended.args["total"] == Duration(41.0)
+    assert probes == message("plan.probes", time=Duration(10.0), budget=True)
+
+
+@pytest.mark.parametrize(("trials_s", "each"), [((1.0, 1.1), Duration(1.05)), ((1.0, 1.3), None)])
+def test_cells_that_take_as_long_are_said_once(
+    trials_s: tuple[float, ...], each: Duration | None
+) -> None:
+    *_, last = planned(5, None, trials_s=trials_s, cells=2)
+    assert last.args.get("time") == each

@@ -33,16 +33,18 @@ def every_figure(page):
     return {figure.name: figure for figure in page.figures}
 
 
-def test_the_machine_is_told_first_and_then_how_far_it_can_be_trusted():
-    made = page()
-    assert [said.id for said in made.answers] == [
+def test_what_it_can_do_is_told_first_then_the_machine_and_how_far_it_can_be_trusted():
+    figures, *others = page().answers
+    assert figures.id == "fingerprint.page.figures"
+    assert "CPU clock" in [one.args["what"] for one in figures.args["figures"]]
+    assert [said.id for said in others] == [
         f"fingerprint.machine.{what}" for what in ("is", "clock", "precision", "others", "host")
     ]
-    machine = made.answers[0].args
+    machine = others[0].args
     assert machine["cpu"].startswith("AMD EPYC")
     assert (machine["made"], machine["hypervisor"], machine["cpus"]) == ("Zen 5", "KVM", 2)
-    assert made.answers[2].args["middle"].unit == "share"
-    assert made.answers[4].args["share"].value == pytest.approx(0.012, rel=0.1)
+    assert others[2].args["middle"].unit == "share"
+    assert others[4].args["share"].value == pytest.approx(0.012, rel=0.1)
 
 
 def test_every_figure_is_in_a_table_with_interval_rounds_and_prediction():
@@ -131,7 +133,7 @@ def test_what_is_of_each_cpu_alone_is_a_table():
 
 def test_too_few_rounds_are_said():
     made = page(rounds=3)
-    assert made.answers[2].id == "fingerprint.machine.no_interval"
+    assert made.answers[3].id == "fingerprint.machine.no_interval"
     rows = [row for t in figure_tables(made) for row in t.rows]
     assert rows
     assert all(row["value [95 %]"].low is None for row in rows)

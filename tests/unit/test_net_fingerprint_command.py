@@ -232,7 +232,7 @@ def test_plan_says_what_to_write_into_the_file(
 
 
 def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="what does a trial send"):
+    with pytest.raises(ExperimentError, match="--spend"):
         _plan(kept, tmp_path, None)
     with pytest.raises(ExperimentError, match="no workload of that name"):
         _plan(kept, tmp_path, ["other=1Gbit"])

@@ -66,6 +66,7 @@ def test_levels_multiply() -> None:
     forecast = pilot.forecast(experiment, cells, HERE, sessions, probes_s=10.0)
     assert forecast.block_s == pytest.approx(sum(map(seconds, cells)))
     assert (forecast.executed, forecast.cells) == (7, 18)
+    assert forecast.trials_s == pytest.approx([seconds(cell) for cell in cells])
     assert forecast.once_s == pytest.approx(30 - sum(map(seconds, chosen)) + 10)
 
 
@@ -131,6 +132,11 @@ def test_a_budget_ends_after_whole_blocks() -> None:
     assert told.total_s(10, None) == 1 + 2 + 30
     assert told.total_s(10, 20.0) == 1 + 2 + 6 * 3
     assert told.total_s(2, 20.0) == 1 + 2 + 2 * 3
+    probed = Forecast(block_s=3.0, starts_s=2.0, once_s=11.0, probes_s=10.0, executed=1, cells=1)
+    assert probed.blocks(30.0) == 6
+    assert probed.total_s(None, 30.0) == 31
+    # Half of a budget is for trials.
+    assert (probed.blocks(16.0), probed.total_s(10, 16.0)) == (2, 11 + 8)
     # By precision, the budget is the most that it takes.
     assert told.total_s(None, 20.0) == 21
     assert told.total_s(None, None) is None

@@ -17,5 +17,5 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
     bar.begins()
     assert bar._announcement is not None
     bar._announcement.join()
-    said = message("progress.first_trial", after=Duration(0.01), over_budget=True)
+    said = message("progress.first_trial", after=Duration(0.01), over_budget=True, file=None)
     assert text(said) in told[-1]

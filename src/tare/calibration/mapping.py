@@ -82,7 +82,7 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
         if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
                 f"{name} has no line to compare by. {text(calibration.asked.sentence)}",
-                "calibrate it again while nothing else runs, with more windows",
+                "tare doctor (is it quiet?), then tare calibrate --windows 21",
             )
         if not any(line.rises for line in fitted(calibration)):
             raise ExperimentError(

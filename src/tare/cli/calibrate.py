@@ -64,11 +64,11 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE…",
-            help="Sweep under each, such as turbo=on,off.",
+            help="Sweep under each value: turbo=on,off.",
         ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option(metavar="CPUS", help="From quota to quota. [default: 0.1]")
+        str | None, typer.Option(metavar="CPUS", help="Step between quotas. [default: 0.1]")
     ] = None,
     start: Annotated[
         str | None,
@@ -133,10 +133,10 @@ def sweep(
 ) -> None:
     """Measure how speed scales with CPU time.
 
-    LINPACK at quotas from 0.1 to all CPUs, in windows of whole periods: one straight line or
-    several, where more CPU time gives no more speed, and why.
+    Is half of the CPU half of the speed here? LINPACK at quotas from 0.1 to all CPUs: one line or
+    several, where more CPU time gives no more speed, and why. Takes 5 min with 2 CPUs.
 
-        tare calibrate --step 0.2
+        tare calibrate --budget '2 min'
     """
     from tare.cli import calibrate_sweep
     from tare.cli.calibrate_asked import Options

@@ -16,7 +16,7 @@ from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.calibration_comparison import compared
 from tare.render.terminal import aligned
-from tare.render.words import sentence, sentences, text
+from tare.render.words import sentences, text
 from tare.results.message import Message, Said, Value, message
 from tare.statistics.regression import Line
 from tare.units import significant
@@ -71,10 +71,12 @@ def workload_name(spec: WorkloadSpec) -> str:
 def show(answered: Told, json: str | None) -> None:
     """Print a calibration for a person."""
     found, out = answered.calibration, output.out
-    out.print(sentence(telling.verdict(found)), style="bold", soft_wrap=True)
     slowest = telling.slowest(found) or telling.ceiling(found)
     why = telling.because(slowest) if slowest else telling.parted(found)
-    for line in sentences(filter(None, (telling.comparability(found), why))):
+    said = (telling.comparability(found), telling.verdict(found), why)
+    first, *others = sentences(filter(None, said))
+    out.print(first, style="bold", soft_wrap=True)
+    for line in others:
         out.print(line, soft_wrap=True)
     for line in _picture(found):
         out.print(line, soft_wrap=True)

@@ -74,7 +74,7 @@ def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = Non
     from tare.cli.progress import Bar
 
     prepared = conclude.prepare(file, skip_missing=skip_missing)
-    with folder_in_memory() as folder, Bar() as bar:
+    with folder_in_memory() as folder, Bar(file=file) as bar:
         forecast = conclude.forecast(prepared, folder, bar)
     show_plan(prepared, forecast, json)
     if json != "-":
@@ -112,7 +112,7 @@ def run(
     for note in prepared.notes:
         output.err.print(f"Note: {note.message}")
     try:
-        with Bar() as bar:
+        with Bar(file=file) as bar:
             conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
     except KeyboardInterrupt as error:
         raise InterruptError(

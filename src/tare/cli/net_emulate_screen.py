@@ -93,7 +93,9 @@ def show_checks(checks: Iterable[Check]) -> None:
         )
         delivered = "–" if check.delivered is None else quantity(check.delivered, check.unit)
         bad = "" if check.good else f"  > {chosen(check.within)}"
-        named = f"host {check.host}, {check.what}"
+        # A budget is verified by that of a smaller bucket, which lasts for less than a second.
+        what = "test budget" if check.what == "budget" else check.what
+        named = f"host {check.host}, {what}"
         rows.append((named, chosen(check.asked, check.unit), delivered, off + bad))
     output.table(rows, to=output.err)
     for check in told:
@@ -108,7 +110,7 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
     """Print what became of every host."""
     buckets = [host for host in emulation.hosts if host.capacity_bits]
     titles = ["host", "sent", "dropped"]
-    titles += ["tokens left", "of", "depleted at", "in total", "times"] if buckets else []
+    titles += ["tokens left", "capacity", "depleted at", "depleted for", "times"] if buckets else []
     rows = [titles]
     for host in emulation.hosts:
         row = [str(host.host), quantity(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]

@@ -25,8 +25,6 @@ _CODES = {"same": SAME, "differs": DIFFERS, "inconclusive": UNDECIDED}
 #: Inconclusive figures that are shown, and facts.
 _MOST, _MOST_FACTS = 12, 6
 _LONGEST = 80
-#: How figures begin of which an inconclusive one is named first.
-_IMPORTANT = ("bandwidth", "bucket", "latency")
 
 
 def diff(before: Path, after: Path, json: str | None) -> int:
@@ -120,7 +118,8 @@ def headline(found: Difference) -> Message:
         return message("net.diff.inconclusive_nothing")
     if not found.undecided:
         return message("net.diff.inconclusive_shaping", kinds=found.facts["shaping"])
-    first = min(found.undecided, key=_importance)
+    # The largest change, as in the table.
+    first = found.undecided[0]
     return message(
         "net.diff.inconclusive",
         n=len(found.undecided),
@@ -150,11 +149,6 @@ def settle(found: Difference) -> list[Message]:
     if "shaping" in found.facts:
         said.append(message("net.diff.settle.search"))
     return said
-
-
-def _importance(one: Change) -> int:
-    """Rank a figure: what most results depend on first; equals are in the order of their change."""
-    return next((i for i, name in enumerate(_IMPORTANT) if one.figure.startswith(name)), 9)
 
 
 def _row(one: Change) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
     from tare.network_fingerprint import spending
 
     if not words:
-        raise ExperimentError("--spend: what does a trial send?", _SPEND)
+        raise ExperimentError("--spend is needed: how much does one trial send?", _SPEND)
     if any(word.partition(":")[0] == measuring.WORD for word in words):
         if len(words) > 1:
             raise ExperimentError(

@@ -22,7 +22,7 @@ def report(
 ) -> None:
     """Write a page of measured networks.
 
-    Bandwidth, round trips, retransmissions and totals, also of measurements that go on.
+    Bandwidth, round trips, retransmissions and totals, also while it still measures.
 
         tare net report week
     """

@@ -23,10 +23,11 @@ def serve(
     ] = None,
     max_bytes: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Of a measurement. [default: 1024TiB]"),
+        typer.Option(metavar="SIZE", help="Most of one measurement. [default: 1024TiB]"),
     ] = None,
     max_total_bytes: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Of all measurements.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Most of all measurements. [default: no limit]"),
     ] = None,
     bind: Annotated[
         str | None,

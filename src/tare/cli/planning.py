@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tare import units
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
 from tare.experiment import Experiment
@@ -13,6 +14,8 @@ from tare.results.message import Chosen, Duration, Message, message
 
 #: Rows shown; ``--json`` has all.
 ROWS = 12
+#: Cells whose trials take as long, within this ratio, have no column for it.
+ALIKE = 1.2
 
 
 def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
@@ -31,6 +34,8 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
                 "block_s": forecast.block_s,
                 "starts_s": forecast.starts_s,
                 "once_s": forecast.once_s,
+                "probes_s": forecast.probes_s,
+                "trials_s": forecast.trials_s,
                 "total_s": forecast.total_s(stopping.trials, stopping.budget_s),
                 "blocks": blocks(experiment, forecast),
                 "executed_cells": forecast.executed,
@@ -51,17 +56,27 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
         output.out.print(words.sentence(told), soft_wrap=True)
     for note in prepared.notes:
         output.out.print(f"Note: {note.message}", soft_wrap=True)
-    _show_cells([cell.levels() for cell in cells])
+    _show_cells([cell.levels() for cell in cells], forecast)
     if experiment.networked:
         planning_network.show(experiment)
 
 
-def _show_cells(levels: Sequence[Mapping[str, str]]) -> None:
+def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
     varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
     rows = [[row.get(factor, "") for factor in varied] for row in levels[:ROWS]]
-    output.table([varied, *rows], left=len(varied))
+    heads = list(varied)
+    if _differ(forecast):
+        heads.append(words.text(message("plan.trial")))
+        for row, trial_s in zip(rows, forecast.trials_s, strict=False):
+            row.append(f"≈ {units.duration(trial_s)}")
+    output.table([heads, *rows], left=len(varied))
     if len(levels) > ROWS:
         output.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
+
+
+def _differ(forecast: Forecast) -> bool:
+    some = forecast.trials_s
+    return len(some) > 1 and max(some) > ALIKE * min(some)
 
 
 def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
@@ -75,7 +90,15 @@ def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
 
 def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
     """Say how long an experiment takes, and what a budget leaves of it."""
-    told = [*_totals(experiment, forecast), _block(forecast)]
+    first, *others = _totals(experiment, forecast)
+    probes = message(
+        "plan.probes",
+        time=Duration(forecast.probes_s),
+        budget=experiment.stopping.budget_s is not None,
+    )
+    told = [first, *[probes] * bool(forecast.probes_s), *others, _block(forecast)]
+    if len(some := forecast.trials_s) > 1 and not _differ(forecast):
+        told.append(message("plan.alike", time=Duration(sum(some) / len(some))))
     if experiment.networked and experiment.network.rest == "refill":
         told.append(message("plan.rests"))
     return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -86,13 +87,26 @@ class Live:
 
 
 class Bar(Live):
-    """Shows how far a session is."""
+    """Shows how far a session is.
 
-    def __init__(self, *, bar: bool = True, budget_s: float | None = None) -> None:
+    Parameters
+    ----------
+    bar : bool
+        Draw one.
+    budget_s : float or None
+        Of the session, where the command line sets it.
+    file : Path or None
+        Of the experiment, where it has the time limit of a trial, not the command line.
+    """
+
+    def __init__(
+        self, *, bar: bool = True, budget_s: float | None = None, file: Path | None = None
+    ) -> None:
         super().__init__("starting", bar=bar)
         self._trials: int | None = None
         self._estimate = ""
         self._budget_s = budget_s
+        self._file = file
         #: Whether a trial has ended; who interrupts before that may leave modules half loaded.
         self.has_begun = False
         self._announcement: threading.Timer | None = None
@@ -122,6 +136,7 @@ class Bar(Live):
             "progress.first_trial",
             after=Duration(limit_s),
             over_budget=self._budget_s is not None,
+            file=None if self._file is None else str(self._file),
         )
         self._announcement = threading.Timer(limit_s, self.note, [f"{text(said)}."])
         self._announcement.daemon = True

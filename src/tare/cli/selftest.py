@@ -67,7 +67,7 @@ def selftest(
     image: options.Image = None,
     workers: Annotated[
         str | None,
-        typer.Option(metavar="N,N…", help="Concurrent. [default: 1, one and two per CPU]"),
+        typer.Option(metavar="N,N…", help="Concurrent runs. [default: 1, one and two per CPU]"),
     ] = None,
     as_root: options.AsRoot = False,
     store: options.Store = True,

@@ -8,8 +8,8 @@ from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.noise_readings import CpuNoise
 from tare.doctor.view import View
-from tare.registry import Description
-from tare.results.message import Amount, Duration, Message, message
+from tare.registry import Description, scan
+from tare.results.message import Amount, Atom, Duration, Message, message
 
 #: Share of time lost to detours.
 LIMIT = 0.01
@@ -19,6 +19,8 @@ SLICE_NS = 1e6
 MOST_CPUS = 4
 #: What ticks, by times a second.
 TICKS = (100, 250, 300, 1000)
+#: Checks of what makes noise.
+CAUSES = ("load", "interrupts", "steal")
 
 
 def examine(view: View) -> Diagnosis:
@@ -48,10 +50,20 @@ def examine(view: View) -> Diagnosis:
                 lost=Amount(worst.lost, "share"),
                 tasks=longest >= SLICE_NS,
             ),
-            change=message("doctor.noise.quieter"),
+            change=message("doctor.noise.quieter", checks=_causes(view)),
             **data,
         )
     return ok(value, **data)
+
+
+def _causes(view: View) -> list[Atom]:
+    """Return the titles of the checks that say what the noise may come from."""
+    checks = {name: scan("doctor")[name] for name in CAUSES}
+    return [
+        check.description.title
+        for check in checks.values()
+        if check.diagnose(view).verdict in ("fail", "warn")
+    ]
 
 
 def _of(cpu: CpuNoise) -> Message:

@@ -6,6 +6,11 @@ import math
 import time
 
 
+def for_measuring(total_s: float, spent_s: float) -> float:
+    """Return what of a budget is for trials: what is not spent otherwise, but at least half."""
+    return max(total_s / 2, total_s - spent_s)
+
+
 class Budget:
     """A stretch of time that began when this was made.
 
@@ -14,12 +19,12 @@ class Budget:
     total_s : float or None
         Seconds; None where only n bounds the experiment.
     spent_s : float
-        What of it is spent on something else; half of it is for measuring all the same.
+        What of it is spent on something else, see :func:`for_measuring`.
     """
 
     def __init__(self, total_s: float | None, spent_s: float = 0.0) -> None:
         total_s = math.inf if total_s is None else total_s
-        self._end = time.monotonic() + max(total_s / 2, total_s - spent_s)
+        self._end = time.monotonic() + for_measuring(total_s, spent_s)
 
     @property
     def left_s(self) -> float:

@@ -97,7 +97,8 @@ class Request:
         Trials from which on the stopping rule peeks; where fewer fit the budget, n is fixed
         beforehand.
     spent_s : float
-        Seconds of the budget that are not for measuring, as on starting and concluding.
+        Seconds of the budget that are not for measuring, as on starting and concluding; the
+        session adds what its probes of the machine take.
     """
 
     folder: Path

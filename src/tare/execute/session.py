@@ -63,7 +63,10 @@ def conduct(request: Request) -> str:
         writer.sync()
         reason = "failed"
         try:
+            began = time.monotonic()
             weigh(request, writer, "before")
+            # Those after the trials take as long again.
+            request.spent_s += 2 * (time.monotonic() - began)
             with ExitStack() as used:
                 ended = _Session(request, name, nonce, writer, used).conduct()
             weigh(request, writer, "after")

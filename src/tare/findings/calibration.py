@@ -76,7 +76,7 @@ def _of(found: Calibration, said: Said) -> Message:
 
 
 def _answer(found: Calibration) -> Iterator[Said]:
-    """Say the verdict, what it means for comparisons, and why a range is slower."""
+    """Say what half of the CPU is worth, how the speed follows it, and why a range is slower."""
     yield from _summary(found)
     ceiling = telling.ceiling(found)
     if ceiling is not None and ceiling != telling.slowest(found):
@@ -86,9 +86,9 @@ def _answer(found: Calibration) -> Iterator[Said]:
 
 
 def _summary(found: Calibration) -> Iterator[Said]:
-    yield telling.verdict(found)
     if comparability := telling.comparability(found):
         yield comparability
+    yield telling.verdict(found)
     slowest = telling.slowest(found)
     if slowest is not None:
         yield telling.because(slowest)

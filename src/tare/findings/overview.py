@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from tare.calibration.conclude import calibrations
 from tare.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of, verdict_words
 from tare.findings.evidence import level_columns, relative_spread, verdict_cells
 from tare.findings.judgement import differences
@@ -31,9 +32,13 @@ Key = tuple[tuple[str, str], ...]
 def overview(results: Results) -> Table | None:
     """Lay out all cells, a row each; None where no cell has values that can be compared.
 
+    Nor is there one of a sweep: its steps are laid out by the calibration, with their rates.
+
     Where workers vary besides another factor, rows are those of the fewest workers, and a column
     has the ratio of the most workers to them.
     """
+    if calibrations(results):
+        return None
     factor = compared_factor(results)
     basis = cost_basis(results) if factor == "platform" else basis_of(results)
     if isinstance(basis, Message):

@@ -19,7 +19,7 @@ class Quiet(Load):
 
     description = Description(
         name="none",
-        title="no load beside the trials",
+        title="no load during the trials",
         question="What does the workload take when nothing else runs?",
     )
 

@@ -20,7 +20,7 @@ from tare.results.message import Levels, Message, message
 from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {
-    "fixed": "n was fixed beforehand",
+    "fixed": "all requested trials done",
     "target": "target reached",
     "budget": "the budget ended",
     "cap": "refused: target not reached with the maximum number of trials",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Atom, Message, message
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,15 @@ GROUPS = (
         ),
     ),
 )
+#: What the page begins with, of all groups.
+_FIRST = (
+    ("loop.effective_frequency", "CPU clock"),
+    ("memory.latency.dram", "load from memory"),
+    ("memory.bandwidth.read.1", "one thread reads"),
+    ("syscall.getpid", "system call"),
+    ("process.fork", "fork"),
+    ("file.read.random.latency.4096", "random read of a file"),
+)
 _REST = Group("further", "What else was measured?", ())
 
 
@@ -120,10 +129,7 @@ def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Me
     """Give what matters most of a group, in a sentence or two."""
     some = [(words, metrics[name]) for name, words in group.told if name in metrics]
     some = some or [*metrics.items()][:3]
-    figures = [
-        message("fingerprint.page.figure", what=what, value=_amount(figure))
-        for what, figure in some
-    ]
+    figures = _figures(some)
     caches = [
         message("fingerprint.staircase.cache", name=name.upper(), size=Amount(size, "bytes"))
         for name, size in caches_found(metrics).items()
@@ -136,6 +142,19 @@ def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Me
     if not figures and curves:
         said.append(message("fingerprint.page.only_curves"))
     return tuple(said)
+
+
+def lead(metrics: Mapping[str, Figure]) -> Message | None:
+    """Give the figures that matter most of all; None: none of them was measured."""
+    figures = _figures((words, metrics[name]) for name, words in _FIRST if name in metrics)
+    return message("fingerprint.page.figures", figures=figures) if figures else None
+
+
+def _figures(some: Iterable[tuple[str, Figure]]) -> list[Atom]:
+    return [
+        message("fingerprint.page.figure", what=what, value=_amount(figure))
+        for what, figure in some
+    ]
 
 
 def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:

@@ -17,6 +17,7 @@ from tare.report.fingerprint_groups import (
     answer,
     group_of,
     groups_of,
+    lead,
     ordered,
 )
 from tare.results.finding import Column, Finding, Table
@@ -63,8 +64,9 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
 
 
 def _headline(fingerprint: Fingerprint) -> tuple[Message, ...]:
-    clock = summary.clock(fingerprint)
+    first, clock = lead(fingerprint.metrics), summary.clock(fingerprint)
     return (
+        *([first] if first else []),
         summary.machine(fingerprint),
         *([clock] if clock else []),
         *summary.trust(fingerprint),

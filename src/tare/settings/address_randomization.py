@@ -38,7 +38,7 @@ def drawn(kernel: KernelFiles, wanted: str) -> None:
 UNIT = FileSetting(
     description=Description(
         name="address_randomization",
-        title="where a program's memory is, drawn anew at every start",
+        title="random addresses of a program's memory at every start (ASLR)",
         question="Do executions differ in their layout, or do all share the bias of one?",
         source="Documentation/admin-guide/sysctl/kernel.rst; "
         "Mytkowicz et al., Producing wrong data without doing anything obviously wrong, 2009",

@@ -268,7 +268,7 @@ def _sentence(drift: float | None, largest: float | None, at: int, precision: fl
 UNIT = Statistic(
     description=Description(
         name="changes",
-        title="Drift and change points, beside the target",
+        title="Drift and change points, relative to the target",
         question="Does the level change by more than the target?",
         parameters=(
             Parameter(

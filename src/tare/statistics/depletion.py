@@ -227,7 +227,7 @@ def _bounds(interval: Interval) -> tuple[float, float]:
 UNIT = Statistic(
     description=Description(
         name="depletion",
-        title="Trials that began with few tokens beside those that began with many",
+        title="Trials that began with few tokens vs. those that began with many",
         question="Do trials use up what later ones need?",
         source="CLOUDNET, Figure 19; Spearman 1904; Hodges and Lehmann 1963",
     ),

@@ -112,7 +112,7 @@ def _p(shift: float, half: float, sessions: int, confidence: float) -> float:
 UNIT = Statistic(
     description=Description(
         name="sessions",
-        title="Prediction interval of a new session beside stored ones",
+        title="Prediction interval of a new session, from stored ones",
         question="Is it different from what was measured before?",
         parameters=(
             Parameter(

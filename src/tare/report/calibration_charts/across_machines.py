@@ -64,7 +64,11 @@ def _same(across: Across, y: dict[str, Any], end: float) -> list[Any]:
         strokeWidth=1.4, strokeDash=[6, 4], color=colour("soft"), clip=True
     )
     word = alt.Chart(data([{"x": rounded(end), "y": rounded(end), "told": "as many"}])).mark_text(
-        align="right", dy=-9, color=colour("soft")
+        # Inside: a narrow page has no room to the right of the plot.
+        align="right",
+        dx=-4,
+        dy=-8,
+        color=colour("soft"),
     )
     x = across.channel("x:Q")
     return [

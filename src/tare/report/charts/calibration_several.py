@@ -37,7 +37,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 UNIT = ChartUnit(
     description=Description(
         name="calibration_several",
-        title="The sweeps over each other",
+        title="All sweeps on one axis",
         question="Do platforms and periods scale alike?",
         source="measurement rules of tare",
     ),

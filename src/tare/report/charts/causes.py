@@ -104,7 +104,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 UNIT = ChartUnit(
     description=Description(
         name="causes",
-        title="What the spread goes with",
+        title="What correlates with the spread",
         question="Why are the unstable cells unstable?",
         source="measurement rules of tare",
     ),
