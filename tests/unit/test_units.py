@@ -198,7 +198,7 @@ def test_what_is_no_quantile_is_refused(text: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     parsers: tuple[Callable[[str], float], ...] = (
         units.seconds, units.nanoseconds, units.rate, units.bits, units.size, units.share,
-        units.quantile,
+        units.quantile, units.count,
     )  # fmt: skip
     for parse in parsers:
         found = _refused(parse, text)
@@ -301,6 +301,18 @@ def test_percentages(share: float, text: str) -> None:
 def test_counts() -> None:
     assert units.counted(1, "trial") == "1 trial"
     assert units.counted(1200, "trial") == "1,200 trials"
+
+
+@given(st.integers(1, 10**12))
+def test_counts_are_read_as_they_are_written(n: int) -> None:
+    assert units.count(units.counted(n, "trial").split()[0]) == units.count(f"{n}") == n
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1,00", "many", "3 x", ""])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(units.QuantityError) as caught:
+        units.count(text)
+    assert units.count(caught.value.example) >= 1
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([*units.LADDERS, "1"]))

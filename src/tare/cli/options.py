@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+from tare.cli import quantities
 from tare.errors import UsageError
 
 # How many.
 Trials = Annotated[
-    int | None, typer.Option("--trials", "-n", metavar="N", min=1, help="Fixed number of trials.")
+    int | None,
+    typer.Option(
+        "--trials", "-n", metavar="N", parser=quantities.trials, help="Fixed number of trials."
+    ),
 ]
 Budget = Annotated[
     str | None,

@@ -46,6 +46,7 @@ _QUANTILE = re.compile(
     r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%|(0?\.[0-9]{1,8})|(median)"
 )
 _TIME, _RATE, _AMOUNT, _SHARE, _QUANTILE_NAMED = "90s", "200Mbit/s", "10Gbit", "5%", "p99"
+_COUNT = "20"
 
 
 class QuantityError(ValueError):
@@ -171,6 +172,22 @@ def share(text: str, least: float = 0.0, most: float = 1.0) -> float:
     if not least < found < most:
         raise QuantityError(f"is not above {least:.0%} and below {most:.0%}", _SHARE)
     return found
+
+
+def count(text: str, least: int = 1) -> int:
+    """Return a whole number: ``1200``, ``1,200``.
+
+    Raises
+    ------
+    QuantityError
+        If it is none, or below ``least``.
+    """
+    number, unit = _taken_apart(text, _COUNT)
+    if unit or number.denominator > 1:
+        raise QuantityError("is no whole number", _COUNT)
+    if number < least:
+        raise QuantityError(f"is below {least:,}", f"{max(least, int(_COUNT))}")
+    return int(number)
 
 
 def quantile(text: str) -> float:
