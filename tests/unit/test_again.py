@@ -12,7 +12,7 @@ from tare.cli.again import again
 @pytest.mark.parametrize(
     ("typed", "changes", "next_"),
     [
-        ("--metric cpu -- a 'b c'", {"--budget": "1 min"}, "--budget '1 min' --metric cpu -- a 'b c'"),
+        ("-w 1 -- a 'b c'", {"--budget": "1 min"}, "--budget '1 min' -w 1 -- a 'b c'"),
         ("--budget 1s a --budget=2s", {"--budget": "3 s"}, "--budget '3 s' a"),
         ("-p bare -- a -p x", {"--platform": "unshare"}, "--platform unshare -- a -p x"),
         ("--resume --out o a b", {"--resume": None}, "--resume --out o a b"),

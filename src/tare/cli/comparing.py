@@ -327,9 +327,10 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
         if not wanted.out:  # what was measured is not kept, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
-        changes = {"--budget": output.seconds(max(1.0, 1.5 * more))}
-        kept = {"--resume": None} if wanted.out else {}
-        return f"Next     {again('compare', changes | kept, ['--trials'])}"
+        changes: dict[str, str | None] = {"--budget": output.seconds(max(1.0, 1.5 * more))}
+        if wanted.out:
+            changes["--resume"] = None
+        return f"Next     {again('compare', changes, ['--trials'])}"
     if page is not None:
         return f"Report   {page}"
     keeping = again("compare", {"--out": "DIR"})
