@@ -12,10 +12,10 @@ from tare.cli.again import again
 @pytest.mark.parametrize(
     ("typed", "changes", "next_"),
     [
-        ("-w 1 -- a 'b c'", {"--budget": "1 min"}, "--budget '1 min' -w 1 -- a 'b c'"),
-        ("--budget 1s a --budget=2s", {"--budget": "3 s"}, "--budget '3 s' a"),
+        ("-w 1 -- a 'b c'", {"--budget": "1 min"}, "-w 1 --budget '1 min' -- a 'b c'"),
+        ("--budget 1s a --budget=2s", {"--budget": "3 s"}, "a --budget '3 s'"),
         ("-p bare -- a -p x", {"--platform": "unshare"}, "--platform unshare -- a -p x"),
-        ("--resume --out o a b", {"--resume": None}, "--resume --out o a b"),
+        ("--resume --out o a b", {"--resume": None}, "--out o a b --resume"),
     ],
 )  # fmt: skip
 def test_options_are_added_and_replaced(typed, changes, next_, monkeypatch):
@@ -25,4 +25,4 @@ def test_options_are_added_and_replaced(typed, changes, next_, monkeypatch):
 
 def test_options_are_left_out(monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "-n", "6", "a", "b"])
-    assert again("compare", {"--budget": "2 s"}, ["--trials"]) == "tare compare --budget '2 s' a b"
+    assert again("compare", {"--budget": "2 s"}, ["--trials"]) == "tare compare a b --budget '2 s'"

@@ -28,7 +28,7 @@ def again(command: str, changes: Mapping[str, str | None], without: Sequence[str
     for option, value in (*changes.items(), *((one, "") for one in without)):
         kept = [*_without(kept, option, has_value=value is not None)]
     added = [one for change in changes.items() for one in change if one is not None]
-    return shlex.join(["tare", command, *added, *kept, *typed[own:]])
+    return shlex.join(["tare", command, *kept, *added, *typed[own:]])
 
 
 def _without(words: Sequence[str], option: str, *, has_value: bool) -> Iterator[str]:
