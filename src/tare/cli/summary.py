@@ -443,7 +443,7 @@ def _show_resources(summary: Summary) -> None:
             median = float(np.median(summary.values(metric, source)))
             name = message(f"run.resource_name.{metric}")
             amount = Amount(median, unit_of(metric))
-            parts.append(message("run.resource", name=name, amount=amount, source=source))
+            parts.append(message("run.resource", name=name, amount=amount))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
