@@ -58,8 +58,8 @@ _QUANTITIES = {
 }
 #: Sources of values, as a person names them.
 _SOURCES = {
-    "self": "the workload's own clock",
-    "switch": "kernel timestamps, release of its memory included",
+    "self": "its own clock",
+    "switch": "kernel timestamps",
     "perf_cpu": "kernel timestamps",
     "perf_task": "kernel timestamps",
     "cgroup": "counted by its control group",
