@@ -34,6 +34,7 @@ def made(folder: Path, *series: np.ndarray) -> Path:
     [
         ([DRIFT], ROWS, "disturbed", "tare doctor"),
         ([DRIFT, STEADY], ROWS, "moving", "tare compare 'CMD A' 'CMD B'"),
+        ([DRIFT, DRIFT * STEADY], BLOCKS, "disturbed", "tare doctor"),
         ([STEADY[:4]], ROWS, "few", "tare run -- CMD"),
         ([STEADY], Columns(), "trials", "tare audit results.csv --trial row"),
         ([STEADY, STEADY], ROWS, "compare", "tare audit results.csv --compare cmd"),

@@ -41,7 +41,8 @@ def _cure(audit: Audit) -> Message | None:
     if "trust.few" in reasons:
         return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
     if reasons & _MOVING:
-        if several:
+        interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
+        if several and not interleaved:
             return _next("moving", _compare(audit))
         return _next("disturbed", "tare doctor")
     if "trust.trials" in reasons:
