@@ -24,6 +24,21 @@ def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
     assert done.exception.message.startswith(f"{option} ")
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("report demo.json --charts --out DIR", "--charts"),
+        ("run --prepare --budget true -- true", "--prepare"),
+        ("audit --compare --report a.html", "--compare"),
+    ],
+)
+def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message.startswith(f"{option} ")
+    assert (done.exception.hint or "").startswith(f"{option} ")
+
+
 def test_what_may_be_repeated_and_what_the_command_has_itself_is_left_alone() -> None:
     words = "run -p bare -p bare -- tail --lines 1 --lines 2"
     done = CliRunner().invoke(app, words.split())

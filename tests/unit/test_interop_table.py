@@ -269,6 +269,8 @@ def test_dialects(tmp_path: Path, data: str, values: list[float]) -> None:
 def test_what_is_odd_is_told(tmp_path: Path) -> None:
     commas = made(tmp_path, "a;b\nx;1,5\n")
     assert "interop.csv.decimal_comma" in ids(commas.notes)
+    quoted = made(tmp_path, 'a,b\nx,"1,5"\nx,"1,250"\nx,2\n')
+    assert keyed(quoted) == {("x",): [1.5, 1.25, 2]}
     latin = made(tmp_path, "k,b\nä,1\n".encode("latin-1"), group=("k",), value="b")
     assert latin.series[0].key == {"k": "ä"}
     assert args(latin.notes, "interop.csv.latin") == {"line": 2}
@@ -327,6 +329,8 @@ def test_packed_tables_are_read(tmp_path: Path, packing: str) -> None:
         ("a,b\n", {}, "a header and no rows"),
         ("a,b\n1,2\n3\n", {"value": "b"}, "line 3 has 1 value, but there are 2 columns"),
         ("a,b\n1,2\n3,4,5\n", {"value": "b"}, "line 3 has 3 values, but"),
+        ("a,b\nx,1,5\nx,2,5\n", {}, "line 2 has 3 values, but"),
+        ('a,b\nx,"1,500"\n', {}, "commas in its numbers: b"),
         ("a,b\n1,x\n2,y\n", {"value": "a", "order": "b"}, "line 2: 'b' holds neither numbers"),
         (b"a,b\n1,\x002\n", {"value": "b"}, "line 1: zero bytes, so it is no text"),
         ("a,b\n" + "1,2\n" * 3000 + "1,\x002\n", {"value": "b"}, "near line 3002: a zero byte"),

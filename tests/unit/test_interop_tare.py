@@ -10,7 +10,7 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
-from tare.interop import Columns, read, readings
+from tare.interop import Columns, command_for, read, readings
 
 
 @pytest.fixture
@@ -87,3 +87,29 @@ def test_other_folders_and_damaged_ones_are_refused(folder, tmp_path: Path):
     (folder / "plan.json").write_text("{")
     with pytest.raises(InputError, match=r"plan\.json is damaged"):
         read(folder)
+
+
+@pytest.mark.parametrize(
+    ("document", "command"),
+    [
+        (b'{"format": "tare-report", "version": 1, "question": {}, "answers": []}', "tare report"),
+        (b'{"version": 1, "verdict": "", "exit_code": 0, "precision_required": 0}', "tare audit"),
+        (b'{"version": 1, "agent": "", "effort": "", "platform": ""}', "tare fingerprint diff"),
+        (b'{"version": 1, "fit": []}', None),
+    ],
+)
+def test_what_holds_no_trials_is_sent_to_the_command_that_reads_it(document, command, tmp_path):
+    file = tmp_path / "it is.json"
+    file.write_bytes(document)
+    with pytest.raises(InputError) as told:
+        read(file)
+    assert told.value.hint is not None
+    assert command_for(file) == (told.value.hint if command else None)
+    assert told.value.hint.startswith(command or "")
+
+
+def test_results_are_sent_to_audit(tmp_path):
+    file = tmp_path / "results.csv"
+    file.write_text("a,b\nx,1\n")
+    assert (command_for(file) or "").startswith(f"tare audit {file}")
+    assert command_for(tmp_path / "none") is None

@@ -259,7 +259,7 @@ def test_no_longer_budget_is_advised_for_what_was_reached(
         cell=0, trials=60, reason="budget", target=target, more_trials=2, more_seconds=0.1
     )
     show(summary, None, "bare")
-    assert ("tare run --budget" in capsys.readouterr().out) == advised
+    assert ("--budget" in capsys.readouterr().out) == advised
 
 
 def test_processes_that_outlived_a_command_are_told_once(

@@ -24,6 +24,9 @@ GBIT = 10**9
         ("7 µs", 7e-6),
         ("2w", 2 * 604_800),
         ("90d", 90 * 86_400),
+        ("4 min 10 s", 250),
+        ("1h30min", 5400),
+        ("1,500 s", 1500),
     ],
 )
 def test_times_are_read(text: str, seconds: float) -> None:
@@ -40,7 +43,7 @@ def test_times_are_read_exactly(number: int, unit: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["5", "", "s", "-1s", "1 parsec", "1,5 s", "nan s", "inf s", "1e3 s", "9" * 41 + "s", "٣ s",
-     "3 min 2 s", "4000d"],
+     "3 min 2 min", "2 s 3 min", "3 min 2", "3 min -2 s", "0,500 s", "1,50 s", "4000d"],
 )  # fmt: skip
 def test_what_is_no_time_is_refused_with_one_that_is(text: str) -> None:
     with pytest.raises(units.QuantityError) as caught:
@@ -125,14 +128,36 @@ def test_what_is_written_is_read_back(bits: int) -> None:
 
 @given(st.integers(1, 10**17))
 def test_what_people_read_is_read_back_to_its_digits(bits: int) -> None:
-    read = units.rate(units.chosen(bits, "bits/s").replace(",", ""))
-    assert read == pytest.approx(bits, rel=1e-5, abs=0.5)
+    for unit, parse in (("bits/s", units.rate), ("bits", units.bits)):
+        assert parse(units.chosen(bits, unit)) == pytest.approx(bits, rel=1e-5, abs=0.5)
+        assert parse(units.quantity(bits, unit)) == pytest.approx(bits, rel=0.005, abs=0.5)
 
 
 @given(st.integers(0, 2**50))
 def test_sizes_that_were_chosen_are_read_back(size: int) -> None:
-    text = units.chosen(size, "bytes", 20).replace(",", "").replace("bytes", "B")
-    assert units.size(text) == size
+    assert units.size(units.chosen(size, "bytes", 20)) == size
+    assert units.size(units.quantity(size, "bytes")) == pytest.approx(size, rel=0.005)
+
+
+@given(st.floats(1, 10**15))
+def test_rates_of_bytes_are_read_as_they_are_written(per_second: float) -> None:
+    read = units.rate(units.quantity(per_second, "B/s"))
+    assert read == pytest.approx(8 * per_second, rel=0.005, abs=0.5)
+
+
+@given(st.floats(1e-9, 10 * 366 * 86_400 / 1.1))
+def test_times_are_read_as_they_are_written(seconds: float) -> None:
+    # A wait has its two largest units, the smaller of them whole.
+    assert units.seconds(units.duration(seconds)) == pytest.approx(seconds, rel=0.05)
+    for text in (units.quantity(seconds, "s"), units.quantity(1e9 * seconds, "ns")):
+        assert units.seconds(text) == pytest.approx(seconds, rel=0.005)
+    assert units.seconds(units.chosen(seconds, "s")) == pytest.approx(seconds, rel=1e-5)
+
+
+@given(st.floats(1e-5, 0.99))
+def test_shares_are_read_as_they_are_written(share: float) -> None:
+    assert units.share(units.percent(share)) == pytest.approx(share, rel=0.06)
+    assert units.share(units.chosen(share)) == pytest.approx(share, rel=1e-5)
 
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("5 %", 0.05), ("0.05", 0.05)])
@@ -173,7 +198,7 @@ def test_what_is_no_quantile_is_refused(text: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     parsers: tuple[Callable[[str], float], ...] = (
         units.seconds, units.nanoseconds, units.rate, units.bits, units.size, units.share,
-        units.quantile,
+        units.quantile, units.count,
     )  # fmt: skip
     for parse in parsers:
         found = _refused(parse, text)
@@ -276,6 +301,18 @@ def test_percentages(share: float, text: str) -> None:
 def test_counts() -> None:
     assert units.counted(1, "trial") == "1 trial"
     assert units.counted(1200, "trial") == "1,200 trials"
+
+
+@given(st.integers(1, 10**12))
+def test_counts_are_read_as_they_are_written(n: int) -> None:
+    assert units.count(units.counted(n, "trial").split()[0]) == units.count(f"{n}") == n
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1,00", "many", "3 x", ""])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(units.QuantityError) as caught:
+        units.count(text)
+    assert units.count(caught.value.example) >= 1
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([*units.LADDERS, "1"]))

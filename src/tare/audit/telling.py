@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -256,14 +256,24 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
             spread=c.spread_word,
             more=None if found is None or found.verdict.conclusive else found.more_pairs,
         )
-    words = Counter(c.word for c in some)
-    return message(
-        "audit.comparison.verdicts", total=len(some), counts=_counts(dict(words.most_common()))
-    )
+    counts = _counts(map(_short, some))
+    return message("audit.comparison.verdicts", total=len(some), counts=counts)
 
 
-def _counts(found: dict[str, int]) -> list[Message]:
-    return [message("audit.comparison.count", n=n, word=word) for word, n in found.items()]
+def _short(c: ComparisonAudit) -> tuple[str, float | None]:
+    """Return the verdict, and the margin where there is a difference that is below it."""
+    if c.verdict.differs and c.verdict.within_margin:
+        return c.words.of(c.verdict), c.margin
+    return c.word, None
+
+
+def _counts(found: Iterable[tuple[str, float | None]]) -> list[Message]:
+    return [
+        message(
+            "audit.comparison.count", n=n, word=word, below=None if below is None else Chosen(below)
+        )
+        for (word, below), n in Counter(found).most_common()
+    ]
 
 
 def doubtful(some: Sequence[ComparisonAudit]) -> Message | None:
@@ -275,11 +285,11 @@ def doubtful(some: Sequence[ComparisonAudit]) -> Message | None:
 def stability(some: Sequence[ComparisonAudit]) -> Message | None:
     """Count STABILITY's words; None where nothing has them."""
     found = [
-        (of, Counter(w for w in words if w))
+        (of, [(w, None) for w in words if w])
         for of, words in (("mean", [c.mean for c in some]), ("SD", [c.sd for c in some]))
     ]
     parts = [
-        message("audit.stability.part", of=of, counts=_counts(dict(words.most_common())))
+        message("audit.stability.part", of=of, counts=_counts(words))
         for of, words in found
         if words
     ]

@@ -91,9 +91,11 @@ def audit(
     from tare.audit import audit as look
     from tare.audit.contract import as_json
     from tare.audit.question import PRECISION, QUANTILES, Question, Sizing
-    from tare.cli.audit_screen import follow_up, show
+    from tare.cli.audit_next import follow_up
+    from tare.cli.audit_screen import show
     from tare.interop import Columns
     from tare.render import files as written
+    from tare.render.words import text
     from tare.report import audit_page
 
     if kappa is not None:
@@ -130,8 +132,9 @@ def audit(
     if json is not None:
         output.write_json(as_json(found), json)
     if json != "-":
-        show(found)
-        output.out.print(follow_up(found, sys.argv[1:], report), style="dim", soft_wrap=True)
+        show(found, [str(file) for file in (json, report) if file is not None])
+        following = text(follow_up(found, has_page=report is not None))
+        output.out.print(f"Next     {following}", style="dim", soft_wrap=True)
     return found.exit_code
 
 

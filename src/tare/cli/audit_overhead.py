@@ -31,29 +31,29 @@ def show_platforms(audit: Audit) -> None:
         output.out.print(sentence(one), soft_wrap=True)
 
 
-def show_costs(audit: Audit) -> None:
-    """Print the overhead of every size, and what weakens it."""
+def show_costs(audit: Audit, whole: str) -> None:
+    """Print the overhead of every size, and what weakens it; ``whole``: where all of it is."""
     found = audit.overhead
     if found is None:
         return
-    _show_table(found, audit.question.margin)
+    _show_table(found, audit.question.margin, whole)
     caveats = words.caveats(found)
     said = caveats[:_MOST_CAVEATS]
     if more := caveats[_MOST_CAVEATS:]:
-        said.append(message("audit.overhead.caveats", n=len(more)))
+        said.append(message("audit.overhead.caveats", n=len(more), whole=whole))
     output.out.print()
     for one in said:
         output.out.print(f"{'Note':<{_HEAD}}{sentence(one)}", style="dim", soft_wrap=True)
 
 
-def _show_table(found: OverheadAudit, margin: float) -> None:
+def _show_table(found: OverheadAudit, margin: float, whole: str) -> None:
     """Print platforms and sizes as rows, and a column for each way of pinning."""
     columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
     rows = _rows(found.lines, columns)
     heads = ["", *(" ".join(filter(None, c)) or f"vs. {found.design.reference}" for c in columns)]
     output.table([heads, *rows[:_MOST_ROWS]])
     left = len(rows) - _MOST_ROWS
-    notes = [message("audit.overhead.rows", left=left)] if left > 0 else []
+    notes = [message("audit.overhead.rows", left=left, whole=whole)] if left > 0 else []
     notes.append(
         message("audit.overhead.legend", reference=found.design.reference, margin=Chosen(margin))
     )

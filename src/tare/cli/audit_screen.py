@@ -1,10 +1,8 @@
-"""What ``tare audit`` prints: the verdict, one table, reasons, what to type next."""
+"""What ``tare audit`` prints: the verdict, one table, reasons."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
@@ -30,29 +28,33 @@ _HEAD = 9
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 
-def show(audit: Audit) -> None:
-    """Print an audit for a person; bounded, however many series there are."""
+def show(audit: Audit, files: Sequence[str] = ()) -> None:
+    """Print an audit for a person; bounded, however many series there are.
+
+    ``files``: those that have the whole of it.
+    """
+    whole = ", ".join(files) or "--json, --report"
     asked = audit.question.finding is not None
     if asked:
         show_platforms(audit)
     _line(audit.verdict, paragraph(filter(None, (words.headline(audit), words.precision(audit)))))
-    _show_files(audit)
+    _show_files(audit, whole)
     if not asked:
         show_platforms(audit)
     output.out.print()
     if asked:
-        show_costs(audit)
+        show_costs(audit, whole)
         output.out.print()
         return
     if audit.comparisons:
         _line("Compared", sentence(words.verdicts(audit.comparisons)))
     # A single comparison is a sentence, which leaves the table to the series.
     if len(audit.comparisons) > 1:
-        _show_comparisons(audit.comparisons)
+        _show_comparisons(audit.comparisons, whole)
     else:
-        _show_series(audit)
+        _show_series(audit, whole)
     output.out.print()
-    _show_reasons(audit)
+    _show_reasons(audit, whole)
     if audit.comparisons:
         _show_caveats(audit.comparisons)
     for v in audit.variance:
@@ -67,7 +69,7 @@ def _line(head: str, said: str, style: str = "") -> None:
     output.out.print(said, style=style, soft_wrap=True)
 
 
-def _show_files(audit: Audit) -> None:
+def _show_files(audit: Audit, whole: str) -> None:
     """Print what files state, and of several the verdict of each."""
     for file in audit.files[:_MOST_FILES]:
         some = [s for s in audit.series if s.file == file.path]
@@ -75,7 +77,7 @@ def _show_files(audit: Audit) -> None:
         _line(verdict if len(audit.files) > 1 else "", _stated(file), "dim")
     more = len(audit.files) - _MOST_FILES
     if more > 0:
-        _line("", sentence(message("audit.screen.files", n=more)), "dim")
+        _line("", sentence(message("audit.screen.files", n=more, whole=whole)), "dim")
     notes = [note for file in audit.files for note in file.imported.notes]
     for note in notes[:_MOST_READ]:
         _line("", sentence(note), "dim")
@@ -85,7 +87,7 @@ def _stated(file: FileAudit) -> str:
     return sentence(words.specification(file))
 
 
-def _show_series(audit: Audit) -> None:
+def _show_series(audit: Audit, whole: str) -> None:
     series = worst(audit.series, _MOST_ROWS)
     target = shown(Chosen(audit.question.precision))
     rows = [
@@ -103,15 +105,15 @@ def _show_series(audit: Audit) -> None:
     output.table(_named([heads, *rows]), styles=_STYLES)
     left = len(audit.series) - len(series)
     if left:
-        output.out.print(text(message("audit.screen.series", n=left)), style="dim")
+        output.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
 
 
-def _show_reasons(audit: Audit) -> None:
+def _show_reasons(audit: Audit, whole: str) -> None:
     total, found = len(audit.series), words.reasons(audit)
     for verdict, reason in found[:_MOST_REASONS]:
         _line(verdict, sentence(reason.of("series", total)))
     if len(found) > _MOST_REASONS:
-        more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS)
+        more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS, whole=whole)
         _line("", sentence(more), "dim")
     if not audit.comparisons:
         noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
@@ -131,14 +133,14 @@ def _show_unsettled(audit: Audit) -> None:
         _line("CONFIRM", sentence(said))
 
 
-def _show_comparisons(some: Sequence[ComparisonAudit]) -> None:
+def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
     rows = [
         [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
     output.table(_named([["", "ratio", "verdict", "spread"], *rows]))
     if len(some) > _MOST_ROWS:
-        more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS)
+        more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS, whole=whole)
         output.out.print(text(more), style="dim")
 
 
@@ -174,16 +176,3 @@ def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
     for said in (words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
         if said is not None:
             _line("Note", sentence(said), "dim")
-
-
-def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:
-    """Return the next command worth typing; ``asked`` are the words of this one."""
-    again = shlex.join(["tare", *asked])
-    if audit.overhead is not None and audit.question.finding is None:
-        return f"Next     {again} --finding overhead   (what each platform costs, size by size)"
-    if page is None:
-        return f"Next     {again} --report audit.html   (the same as a page, with charts)"
-    keys = dict.fromkeys(k for s in audit.series for k in s.key)
-    if len(audit.series) > 1 and not audit.question.columns.compare and keys:
-        return f"Next     {again} --compare {shlex.quote(next(reversed(keys)))}   (what differs?)"
-    return "Next     tare compare 'CMD A' 'CMD B'   (measure both, interleaved)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -13,8 +13,14 @@ from tare.cli import failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
 
-#: Options of one value that read as if they could be repeated, as --platform can.
-_LIKE_LISTS = {"network", "pinning", "report", "size", "workers"}
+#: Of a command line that is wrong; typer has it from a copy of click.
+_ClickUsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+_SEVERAL = "leave one out; to compare several: tare experiment new"
+#: Options of one value that read as if they could be repeated, as --platform can: what to type.
+_LIKE_LISTS = {
+    **dict.fromkeys(("network", "pinning", "size", "workers"), _SEVERAL),
+    "report": "--report FILE.json, then: tare report FILE.json --report FILE.html",
+}
 
 
 class Context(TyperCommand.context_class):  # type: ignore[misc, valid-type]
@@ -36,16 +42,32 @@ class Command(TyperCommand):
         return usage(ctx, self)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option twice where several values look possible: the first would be lost."""
-        if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            for option, n in Counter(given).items():
-                if n > 1 and option.name in _LIKE_LISTS and not option.multiple:
-                    raise UsageError(
-                        f"{max(option.opts, key=len)} is given {n} times, and takes one value",
-                        "leave one out; to compare several: tare experiment new",
-                    )
-        return super().parse_args(ctx, args)
+        """Refuse an option twice where several values look possible: the first would be lost.
+
+        And an option where the value of another one is to be.
+        """
+        try:
+            if not ctx.resilient_parsing:
+                self._check(*self.make_parser(ctx).parse_args(args=list(args)))
+            return super().parse_args(ctx, args)
+        except _ClickUsageError as error:
+            # The parser does not know whose option has no value.
+            error.ctx = error.ctx or ctx
+            raise
+
+    def _check(self, values: Mapping[str, Any], _: Any, given: Sequence[Any]) -> None:
+        names = {name for option in self.params for name in option.opts if name.startswith("--")}
+        for option, n in Counter(given).items():
+            told = max(option.opts, key=len)
+            if n > 1 and option.name in _LIKE_LISTS and not option.multiple:
+                raise UsageError(
+                    f"{told} is given {n} times, and takes one value", _LIKE_LISTS[option.name]
+                )
+            value = values.get(str(option.name))
+            if option.param_type_name == "option" and any(
+                one in names for one in (value if isinstance(value, list) else [value])
+            ):
+                raise UsageError(f"{told} has no value", f"{told} {option.metavar}")
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; after the standard command of a group, the others of the group."""

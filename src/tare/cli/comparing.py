@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare.cli import output
+from tare.cli.again import again
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
@@ -336,8 +337,11 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
         if not wanted.out:  # what was measured is not kept, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
-        kept = f" --out {wanted.out} --resume" if wanted.out else ""
-        return f"Next     tare compare --budget '{output.seconds(max(1.0, 1.5 * more))}'{kept} …"
+        changes: dict[str, str | None] = {"--budget": output.seconds(max(1.0, 1.5 * more))}
+        if wanted.out:
+            changes["--resume"] = None
+        return f"Next     {again('compare', changes, ['--trials'])}"
     if page is not None:
         return f"Report   {page}"
-    return "Next     tare compare --out DIR …   (keeps the trials, draws the page)"
+    keeping = again("compare", {"--out": "DIR"})
+    return f"Next     {keeping}   (keeps the trials, draws the page)"

@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+from tare.cli import quantities
 from tare.errors import UsageError
 
 # How many.
 Trials = Annotated[
-    int | None, typer.Option("--trials", "-n", metavar="N", min=1, help="Fixed number of trials.")
+    int | None,
+    typer.Option(
+        "--trials", "-n", metavar="N", parser=quantities.trials, help="Fixed number of trials."
+    ),
 ]
 Budget = Annotated[
     str | None,
@@ -127,13 +131,24 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
     UsageError
         If one of them would have no effect.
     """
-    if out is not None and charts is None:
-        raise UsageError(
-            "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
-        )
     from tare.render.files import CHARTS
 
-    if charts is not None and (charts not in CHARTS or report is not None):
+    if charts is None:
+        if out is not None:
+            raise UsageError(
+                "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
+            )
+        return
+    if charts not in CHARTS:
+        raise UsageError(f"--charts {charts!r} is neither svg nor png", "--charts svg")
+    if report is not None:
         raise UsageError(
-            "--charts writes svg or png, and no page", "--charts svg --out DIR   (without --report)"
+            "--charts writes charts instead of a page",
+            "one after the other: first with --charts, then with --report",
+        )
+    if out is not None and out.exists() and not out.is_dir():
+        folder = out.with_name(f"{out.stem}-charts")
+        raise UsageError(
+            f"--out {out} is a file, and charts go into a folder",
+            f"--charts {charts} --out {folder}",
         )

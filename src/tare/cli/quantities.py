@@ -33,3 +33,8 @@ def wait(option: str, text: str) -> float:
 def share(option: str, text: str, most: float = 1.0) -> float:
     """Return a share above 0 and below ``most``."""
     return read(lambda typed: units.share(typed, 0.0, most), option, text)
+
+
+def trials(text: str) -> int:
+    """Return a number of trials."""
+    return read(units.count, "--trials", text)

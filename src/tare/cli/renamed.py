@@ -46,6 +46,8 @@ RENAMED = {
 GONE = {
     ("calibrate", "--preset"): "tare calibrate --by memory",
     ("calibrate", "--size"): "tare calibrate --kernel linpack:size=2000",
+    ("compare", "--precision"): "leave it out: it stops when the verdict is conclusive   "
+    "(--margin 1%: the smallest difference that matters; -n N: a fixed number)",
     ("compare", "--instances"): 'tare experiment new   (instances = "shared" in it)',
     ("export", "--format"): "tare export DIR --file samples.parquet   (or .csv, .json)",
     ("fingerprint", "--quick"): "leave it out: it is the default",
@@ -61,7 +63,9 @@ GONE = {
 
 
 def hint(error: Any) -> str | None:
-    """Return what to type for an option that a command does not have; None: nothing is known.
+    """Return what to type for an option that a command does not have, or for one without its value.
+
+    None: nothing is known.
 
     Parameters
     ----------
@@ -73,7 +77,15 @@ def hint(error: Any) -> str | None:
     command = " ".join(str(getattr(context, "command_path", "")).split()[1:])
     if (command, option) in RENAMED:
         return _renamed({old: new for (of, old), new in RENAMED.items() if of == command})
+    valued = next((p for p in _options(context) if option in p.opts and not p.is_flag), None)
+    if valued is not None:
+        return f"{option} {valued.metavar}"
     return GONE.get((command, option)) or HYPERFINE.get(option)
+
+
+def _options(context: Any) -> list[Any]:
+    params = getattr(getattr(context, "command", None), "params", ())
+    return [one for one in params if one.param_type_name == "option"]
 
 
 def _renamed(names: dict[str, str]) -> str:

@@ -8,12 +8,15 @@ import resource
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tare.cli import options, output
 from tare.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from tare.results.report import Report
 
 #: A file from elsewhere may ask for charts that take for ever, or all memory.
 _DRAWN_WITHIN_S = 60.0
@@ -45,7 +48,7 @@ def report(
     if report is not None:
         files.format_of(report)
     output.check_writable(report, junit, markdown)
-    saved = files.load(file)
+    saved = _loaded(file)
     if (junit or markdown) and not saved.compared:
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
@@ -66,6 +69,17 @@ def report(
     output.out.print(strip, style="dim", soft_wrap=True)
     if not written:
         output.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+
+
+def _loaded(file: Path) -> Report:
+    """Read the report; of another file, say which command reads it."""
+    from tare import interop
+    from tare.render import files
+
+    try:
+        return files.load(file)
+    except InputError as error:
+        raise InputError(error.message, interop.command_for(file) or error.hint) from error
 
 
 def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tare import units
 from tare.cli import output
+from tare.cli.again import again
 from tare.cli.comparing import (
     Execution,
     Wanted,
@@ -82,7 +83,7 @@ def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str,
         what = "platform" if len(platforms) > 1 else "command"
         raise ExperimentError(
             f"{given} is about one {what}, and {max(len(platforms), len(lines))} are asked for",
-            f"one {what}, or an experiment: tare experiment new",
+            f"leave {given} out (--budget and -n are for all), or run each {what} by itself",
         )
 
 
@@ -144,9 +145,8 @@ def run_table(
             output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = comparing.page(folder, results, found, wanted)
         if spoken:
-            told = (
-                f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"
-            )
+            kept = again("run", {"--out": "DIR"})
+            told = f"Report  {page}" if page else f"Next    {kept}   (keeps the trials)"
             output.out.print(told, style="dim", soft_wrap=True)
         if failure is not None:
             raise failure

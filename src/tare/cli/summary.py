@@ -14,6 +14,7 @@ import numpy as np
 
 from tare import journal, plan_file, record, units
 from tare.cli import output
+from tare.cli.again import again
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
 from tare.findings import disturbance
@@ -442,7 +443,7 @@ def _show_resources(summary: Summary) -> None:
             median = float(np.median(summary.values(metric, source)))
             name = message(f"run.resource_name.{metric}")
             amount = Amount(median, unit_of(metric))
-            parts.append(message("run.resource", name=name, amount=amount, source=source))
+            parts.append(message("run.resource", name=name, amount=amount))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
@@ -527,7 +528,7 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> Message | None
 
 
 def _budget(budget_s: float, brings: Message) -> Message:
-    command = f"tare run --budget '{output.seconds(budget_s)}' -- …"
+    command = again("run", {"--budget": output.seconds(budget_s)})
     return message("run.next", command=command, brings=brings)
 
 
@@ -562,6 +563,6 @@ def _next(summary: Summary, kept: Path | None, platform: str) -> Message:
             return longer
     if platform == "bare":
         overhead = message("run.brings.overhead")
-        return message("run.next", command="tare run --platform unshare -- …", brings=overhead)
+        return message("run.next", command=again("run", {"--platform": "unshare"}), brings=overhead)
     platforms = message("run.brings.platforms")
     return message("run.next", command="tare experiment new", brings=platforms)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from tare.errors import InputError
+from tare.interop import of_tare
 from tare.interop.format import HEAD, Format
 from tare.interop.packed import take, unpacked
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.registry import scan
 
-__all__ = ["Columns", "Defect", "Format", "Imported", "Series", "Specification", "read"]
+__all__ = [
+    "Columns",
+    "Defect",
+    "Format",
+    "Imported",
+    "Series",
+    "Specification",
+    "command_for",
+    "read",
+]
 
 
 def read(file: Path, columns: Columns | None = None, format: str | None = None) -> Imported:
@@ -44,9 +55,21 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     if not found:
         raise InputError(
             f"{file} is of no format that is known here",
-            f"name it with --format: {', '.join(formats)}",
+            of_tare.command(head, file) or f"name it with --format: {', '.join(formats)}",
         )
     return found[0].read(file, columns)
+
+
+def command_for(file: Path) -> str | None:
+    """Return what to type for a file that is no saved report; None: nothing is known of it."""
+    try:
+        check_regular(file)
+        head = _head(file)
+    except InputError:
+        return None
+    if any(unit.recognises(head, file) for unit in scan("interop").values()):
+        return f"tare audit {shlex.quote(str(file))}   (it holds results)"
+    return of_tare.command(head, file)
 
 
 def check_regular(file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ _TYPES = {
     "level": pa.dictionary(pa.int32(), pa.string()),
 }
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
+#: What may as well be a whole number whose thousands a comma separates.
+_THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
 
 
@@ -62,6 +65,12 @@ class CsvRows:
                 f"{file}, line {self._begin} is longer than {HEAD_BYTES >> 20} MiB, or a quotation"
                 " mark in it is never closed",
                 "is it a table of lines?",
+            )
+        if rows and self._separator == "," and _is_cut_by_commas(names, rows[0][1]):
+            raise InputError(
+                f"{file}, line {rows[0][0]} has {len(rows[0][1])} values, but there are"
+                f" {len(names)} columns",
+                "if its numbers have decimal commas: write points, or semicolons between columns",
             )
         self.names = tuple(names)
         self._sampled = rows[:_SAMPLE]
@@ -269,11 +278,23 @@ def _is_header(cells: Sequence[str], expected: Sequence[str]) -> bool:
 
 
 def _decimal_comma(separator: str, rows: Sequence[tuple[int, list[str]]]) -> bool:
-    """Whether numbers have a decimal comma: some have, and none has a point."""
-    if separator == ",":
-        return False
+    """Whether numbers have a decimal comma: some have, and none has a point.
+
+    Between commas, numbers of thousands are quoted for theirs as well.
+    """
     cells = [cell for _, row in rows for cell in row if len(cell) <= MOST_CHARACTERS]
-    return any(_COMMA.fullmatch(c) for c in cells) and not any(_POINT.fullmatch(c) for c in cells)
+    found = [c for c in cells if _COMMA.fullmatch(c)]
+    if separator == "," and all(_THOUSANDS.fullmatch(c) for c in found):
+        return False
+    return bool(found) and not any(_POINT.fullmatch(c) for c in cells)
+
+
+def _is_cut_by_commas(names: Sequence[str], row: Sequence[str]) -> bool:
+    """Whether a row has too many cells, perhaps since commas were meant to be those of decimals."""
+    pairs = itertools.pairwise(cell.strip() for cell in row)
+    return len(row) > len(names) and any(
+        whole.lstrip("+-").isdecimal() and part.isdecimal() for whole, part in pairs
+    )
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

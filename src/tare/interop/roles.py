@@ -149,10 +149,21 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
 
 
 def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
-    numeric = [i for i, cells in enumerate(_sampled(rows)) if i not in taken and _is_numeric(cells)]
+    sampled = _sampled(rows)
+    numeric = [i for i, cells in enumerate(sampled) if i not in taken and _is_numeric(cells)]
     if len(numeric) == 1:
         return numeric[0]
     free = [rows.names[i] for i in numeric]
+    with_commas = [
+        rows.names[i]
+        for i, cells in enumerate(sampled)
+        if i not in taken and _is_numeric([cell.replace(",", "") for cell in cells])
+    ]
+    if not numeric and with_commas:
+        raise InputError(
+            f"{file} has commas in its numbers: {listed(with_commas)}",
+            "write them with decimal points, and without commas between thousands",
+        )
     if not numeric:
         raise InputError(
             f"{file} has no column of numbers, except those that were named otherwise",

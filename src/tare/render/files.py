@@ -84,7 +84,8 @@ def write_charts(document: Report, format: str, folder: Path) -> list[Path]:
         return pictures.write(document, format, folder)
     except OSError as error:
         raise StoreError(
-            f"cannot write {error.filename or folder}: {error.strerror}", "choose another place"
+            f"cannot write {error.filename or folder}: {error.strerror}",
+            "--out DIR names a folder for the charts",
         ) from error
 
 

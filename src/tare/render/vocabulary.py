@@ -56,6 +56,24 @@ _QUANTITIES = {
     "memory_bytes": "peak memory",
     "throughput": "work done a second",
 }
+#: Sources of values, as a person names them.
+_SOURCES = {
+    "self": "its own clock",
+    "switch": "kernel timestamps",
+    "perf_cpu": "kernel timestamps",
+    "perf_task": "kernel timestamps",
+    "cgroup": "counted by its control group",
+    "host_cgroup": "counted by its control group",
+    "reaped": "kernel accounting at the end of each process",
+    "rusage": "kernel accounting at its end",
+    "around": "tare's clock",
+    "qdisc": "counted by the queueing discipline",
+}
+
+
+def source_name(source: str) -> str:
+    """Name a source as a person does: "kernel timestamps" for perf_cpu."""
+    return _SOURCES.get(source, source)
 
 
 def metric_name(metric: str) -> str:

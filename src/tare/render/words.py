@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import tare
 from tare import units
-from tare.render.vocabulary import SDS, metric_name
+from tare.render.vocabulary import SDS, metric_name, source_name
 from tare.results.message import (
     Amount,
     Change,
@@ -129,6 +129,7 @@ def environment() -> Environment:
         "counted": units.counted,
         "length": len,
         "metric": metric_name,
+        "source": source_name,
         "sd": SDS.__getitem__,
         "join": lambda items, between: between.join(map(shown, items)),
     }

@@ -1,10 +1,12 @@
 """Reads numbers with their units as people type them: ``4 min``, ``2Gbit/s``, ``1.5GiB``, ``5%``.
 
-Options, experiment files and specifications of networks share one syntax.
+Options, experiment files and specifications of networks share one syntax. What
+:mod:`tare.units.formatting` writes belongs to it: ``4 min 10 s``, ``1,500 MiB``, ``512 bytes``.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -24,17 +26,27 @@ TIMES: Mapping[str, Fraction] = {
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 #: Bytes, by unit.
-BYTES = {f"{prefix}B": size for prefix, size in (_DECIMAL | _BINARY).items()} | {"KB": 1000}
+BYTES = {f"{prefix}B": size for prefix, size in (_DECIMAL | _BINARY).items()} | {
+    "KB": 1000, "byte": 1, "bytes": 1,
+}  # fmt: skip
 #: Bits, by unit in small letters: nobody means a millibit.
 _BITS = {f"{prefix.lower()}bit": size for prefix, size in (_DECIMAL | _BINARY).items()}
 #: As iperf and clouds write them. In small letters they are bytes to tc, and bits to others.
 _PER_SECOND = {f"{prefix}bps": size for prefix, size in _DECIMAL.items()} | {"Kbps": 1000}
 
-_NUMBER = re.compile(r"([+-]?)([0-9]{1,40}(?:\.[0-9]{1,40})?)(?![0-9.])\s*(.*)", re.DOTALL)
+#: Commas stand between groups of three digits alone.
+_NUMBER = re.compile(
+    r"([+−-]?)((?:[1-9][0-9]{0,2}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?)(?![0-9.])"
+    r"\s*(.*)",
+    re.DOTALL,
+)
+#: Between the parts of a time of several units.
+_PARTS = re.compile(r"(?<=[a-zµ])\s*(?=[0-9])")
 _QUANTILE = re.compile(
     r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%|(0?\.[0-9]{1,8})|(median)"
 )
 _TIME, _RATE, _AMOUNT, _SHARE, _QUANTILE_NAMED = "90s", "200Mbit/s", "10Gbit", "5%", "p99"
+_COUNT = "20"
 
 
 class QuantityError(ValueError):
@@ -55,7 +67,7 @@ class QuantityError(ValueError):
 
 
 def seconds(text: str, least: float = 0.0, most: float = LONGEST_S) -> float:
-    """Return a time in seconds: ``500ms``, ``90 s``, ``4 min``, ``2w``.
+    """Return a time in seconds: ``500ms``, ``90 s``, ``4 min 10 s``, ``2w``.
 
     Raises
     ------
@@ -71,13 +83,18 @@ def nanoseconds(text: str, least: int = 1) -> int:
 
 
 def _time(text: str, least: Fraction, most: Fraction) -> Fraction:
-    number, unit = _taken_apart(text, _TIME)
-    if unit not in TIMES:
-        raise QuantityError(
-            f"has no unit of time ({', '.join(TIMES)})" if not unit else
-            f"has no unit of time: {unit!r} is none of {', '.join(TIMES)}", _TIME
-        )  # fmt: skip
-    found = number * TIMES[unit]
+    found, units = Fraction(0), []
+    for part in _PARTS.split(text.strip()):
+        number, unit = _taken_apart(part, _TIME)
+        if unit not in TIMES:
+            raise QuantityError(
+                f"has no unit of time ({', '.join(TIMES)})" if not unit else
+                f"has no unit of time: {unit!r} is none of {', '.join(TIMES)}", _TIME
+            )  # fmt: skip
+        found += number * TIMES[unit]
+        units.append(TIMES[unit])
+    if any(smaller >= larger for larger, smaller in itertools.pairwise(units)):
+        raise QuantityError("has a unit after one that is not larger", "1 min 30 s")
     if found < least:
         raise QuantityError(f"is below {_typed_time(least)}", _typed_time(least))
     if found > most:
@@ -157,6 +174,22 @@ def share(text: str, least: float = 0.0, most: float = 1.0) -> float:
     return found
 
 
+def count(text: str, least: int = 1) -> int:
+    """Return a whole number: ``1200``, ``1,200``.
+
+    Raises
+    ------
+    QuantityError
+        If it is none, or below ``least``.
+    """
+    number, unit = _taken_apart(text, _COUNT)
+    if unit or number.denominator > 1:
+        raise QuantityError("is no whole number", _COUNT)
+    if number < least:
+        raise QuantityError(f"is below {least:,}", f"{max(least, int(_COUNT))}")
+    return int(number)
+
+
 def quantile(text: str) -> float:
     """Return the probability of a quantile: ``p99``, ``99%``, ``0.99``, ``median``.
 
@@ -204,9 +237,9 @@ def _taken_apart(text: str, example: str) -> tuple[Fraction, str]:
     sign, digits, unit = found.groups()
     if unit.startswith(","):
         raise QuantityError("has a comma where a point is to be", example)
-    if sign == "-":
+    if sign in ("-", "−"):
         raise QuantityError("is negative", example)
-    return Fraction(digits), unit.strip()
+    return Fraction(digits.replace(",", "")), unit.strip()
 
 
 def _with_unit(text: str, example: str) -> tuple[Fraction, str]:

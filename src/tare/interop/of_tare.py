@@ -1,0 +1,30 @@
+"""JSON that tare wrote and that holds no values of trials: which command makes use of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from tare.interop import json_file
+
+#: First keys of a document to what reads it, or what it was made from.
+_READ_BY = {
+    ("format", "version", "question", "answers"): "tare report {file}   (it is a saved report)",
+    ("version", "verdict", "exit_code", "precision_required"):
+        "tare audit RESULTS   (name the file of results, not its audit)",
+    ("version", "question", "headline", "overview"):
+        "tare audit DIR, or tare experiment report DIR   (the folder of the experiment)",
+    ("version", "agent", "effort", "platform"):
+        "tare fingerprint diff {file} ANOTHER   (it is a fingerprint)",
+    ("version", "effort", "end", "direction"):
+        "tare net fingerprint diff {file} ANOTHER   (it is a fingerprint of a network)",
+}  # fmt: skip
+
+
+def command(head: bytes, file: Path) -> str | None:
+    """Return what to type for such a document; None: it is none of these."""
+    keys = json_file.outline(head)
+    for needed, typed in _READ_BY.items():
+        if keys.issuperset(needed):
+            return typed.format(file=shlex.quote(str(file)))
+    return None

@@ -1,0 +1,66 @@
+"""What is typed after an audit cures what it found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.audit import Question, audit
+from tare.cli.audit_next import follow_up
+from tare.interop import Columns
+
+RNG = np.random.default_rng(7)
+STEADY = RNG.normal(1, 0.002, 60)
+DRIFT = STEADY * np.linspace(1, 1.5, 60)
+#: Columns that say how the trials belong together, and what is compared.
+ROWS, COMPARED = Columns(trial="row"), Columns(trial="row", compare=("cmd",))
+BLOCKS = Columns("s", compare=("cmd",), trial="row", block="run")
+
+
+def made(folder: Path, *series: np.ndarray) -> Path:
+    rows = ["cmd,run,s"]
+    for name, values in zip("ab", series, strict=False):
+        rows += [f"{name},{i},{v:.6f}" for i, v in enumerate(values)]
+    file = folder / "results.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("series", "columns", "why", "command"),
+    [
+        ([DRIFT], ROWS, "disturbed", "tare doctor"),
+        ([DRIFT, STEADY], ROWS, "moving", "tare compare 'CMD A' 'CMD B'"),
+        ([DRIFT, DRIFT * STEADY], BLOCKS, "disturbed", "tare doctor"),
+        ([STEADY[:4]], ROWS, "few", "tare run -- CMD"),
+        ([STEADY], Columns(), "trials", "tare audit results.csv --trial row"),
+        ([STEADY, STEADY], ROWS, "compare", "tare audit results.csv --compare cmd"),
+        ([STEADY, STEADY], COMPARED, "paired", "tare compare 'CMD A' 'CMD B'"),
+        ([STEADY, STEADY], BLOCKS, "page", "tare audit results.csv --report audit.html"),
+        ([STEADY[:8]], ROWS, "page", "tare audit results.csv --report audit.html"),
+        ([1 + 20 * (STEADY - 1)], ROWS, "precise", "tare run --precision 1% -- CMD"),
+    ],
+)
+def test_the_next_command_cures_what_was_found(
+    series: list[np.ndarray],
+    columns: Columns,
+    why: str,
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
+    columns = Columns("s", columns.group, columns.compare, None, columns.trial, columns.block)
+    found = follow_up(audit([made(tmp_path, *series)], Question(columns=columns)), has_page=False)
+    assert (found.args["why"].id, found.args["command"]) == (f"audit.next.{why}", command)
+
+
+def test_commands_that_a_file_has_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "h.json"
+    results = [{"command": one, "times": list(DRIFT)} for one in ("sleep 1", "sleep 2")]
+    file.write_text(json.dumps({"results": results}))
+    found = follow_up(audit([file], Question()), has_page=True)
+    assert found.args["command"] == "tare compare 'sleep 1' 'sleep 2'"
