@@ -21,6 +21,7 @@ from tare.findings.failures import Failed, Failure, reasons, together
 from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
+from tare.metrics import tick as metric_tick
 from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Chosen, Message, message
@@ -460,10 +461,23 @@ def _trust(summary: Summary, time: Known) -> Message:
     elif reached is None:
         precision = message("run.no_interval", why=time.interval.refusal)
     else:
-        precision = message("run.precision", share=Amount(reached, "share"))
+        doubt = _doubt(summary, time)
+        precision = message("run.precision", share=Amount(reached, "share"), doubt=doubt)
     return message(
         "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
     )
+
+
+def _doubt(summary: Summary, time: Known) -> Message | None:
+    """Return why the median is doubtful; None: nothing is shown, or a note says it already."""
+    if summary.stop and summary.stop.refusal and missed(summary) is not None:
+        return None
+    # Imported only where it is needed, since it takes time.
+    from tare.findings.trusted import judge
+
+    values = summary.values(time.metric, time.source)
+    found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
+    return found.reasons[0] if found.verdict == "DOUBT" else None
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:

@@ -10,7 +10,7 @@ from typing import Any
 from tare import units
 from tare.cli import output
 from tare.cli import summary_network as network
-from tare.findings import sessions
+from tare.findings import sessions, trusted
 from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
@@ -68,9 +68,15 @@ def _say(label: str, said: str, style: str | None = None) -> None:
 
 
 def trust(results: Results, found: Sequence[Difference]) -> str:
-    """Return what disturbed the trials, and what protects the comparison from it."""
-    disturbed = said(disturbance(results))
-    return text(message("compare.trust", disturbed=disturbed, paired=all(d.paired for d in found)))
+    """Return what makes medians doubtful, what disturbed trials, and what protects from it."""
+    return text(
+        message(
+            "compare.trust",
+            doubt=trusted.said(results),
+            disturbed=said(disturbance(results)),
+            paired=all(d.paired for d in found),
+        )
+    )
 
 
 def _interval(known: Interval, d: Difference) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tare.findings import known
+from tare.findings import known, trusted
 from tare.findings.calibrated import cpu_scaling
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
@@ -163,7 +163,7 @@ def doubts(results: Results) -> tuple[Message, ...]:
                 reasons=reasons(failures(results, some)),
             )
         )
-    found += _captured(trials)
+    found += [*trusted.each(results), *_captured(trials)]
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
     return (
