@@ -238,7 +238,7 @@ def tell(
         )
     page_file = page(folder, results, wanted)
     if spoken:
-        output.out.print(_next(found, page_file, wanted), style="dim", soft_wrap=True)
+        output.out.print(_next(found, results, page_file, wanted), style="dim", soft_wrap=True)
     if wanted.gate is None:
         conclude.check_same(sessions.caveats(results), results.levels_of, wanted.out)
         return 0
@@ -312,7 +312,18 @@ def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
         return pages.write(folder, wanted.report, answers.findings, results=results)[0]
 
 
-def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:
+def by_cpu_time(results: Results) -> str | None:
+    """Return the options that leave out waiting for a CPU, where times spread because of it."""
+    from tare.findings import causes
+    from tare.render.words import text
+    from tare.results.message import message
+
+    if causes.cpu_metric(results) != "cpu_ns":
+        return None
+    return f"--metric cpu …   ({text(message('run.brings.cpu'))})"
+
+
+def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
     waiting = [
         d
         for d in found
@@ -322,6 +333,8 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
     if wanted.gate is not None and found and found[0].gated is not None:
         # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
         waiting = []
+    if waiting and (instead := by_cpu_time(results)):
+        return f"Next     tare compare {instead}"
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
         if not wanted.out:  # what was measured is not kept, so it begins anew

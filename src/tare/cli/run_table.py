@@ -144,6 +144,10 @@ def run_table(
             output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = comparing.page(folder, results, wanted)
         if spoken:
+            waiting = any(not d.comparison.verdict.conclusive for d in found)
+            instead = comparing.by_cpu_time(results) if waiting else None
+            if instead:
+                output.out.print(f"Next    tare run {instead}", style="dim", soft_wrap=True)
             told = (
                 f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"
             )

@@ -564,10 +564,32 @@ def _first_interval(summary: Summary) -> Message | None:
     return _budget(budget_s, message("run.brings.interval"))
 
 
+def _waits(summary: Summary) -> bool:
+    """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
+    found = summary.disturbance
+    wall = summary.common("wall_ns")
+    cpu = summary.common("cpu_ns")
+    if summary.metric != "wall_ns" or wall is None or cpu is None:
+        return False
+    if found is None or not found.is_waiting:
+        return False
+    # Imported only where it is needed, since it takes time.
+    from tare.findings.causes import waits
+
+    return waits(
+        summary.values("wall_ns", wall),
+        summary.values("wait_ns", "schedstat"),
+        summary.values("cpu_ns", cpu),
+    )
+
+
 def _next(summary: Summary, kept: Path | None, platform: str) -> Message:
     if kept is not None:
         return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
+    if _waits(summary):
+        by_cpu = message("run.brings.cpu")
+        return message("run.next", command="tare run --metric cpu -- …", brings=by_cpu)
     if stop and stop.refusal and not summary.is_only_dependent:
         return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
     if stop and stop.reason == "budget":
