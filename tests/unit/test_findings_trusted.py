@@ -37,10 +37,11 @@ def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None
     found = shifted(results(1), 1)
     line = trusted.line(found)
     assert line is not None
-    assert args(line, "trust.shift")["trial"] == 21
+    assert args(line, "trusted.why.shift")["trial"] == 21
     assert not args(line, "trusted.doubt")["several"]
     assert line in summarize(found, []).notes
-    assert args(doubts(found), "trusted.cell")["reason"] == args(line, "trusted.doubt")["reason"]
+    reason = args(doubts(found), "trusted.cell")["reason"]
+    assert trusted.why(reason) == args(line, "trusted.doubt")["why"]
     warmup = scan("findings")["warmup"].find(found)
     assert warmup is not None
     assert warmup.verdict == "no"

@@ -215,12 +215,14 @@ def _show(
     failed: Sequence[Message],
 ) -> None:
     from tare.cli.verdict import trust
-    from tare.render.words import text
+    from tare.render.words import sentence, text
 
     say, first = output.out.print, found[0]
     if first.factor == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
     _print(_heads(first.factor, first.first, first.basis.metric), rows)
+    if unlike := next(filter(None, (d.of_pairs for d in found)), None):
+        say(sentence(unlike), style="dim")
     if (fit := fitted(lines, found)) is not None:
         say(f"Line    {text(fit)}")
     for one in failed:

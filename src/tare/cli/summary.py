@@ -24,7 +24,7 @@ from tare.metrics import ranked
 from tare.metrics import tick as metric_tick
 from tare.render import data
 from tare.render.words import sentences, text
-from tare.results.message import Amount, Atom, Chosen, Message, message
+from tare.results.message import Amount, Atom, Change, Chosen, Message, message
 from tare.statistics.intervals import p10_and_p90
 
 if TYPE_CHECKING:
@@ -462,10 +462,18 @@ def _trust(summary: Summary, time: Known) -> Message:
         precision = message("run.no_interval", why=time.interval.refusal)
     else:
         doubt = _doubt(summary, time)
-        precision = message("run.precision", share=Amount(reached, "share"), doubt=doubt)
+        precision = message("run.precision", within=_within(time), doubt=doubt)
     return message(
         "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
     )
+
+
+def _within(time: Known) -> Message:
+    """Return how far the median is known, relative to it: to both sides where they differ."""
+    i = time.interval
+    if i.low is None or i.high is None or not i.is_asymmetric:
+        return message("run.within", share=Amount(i.half_width, "share"))
+    return message("run.between", low=Change(i.low / i.estimate), high=Change(i.high / i.estimate))
 
 
 def _doubt(summary: Summary, time: Known) -> Message | None:
@@ -473,11 +481,11 @@ def _doubt(summary: Summary, time: Known) -> Message | None:
     if summary.stop and summary.stop.refusal and missed(summary) is not None:
         return None
     # Imported only where it is needed, since it takes time.
-    from tare.findings.trusted import judge
+    from tare.findings.trusted import judge, why
 
     values = summary.values(time.metric, time.source)
     found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
-    return found.reasons[0] if found.verdict == "DOUBT" else None
+    return why(found.reasons[0]) if found.verdict == "DOUBT" else None
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:

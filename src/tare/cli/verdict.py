@@ -51,6 +51,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         name = max(len(d.first), len(d.second))
         for label, known in zip((d.first, d.second), d.medians, strict=True):
             _say("Median", f"{label:<{name}}  {_interval(known, d)}")
+        if d.of_pairs:
+            _say("", sentence(d.of_pairs), style="dim")
         if c.n >= FEWEST_FOR_QUANTILES:
             _say("Effect", text(_effect(d)))
             _say("Spread", text(d.steadiness))

@@ -18,7 +18,7 @@ from tare.frames import Results
 from tare.results.finding import Column, Table
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
-from tare.units import chosen
+from tare.units import chosen, looks_unlike
 
 #: What cells are compared by, the first of these that varies.
 _FACTORS = ("platform", "network", "pinning", "load", "workers")
@@ -65,6 +65,7 @@ def overview(results: Results) -> Table | None:
             "overview.title",
             metric=basis.metric,
             margin=Chosen(results.experiment.margin) if compared else None,
+            pairs=_are_unlike(levels, factor, reference, compared),
             fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
         ),
         columns=_columns(
@@ -141,6 +142,21 @@ def _row(
     if (c := crowded.get(key)) is not None:
         row |= {"crowded": c.ratio, "crowded_low": c.low, "crowded_high": c.high}
     return row
+
+
+def _are_unlike(
+    levels: Cells, factor: str | None, reference: str | None, compared: Mapping[Key, Comparison]
+) -> bool:
+    """Whether a ratio, which is of pairs, looks unlike that of the medians in the table."""
+    medians = {_key(cell.levels): cell.median.estimate for cell in levels.all}
+    for cell in levels.all:
+        c = compared.get(_key(cell.levels))
+        if c is None or factor is None or reference is None:
+            continue
+        first = medians.get(_key({**cell.levels, factor: reference}))
+        if first and looks_unlike(cell.median.estimate / first, c.ratio, c.low, c.high):
+            return True
+    return False
 
 
 def _key(levels: Mapping[str, str]) -> Key:

@@ -104,8 +104,13 @@ def said(results: Results) -> Message | None:
         share=share(len(found.doubted), found.total),
         several=found.total > 1,
         where=where(cell.levels, found.varied),
-        reason=reason,
+        why=why(reason),
     )
+
+
+def why(reason: Message) -> Message:
+    """Return a reason in short, without what to do."""
+    return message(f"trusted.why.{reason.id.removeprefix('trust.')}", **reason.args)
 
 
 def each(results: Results) -> list[Message]:
