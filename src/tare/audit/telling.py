@@ -63,17 +63,17 @@ def median(s: SeriesAudit) -> Message:
 
 
 def runs(s: SeriesAudit) -> Message:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none".
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none: clock".
 
     CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
-    assured = s.repetitions.n_assured if s.reached else None
     return message(
         "audit.runs.count",
         n=s.runs_needed,
-        coarse=s.reached is not None,
+        coarse=s.clock_too_coarse,
+        unsteady=s.median.low is not None and not s.more_runs_help,
         reached=bool(s.reached),
-        assured=None if assured is None else math.ceil(assured * s.dependence),
+        assured=s.runs_assured,
     )
 
 
