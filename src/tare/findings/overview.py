@@ -57,7 +57,9 @@ def overview(results: Results) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
-    note = message("overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0))
+    pairs = _are_unlike(levels, factor, reference, compared)
+    least = min((c.n for c in levels.all), default=0)
+    note = message("overview.note", source=str(basis), n=least, pairs=pairs)
     reasons = corrected(compared.values())
     return Table(
         id="overview",
@@ -65,7 +67,6 @@ def overview(results: Results) -> Table | None:
             "overview.title",
             metric=basis.metric,
             margin=Chosen(results.experiment.margin) if compared else None,
-            pairs=_are_unlike(levels, factor, reference, compared),
             fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
         ),
         columns=_columns(
@@ -74,6 +75,7 @@ def overview(results: Results) -> Table | None:
             names.get(reference, reference),
             _most(cells) if crowded else None,
             counted=len({row["n"] for row in rows}) > 1,
+            pairs=pairs,
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
@@ -90,10 +92,17 @@ def compared_factor(results: Results) -> str | None:
 
 
 def _columns(
-    shown: list[str], basis: Basis, reference: str | None, most: str | None, *, counted: bool
+    shown: list[str],
+    basis: Basis,
+    reference: str | None,
+    most: str | None,
+    *,
+    counted: bool,
+    pairs: bool,
 ) -> tuple[Column, ...]:
+    versus = f"vs. {reference}, in pairs" if pairs else f"vs. {reference}"
     ratio = (
-        Column(key="ratio", title=f"vs. {reference}", unit="ratio"),
+        Column(key="ratio", title=versus, unit="ratio"),
         Column(key="low", title="from", unit="ratio"),
         Column(key="high", title="to", unit="ratio"),
         Column(key="verdict", title="verdict"),
