@@ -144,7 +144,10 @@ def execute(
         If (resuming) it holds another experiment.
     """
     with folders.held(folder):
-        made, past = _begun(prepared, folder, progress, resume)
+        made, past, is_complete = _begun(prepared, folder, progress, resume)
+        if is_complete:
+            progress.note(f"{folder} is complete, so nothing was measured.")
+            return "finished"
         request = execution.Request(
             folder=folder,
             plan=made,
@@ -232,8 +235,8 @@ def _piloted(
 
 def _begun(
     prepared: Prepared, folder: Path, progress: execution.Progress, resume: bool
-) -> tuple[plan.Plan, Past]:
-    """Begin an experiment, or go on with it as far as it came before it was cut short."""
+) -> tuple[plan.Plan, Past, bool]:
+    """Begin an experiment, or go on with it; and tell whether nothing of it is missing."""
     made = plan.make(prepared.experiment, prepared.cells)
     if folders.has_begun(folder):
         if not resume:
@@ -241,14 +244,14 @@ def _begun(
                 f"{folder} is not empty: it holds an experiment, so nothing was measured",
                 "add --resume to go on with it, or choose another --out",
             )
-        made, past = folders.go_on(made, prepared.text, folder)
+        found = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
-        return made, past
+        return found
     folders.begin(made, prepared.text, folder, resume=resume)
     if resume:
         progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")
         remnants.cleanup()
-    return made, Past()
+    return made, Past(), False
 
 
 def _weighing(progress: execution.Progress) -> SessionTakes:

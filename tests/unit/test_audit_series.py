@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from said import args, ids
 
+from tare.audit import telling
 from tare.audit.question import Question
 from tare.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
 from tare.audit.trials import trials_of
@@ -182,3 +183,13 @@ def test_the_worst_come_first_but_keep_their_order() -> None:
 def test_impossible_questions_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
         Question(**wrong)
+
+
+def test_no_number_of_runs_is_given_where_more_do_not_help() -> None:
+    values = RNG.normal(1, 0.01, 60)
+    steady, shifted = audited(values), audited(values + 0.2 * (np.arange(60) >= 30))
+    assert steady.more_runs_help
+    assert steady.runs_needed is not None
+    assert not shifted.more_runs_help
+    assert (shifted.runs_needed, shifted.runs_assured) == (None, None)
+    assert args(telling.runs(shifted), "audit.runs.count")["unsteady"]

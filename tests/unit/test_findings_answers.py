@@ -14,9 +14,11 @@ from synthetic import MS, Behaviour, make
 from tare.experiment import Stopping, WindowSpec
 from tare.findings.answers import all_findings
 from tare.findings.headline import headline
+from tare.findings.overview import overview
 from tare.frames import Results
 from tare.registry import scan
 from tare.render.words import paragraph
+from tare.report.backing import stop_table
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
 
@@ -443,3 +445,17 @@ def test_rows_have_what_the_columns_promise() -> None:
         for table in finding.tables:
             keys = {c.key for c in table.columns}
             assert all(set(row) >= keys for row in table.rows), table.title
+
+
+def test_rows_are_in_the_order_of_the_experiment_with_the_reference_first() -> None:
+    results = make(
+        platforms=("unshare", "bare", "bubblewrap"), workers=(10, 2), workloads=("z", "a"),
+        trials=8,
+    )  # fmt: skip
+    cells = overview(results)
+    assert cells is not None
+    assert [row["platform"] for row in cells.rows] == 2 * ["bare", "unshare", "bubblewrap"]
+    assert [row["workload"] for row in cells.rows] == 3 * ["z"] + 3 * ["a"]
+    stops = stop_table(results)
+    assert [row["workers"] for row in stops.rows] == 6 * ["10", "2"]
+    assert [row["platform"] for row in stops.rows][::2] == 2 * ["bare", "unshare", "bubblewrap"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from said import args, ids
 from synthetic import MS, Behaviour, make
 
-from tare.experiment import Experiment, WorkloadSpec
+from tare.experiment import Experiment, Stopping, WorkloadSpec
+from tare.findings import causes
 from tare.findings.parallelism_check import parallel_ratios
 from tare.frames import Results
 from tare.registry import scan
@@ -237,6 +239,35 @@ def test_the_cause_of_a_spread_is_named() -> None:
     row = found.tables[0].rows[0]
     assert row["why"].startswith("less stable")
     assert row["run-queue wait"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("metric", "workers", "loads", "cure"),
+    [
+        ("wall_ns", 1, ("none",), "cpu_ns"),
+        ("kernel_wall_ns", 1, ("none",), "kernel_cpu_ns"),
+        ("kernel_cpu_ns", 1, ("none",), None),
+        ("wall_ns", 64, ("none",), None),
+        ("wall_ns", 1, ("cpu",), None),
+    ],
+)
+def test_cpu_time_is_advised_where_others_take_the_cpu(
+    metric: str, workers: int, loads: tuple[str, ...], cure: str | None
+) -> None:
+    behaviour = Behaviour(spread=0.2, waiting=0.95)
+    results = make(
+        behaviour, workers=(workers,), loads=loads, trials=60, platforms=("bare",), metric=metric,
+        stopping=Stopping(trials=60),
+    )  # fmt: skip
+    samples = results.sample_table
+    assert causes.cpu_metric(results) is None
+    cpu = samples["metric"].isin(["cpu_ns", "kernel_cpu_ns"])
+    steady = results.sample_table.assign(value=samples["value"].mask(cpu, 200 * MS))
+    results = replace(results, sample_table=steady)
+    found = ask("causes", results)
+    assert causes.cpu_metric(results) == cure
+    if found.summary is not None:
+        assert args(found.summary, "causes.summary")["metric"] == cure
 
 
 def test_a_spread_that_nothing_explains_is_told_as_such() -> None:

@@ -140,7 +140,7 @@ def test_a_session_that_was_killed_at_its_first_line_counts_as_none(
     folders.begin(PLAN, None, tmp_path)
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal/1.ndjson").write_bytes(first)
-    _, found = folders.go_on(PLAN, None, tmp_path)
+    _, found, _ = folders.go_on(PLAN, None, tmp_path)
     assert (found.sessions, found.trials) == (0, 0)
     path = journal_path(Request(tmp_path))  # type: ignore[arg-type]
     assert path.name == "2.ndjson"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tare import journal, plan
-from tare.execute.past import past
+from tare.execute.past import Past, past
 from tare.execute.tally import Tally
 from tare.execute.trial import Outcome
-from tare.experiment import Cell, Experiment, WorkloadSpec
+from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")
 EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})
@@ -61,3 +62,22 @@ def test_resuming_brings_every_cell_to_n_and_repeats_nothing(
     assert Counter(starts[trial].cell for trial in ended) == dict.fromkeys(range(count), n)
     places = [(starts[trial].block, starts[trial].cell) for trial in ended]
     assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(
+    ("good", "stopping", "complete"),
+    [
+        (5, Stopping(trials=5), True),
+        (5, Stopping(trials=6), False),
+        (5, Stopping(), False),
+        (5, Stopping(compare="workload", budget_s=1.0), True),
+        (5, Stopping(compare="workload", gate=0.1), False),
+    ],
+)
+def test_what_is_complete_is_not_measured_again(
+    good: int, stopping: Stopping, complete: bool
+) -> None:
+    before = Stopping(compare="workload") if stopping.compare else Stopping(trials=5)
+    found = Past(good={0: good, 1: good}, decided={0, 1})
+    assert found.is_complete(2, stopping, before) == complete
+    assert not Past(good={0: good}, decided={0}).is_complete(2, stopping, before)

@@ -216,3 +216,20 @@ def test_modes_that_lie_far_apart_are_no_units() -> None:
     values[rng.permutation(40)[:10]] *= 700
     assert trust(values, trials_known=True).verdict == "TRUST"
     assert trust(rng.pareto(0.3, 200) + 1, trials_known=True).verdict != "REJECT"
+
+
+@pytest.mark.parametrize(("drift", "changes"), [(0.0, False), (4.0, True)])
+@pytest.mark.parametrize("cycles", [5.3, 6.5, 8.3])
+def test_what_a_period_explains_is_no_drift_beside_it(
+    cycles: float, drift: float, changes: bool
+) -> None:
+    n = 200
+    wave = 3 * np.sin(2 * np.pi * cycles * np.arange(n) / n + 1)
+    for seed in range(5):
+        x = steady(n, seed) + wave + np.linspace(0, drift, n)
+        found = ids(trust(x, trials_known=True).reasons)
+        changed = bool({"trust.drift", "trust.shift"} & {*found})
+        if changes:
+            assert changed
+        else:
+            assert not changed or "trust.periodic" not in found

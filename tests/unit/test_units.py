@@ -330,3 +330,21 @@ def test_any_number_is_written(value: float, unit: str) -> None:
 )
 def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
     assert units.about(n, "trial") == told
+
+
+@pytest.mark.parametrize(
+    ("other", "ratio", "low", "high", "unlike"),
+    [
+        (1.0310, 1.0302, 1.0200, 1.0449, False),
+        (1.0310, 1.0332, 1.0200, 1.0449, True),
+        (1.033, 1.0302, 1.0, 1.3, False),
+        (3.44, 3.45, 3.1, 3.9, False),
+        (3.6, 3.45, 3.1, 3.9, True),
+        (1.2, 1.03, None, None, True),
+        (1.0301, 1.03, None, None, False),
+    ],
+)
+def test_ratios_that_rounding_does_not_explain_look_unlike(
+    other: float, ratio: float, low: float | None, high: float | None, unlike: bool
+) -> None:
+    assert units.looks_unlike(other, ratio, low, high) == unlike

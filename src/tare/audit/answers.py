@@ -138,7 +138,7 @@ def _series_row(s: SeriesAudit) -> dict[str, Any]:
 
 def _runs(audit: Audit) -> Finding:
     target = Chosen(audit.question.precision)
-    enough = [s for s in audit.series if s.reached]
+    enough = [s for s in audit.series if s.reached and s.runs_needed is not None]
     total = len(audit.series)
     needed = [n for s in enough if (n := s.runs_needed) is not None]
     missed = words.missed(audit.series)
@@ -181,7 +181,7 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
             "series": s.name,
             "n": s.n,
             "needed": s.runs_needed,
-            "assured": s.repetitions.n_assured if s.reached else None,
+            "assured": s.runs_assured,
             "reached": None if s.median.half_width is None else 100 * s.median.half_width,
             "converges": s.repetitions.converges if s.n else None,
         }

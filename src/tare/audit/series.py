@@ -111,15 +111,30 @@ class SeriesAudit:
         return self.median.tick > 0 and self.median.tick > _MOST_OF_ROOM * room
 
     @property
+    def more_runs_help(self) -> bool:
+        """Whether intervals narrow as runs are added, about one level."""
+        return self.repetitions.converges and self.assumptions.changes.ok is not False
+
+    @property
+    def runs_assured(self) -> int | None:
+        """Runs with which 90 % of samples reach the precision; None as of ``runs_needed``."""
+        assured = self.repetitions.n_assured
+        if not self.reached or assured is None or self.runs_needed is None:
+            return None
+        return math.ceil(assured * self.dependence)
+
+    @property
     def runs_needed(self) -> int | None:
         """Runs for the precision; None without an interval, and where none suffice.
+
+        None suffice where the clock is too coarse, or where more runs do not help.
 
         CONFIRM's where the precision was reached, times the dependence time. Otherwise widths,
         less what the clock's tick adds, are taken to fall as the root of the number of runs, which
         is rough: two digits.
         """
         low, high, middle = self.median.low, self.median.high, self.median.estimate
-        if low is None or high is None or self.clock_too_coarse:
+        if low is None or high is None or self.clock_too_coarse or not self.more_runs_help:
             return None
         if self.reached and self.repetitions.n is not None:
             return math.ceil(self.repetitions.n * self.dependence)

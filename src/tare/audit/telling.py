@@ -43,7 +43,7 @@ def uncompared(c: ComparisonAudit) -> Message:
 
 
 def median(s: SeriesAudit) -> Message:
-    """Write a median with its interval: "241.8 ms ± 0.2 %"."""
+    """Write a median with its interval: "241.8 ms ± 0.2 %", or both bounds where sides differ."""
     unit, i = s.series.unit or "1", s.median
     if s.n == 0:
         stated = s.series.reported.get("median", s.series.reported.get("mean"))
@@ -52,7 +52,7 @@ def median(s: SeriesAudit) -> Message:
             "audit.median.stated", value=quantity(stated, unit, _DIGITS) if known else None
         )
     half = i.half_width
-    if half is None and i.low is not None:
+    if i.low is not None and (half is None or (i.is_asymmetric and half >= _LEAST_HALF)):
         return message("audit.median.interval", value=Amount(i.estimate, unit, i.low, i.high))
     return message(
         "audit.median.precision",
@@ -63,17 +63,17 @@ def median(s: SeriesAudit) -> Message:
 
 
 def runs(s: SeriesAudit) -> Message:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none".
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none: clock".
 
     CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
-    assured = s.repetitions.n_assured if s.reached else None
     return message(
         "audit.runs.count",
         n=s.runs_needed,
-        coarse=s.reached is not None,
+        coarse=s.clock_too_coarse,
+        unsteady=s.median.low is not None and not s.more_runs_help,
         reached=bool(s.reached),
-        assured=None if assured is None else math.ceil(assured * s.dependence),
+        assured=s.runs_assured,
     )
 
 

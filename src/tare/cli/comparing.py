@@ -30,7 +30,7 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
-from tare.results.message import Message
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.cli.progress import Bar
@@ -241,7 +241,7 @@ def tell(
             output.write_text(comment.render(told), wanted.markdown, "--markdown")
     page_file = page(folder, results, found, wanted)
     if spoken:
-        output.out.print(_next(found, page_file, wanted), style="dim", soft_wrap=True)
+        output.out.print(_next(found, results, page_file, wanted), style="dim", soft_wrap=True)
     if wanted.gate is None:
         conclude.check_same(sessions.caveats(results), results.levels_of, wanted.out)
         return 0
@@ -251,8 +251,6 @@ def tell(
 
 def by_hand(results: Results, *, kept: bool) -> Message:
     """Say after how many trials it was stopped by hand."""
-    from tare.results.message import message
-
     ended = int((results.trial_table["status"] != "unfinished").sum())
     return message("run.by_hand", asked=None, n=ended, kept=kept)
 
@@ -268,7 +266,6 @@ def check_complete(
     from tare.findings import completeness
     from tare.findings.failures import failures
     from tare.render.words import paragraph, text
-    from tare.results.message import message
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
@@ -323,7 +320,19 @@ def page(
         return files.write(document, wanted.report or folder / "report.html")[0]
 
 
-def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:
+def by_cpu_time(results: Results, command: str) -> Message | None:
+    """Return the command that leaves out waiting for a CPU, where times spread because of it."""
+    from tare.findings import causes
+
+    if causes.cpu_metric(results) != "cpu_ns":
+        return None
+    by_cpu = again(command, {"--metric": "cpu"})
+    return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
+
+
+def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
+    from tare.render.words import text
+
     waiting = [
         d
         for d in found
@@ -333,6 +342,8 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
     if wanted.gate is not None and found and found[0].gated is not None:
         # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
         waiting = []
+    if waiting and (instead := by_cpu_time(results, "compare")):
+        return f"Next     {text(instead)}"
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
         if not wanted.out:  # what was measured is not kept, so it begins anew

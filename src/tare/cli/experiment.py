@@ -230,5 +230,9 @@ def _tell(
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)
+    if not (results.trial_table["status"] == "ok").any():
+        raise TrialError(
+            f"no trial of the experiment in {folder} ended well, so nothing can be concluded", again
+        )
     conclude.check_same(answers.caveats, results.levels_of, folder)
     return answers

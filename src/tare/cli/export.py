@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from tare.cli import options, output
-from tare.errors import UsageError
+from tare.errors import TrialError, UsageError
+
+#: Tables that are empty only where nothing was measured.
+_MEASURED = ("samples", "trials")
 
 
 def export(
@@ -32,13 +35,21 @@ def export(
     """
     from tare import store
 
+    rows = 0
     if json is not None:
-        store.export(folder, table, "json", json)
+        rows = store.export(folder, table, "json", json)
     if json is None or file != "-":
-        store.export(folder, table, _format(file), file)
+        rows = store.export(folder, table, _format(file), file)
     for written in (json, file):
         if written not in (None, "-"):
             output.err.print(f"Wrote {written}.")
+    if rows:
+        return
+    if table in _MEASURED:
+        raise TrialError(
+            f"{folder} has no {table}: nothing was measured", f"tare experiment report {folder}"
+        )
+    output.err.print(f"{folder} has no {table}.")
 
 
 def _format(file: str) -> str:

@@ -114,6 +114,7 @@ def run_table(
     from tare import conclude
     from tare.cli import comparing
     from tare.findings.failures import by_level
+    from tare.render.words import text
 
     asked = {k: v for k, v in table["experiment"].items() if k != "quantile"}
     table["experiment"] = {**asked, "metric": _only(asked)}
@@ -136,8 +137,8 @@ def run_table(
         if wanted.json is not None:
             _write_json(found, results, folder, ended, wanted.json)
         if wanted.markdown is not None:
-            text = markdown(rows, found[0].first, found[0].basis.metric, failed)
-            output.write_text(text, wanted.markdown, "--markdown")
+            laid = markdown(rows, found[0].first, found[0].basis.metric, failed)
+            output.write_text(laid, wanted.markdown, "--markdown")
         if export is not None:
             from tare.cli.summary import read_trials
             from tare.interop.hyperfine_export import document as as_hyperfine
@@ -145,6 +146,10 @@ def run_table(
             output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = comparing.page(folder, results, found, wanted)
         if spoken:
+            waiting = any(not d.comparison.verdict.conclusive for d in found)
+            instead = comparing.by_cpu_time(results, "run") if waiting else None
+            if instead:
+                output.out.print(f"Next    {text(instead)}", style="dim", soft_wrap=True)
             kept = again("run", {"--out": "DIR"})
             told = f"Report  {page}" if page else f"Next    {kept}   (keeps the trials)"
             output.out.print(told, style="dim", soft_wrap=True)
@@ -211,12 +216,14 @@ def _show(
     failed: Sequence[Message],
 ) -> None:
     from tare.cli.verdict import trust
-    from tare.render.words import text
+    from tare.render.words import sentence, text
 
     say, first = output.out.print, found[0]
     if first.factor == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
     _print(_heads(first.factor, first.first, first.basis.metric), rows)
+    if unlike := next(filter(None, (d.of_pairs for d in found)), None):
+        say(sentence(unlike), style="dim")
     if (fit := fitted(lines, found)) is not None:
         say(f"Line    {text(fit)}")
     for one in failed:

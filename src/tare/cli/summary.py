@@ -22,9 +22,10 @@ from tare.findings.failures import Failed, Failure, reasons, together
 from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
+from tare.metrics import tick as metric_tick
 from tare.render import data
 from tare.render.words import sentences, text
-from tare.results.message import Amount, Atom, Chosen, Message, message
+from tare.results.message import Amount, Atom, Change, Chosen, Message, message
 from tare.statistics.intervals import p10_and_p90
 
 if TYPE_CHECKING:
@@ -461,10 +462,31 @@ def _trust(summary: Summary, time: Known) -> Message:
     elif reached is None:
         precision = message("run.no_interval", why=time.interval.refusal)
     else:
-        precision = message("run.precision", share=Amount(reached, "share"))
+        doubt = _doubt(summary, time)
+        precision = message("run.precision", within=_within(time), doubt=doubt)
     return message(
         "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
     )
+
+
+def _within(time: Known) -> Message:
+    """Return how far the median is known, relative to it: to both sides where they differ."""
+    i = time.interval
+    if i.low is None or i.high is None or not i.is_asymmetric:
+        return message("run.within", share=Amount(i.half_width, "share"))
+    return message("run.between", low=Change(i.low / i.estimate), high=Change(i.high / i.estimate))
+
+
+def _doubt(summary: Summary, time: Known) -> Message | None:
+    """Return why the median is doubtful; None: nothing is shown, or a note says it already."""
+    if summary.stop and summary.stop.refusal and missed(summary) is not None:
+        return None
+    # Imported only where it is needed, since it takes time.
+    from tare.findings.trusted import judge, why
+
+    values = summary.values(time.metric, time.source)
+    found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
+    return why(found.reasons[0]) if found.verdict == "DOUBT" else None
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:
@@ -551,10 +573,33 @@ def _first_interval(summary: Summary) -> Message | None:
     return _budget(budget_s, message("run.brings.interval"))
 
 
+def _waits(summary: Summary) -> bool:
+    """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
+    found = summary.disturbance
+    wall = summary.common("wall_ns")
+    cpu = summary.common("cpu_ns")
+    if summary.metric != "wall_ns" or wall is None or cpu is None:
+        return False
+    if found is None or not found.is_waiting:
+        return False
+    # Imported only where it is needed, since it takes time.
+    from tare.findings.causes import waits
+
+    return waits(
+        summary.values("wall_ns", wall),
+        summary.values("wait_ns", "schedstat"),
+        summary.values("cpu_ns", cpu),
+    )
+
+
 def _next(summary: Summary, kept: Path | None, platform: str) -> Message:
     if kept is not None:
         return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
+    if _waits(summary):
+        by_cpu = message("run.brings.cpu")
+        command = again("run", {"--metric": "cpu"})
+        return message("run.next", command=command, brings=by_cpu)
     if stop and stop.refusal and not summary.is_only_dependent:
         return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
     if stop and stop.reason == "budget":

@@ -10,7 +10,7 @@ from typing import Any
 from tare import units
 from tare.cli import output
 from tare.cli import summary_network as network
-from tare.findings import sessions
+from tare.findings import sessions, trusted
 from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import failures
 from tare.findings.judgement import Difference
@@ -52,6 +52,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         name = max(len(d.first), len(d.second))
         for label, known in zip((d.first, d.second), d.medians, strict=True):
             _say("Median", f"{label:<{name}}  {_interval(known, d)}")
+        if d.of_pairs:
+            _say("", sentence(d.of_pairs), style="dim")
         if c.n >= FEWEST_FOR_QUANTILES:
             _say("Effect", text(_effect(d)))
             _say("Spread", text(d.steadiness))
@@ -69,9 +71,15 @@ def _say(label: str, said: str, style: str | None = None) -> None:
 
 
 def trust(results: Results, found: Sequence[Difference]) -> str:
-    """Return what disturbed the trials, and what protects the comparison from it."""
-    disturbed = said(disturbance(results))
-    return text(message("compare.trust", disturbed=disturbed, paired=all(d.paired for d in found)))
+    """Return what makes medians doubtful, what disturbed trials, and what protects from it."""
+    return text(
+        message(
+            "compare.trust",
+            doubt=trusted.said(results),
+            disturbed=said(disturbance(results)),
+            paired=all(d.paired for d in found),
+        )
+    )
 
 
 def _interval(known: Interval, d: Difference) -> str:

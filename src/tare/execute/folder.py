@@ -103,8 +103,8 @@ def _of_beginning(path: Path) -> bool:
     return path.name == LOCK or path.name.startswith(fresh)
 
 
-def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
-    """Return the plan to go on with, written down, and what earlier sessions did.
+def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]:
+    """Return the plan to go on with, written down, what earlier sessions did, and if that is all.
 
     Raises
     ------
@@ -115,7 +115,8 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
     """
     before = plan_file.text(folder)
     was = None if before is None else before.decode(errors="replace")
-    made = plan_file.resume(made, plan_file.read(folder), (was, text))
+    stored = plan_file.read(folder)
+    made = plan_file.resume(made, stored, (was, text))
     plan_file.write(made, folder)
     write_text(text, folder)
     compared = made.experiment.stopping.compare is not None
@@ -125,4 +126,5 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
             f"the journal in {folder} has trials of a cell that its plan has not",
             f"tare experiment report {folder}   (names the line)",
         )
-    return made, done
+    asked, before_it = made.experiment.stopping, stored.experiment.stopping
+    return made, done, done.is_complete(len(made.cells), asked, before_it)

@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from tare import journal, record
+from tare.experiment import Stopping
 
 
 @dataclass
@@ -23,6 +26,18 @@ class Past:
     values: dict[int, list[tuple[int, dict[str, float]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    #: Cells of which every verdict was safe when they stopped last.
+    decided: set[int] = field(default_factory=set)
+
+    def is_complete(self, cells: int, stopping: Stopping, before: Stopping) -> bool:
+        """Whether all cells have what is asked for, so that another session measures nothing.
+
+        ``before`` is what earlier sessions were asked for; a precision begins anew in every one.
+        """
+        if stopping.trials is not None:
+            return all(self.good.get(cell, 0) >= stopping.trials for cell in range(cells))
+        same = replace(before, budget_s=stopping.budget_s) == stopping
+        return stopping.compare is not None and same and self.decided >= {*range(cells)}
 
 
 def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
@@ -48,6 +63,9 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                     found.blocks = max(found.blocks, line.block + 1)
             case record.Sample(phase="measured") if line.metric == metric:
                 samples[line.source].append(line.value)
+            case journal.Stop():
+                stopped = found.decided.add if line.reason == "decided" else found.decided.discard
+                stopped(line.cell)
             case journal.TrialEnd() if line.trial in cell_of:
                 cell = cell_of[line.trial]
                 found.good[cell] += line.status == "ok"

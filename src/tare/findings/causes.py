@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.verdict import HIGHER
+from tare.statistics.intervals import p10_and_p90
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, Share, explained
 
@@ -32,13 +34,16 @@ _DESCRIPTION = Description(
 #: A cell is also called unstable where its p10–p90 range exceeds this share of its median.
 _WIDE = 0.05
 _ALPHA = 0.05
+#: Share of the variance from which on one covariate is the clearest cause.
+_HALF = 0.5
 #: Cells that the answer names.
 _NAMED = 3
 #: Steal is counted in ticks of 10 ms: nothing is derived from it below this.
 _SHORTEST_FOR_STEAL_NS = 100e6
+_WAIT = "run-queue wait"
 #: Metric, source (None: the best there is) and what it is called.
 _COVARIATES = (
-    ("wait_ns", None, "run-queue wait"),
+    ("wait_ns", None, _WAIT),
     ("involuntary_switches", None, "involuntary switches"),
     ("voluntary_switches", None, "voluntary switches"),
     ("migrations", None, "migrations between CPUs"),
@@ -50,6 +55,8 @@ _COVARIATES = (
     ("cpu_pressure_ns", "system", "CPU pressure of the system"),
     ("start_skew_ns", None, "skew of the workers' starts"),
 )
+#: What leaves the wait out: metrics of time to those of CPU time.
+_WITHOUT_WAIT = {"wall_ns": "cpu_ns", "kernel_wall_ns": "kernel_cpu_ns"}
 _ORDER = "time since the start of the experiment"
 
 
@@ -59,11 +66,9 @@ def find(results: Results) -> Finding | None:
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
-    some = _unstable(cells)
-    if not some:
+    rows = _explained(cells)
+    if not rows:
         return _none(cells, basis)
-    table = _covariates(results)
-    rows = [(c, why, _explain(c, table, cells)) for c, why in some]
     known = [(c, e) for c, _, e in rows if e is not None]
     return Finding(
         name=_DESCRIPTION.name,
@@ -72,12 +77,60 @@ def find(results: Results) -> Finding | None:
         answer=tuple(_answer(known, len(rows), cells)),
         verdict="none" if known else "inconclusive",
         settle=None if known else message("settle.trials", trials=FEWEST),
-        summary=_summary(known, cells),
+        summary=_summary(known, results, cells),
         basis=str(basis),
         tables=(_table(rows, cells),),
         caveats=_caveats(results, cells),
         charts=("causes",),
     )
+
+
+def cpu_metric(results: Results) -> str | None:
+    """Return the metric of CPU time, where what unstable cells wait for is all that it leaves out.
+
+    None where the wait is not the clearest cause, where it is part of the question (a load, more
+    workers than CPUs), and where CPU time was not recorded of all trials.
+    """
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return None
+    known = [(c, e) for c, _, e in _explained(cells_of(results, basis)) if e is not None]
+    return _cure(_best(known), results, basis)
+
+
+def waits(wall: FloatArray, waiting: FloatArray, cpu: FloatArray) -> bool:
+    """Whether single trials spread because they wait for a CPU, and their CPU time does not.
+
+    That is, waiting explains half of the variance of wall time or more, and the range of CPU time
+    is half of that of wall time or less, relative to its median.
+    """
+    if not len(wall) == len(waiting) == len(cpu) >= FEWEST or _range(wall) <= _WIDE:
+        return False
+    found = explained(wall, {_WAIT: waiting})
+    return found is not None and _is_clear(found) and _is_cured(found.shares[0], wall, cpu)
+
+
+def _is_cured(share: Share, wall: FloatArray, cpu: FloatArray) -> bool:
+    """Whether what explains a wall time is a wait that CPU time is free of."""
+    return share.name == _WAIT and share.rising and _range(cpu) <= _range(wall) / 2
+
+
+def _range(values: FloatArray) -> float:
+    low, high = p10_and_p90(values)
+    return (high - low) / abs(float(np.median(values)) or 1.0)
+
+
+def _cure(best: tuple[Share, Cell] | None, results: Results, basis: Basis) -> str | None:
+    metric = _WITHOUT_WAIT.get(basis.metric)
+    if best is None or metric is None:
+        return None
+    share, cell = best
+    crowded = int(cell.levels.get("workers", 1)) > int(results.fact("cpus", 1))
+    found = basis_of(results, metric)
+    if crowded or cell.levels.get("load", "none") != "none" or isinstance(found, Message):
+        return None
+    cpu = next(c for c in cells_of(results, found).all if c.cell == cell.cell)
+    return metric if _is_cured(share, cell.trial_values, cpu.trial_values) else None
 
 
 def _none(cells: Cells, basis: Basis) -> Finding:
@@ -95,6 +148,14 @@ def _none(cells: Cells, basis: Basis) -> Finding:
         settle=message("settle.trials", trials=FEWEST) if few < FEWEST else None,
         basis=str(basis),
     )
+
+
+@lru_cache(maxsize=4)
+def _explained(cells: Cells) -> list[tuple[Cell, Message, Explained | None]]:
+    """Explain every unstable cell, each with why it is called so."""
+    some = _unstable(cells)
+    table = _covariates(cells.results) if some else pd.DataFrame()
+    return [(c, why, _explain(c, table, cells)) for c, why in some]
 
 
 def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
@@ -193,22 +254,29 @@ def _shown(e: Explained) -> list[Share]:
     return [s for s in e.shares if s.p < _ALPHA]
 
 
-def _summary(known: list[tuple[Cell, Explained]], cells: Cells) -> Message | None:
-    """Name the one covariate that explains most, where it explains half of some cell's variance."""
-    best = [
-        (s.share, s.name, cell)
-        for cell, e in known
-        for s in e.shares[:1]
-        if e.p < _ALPHA and s.p < _ALPHA and s.share >= 0.5
-    ]
-    if not best:
+def _is_clear(e: Explained) -> bool:
+    """Whether one covariate explains half of the variance or more."""
+    return e.p < _ALPHA and e.shares[0].p < _ALPHA and e.shares[0].share >= _HALF
+
+
+def _best(known: list[tuple[Cell, Explained]]) -> tuple[Share, Cell] | None:
+    """Return the one covariate that explains most, where that is half of some cell's variance."""
+    best = [(e.shares[0], cell) for cell, e in known if _is_clear(e)]
+    return max(best, key=lambda one: one[0].share, default=None)
+
+
+def _summary(known: list[tuple[Cell, Explained]], results: Results, cells: Cells) -> Message | None:
+    """Name what explains most; where that is waiting for a CPU, what leaves it out."""
+    best = _best(known)
+    if best is None:
         return None
-    share, name, cell = max(best, key=lambda x: x[0])
+    share, cell = best
     return message(
         "causes.summary",
-        name=name,
-        share=Amount(share, "share"),
+        name=share.name,
+        share=Amount(share.share, "share"),
         where=where(cell.levels, cells.varied),
+        metric=_cure(best, results, cells.basis),
     )
 
 

@@ -187,15 +187,17 @@ class Cells:
 
     @cached_property
     def all(self) -> list[Cell]:
-        """Every cell that has a good trial, in the order of the experiment."""
-        values = self._workers()
+        """Every cell that has a good trial, in the order of :func:`in_order`."""
+        values = dict(iter(self._workers().groupby("cell")))
         cells = []
-        for number, rows in values.groupby("cell"):
+        for number in in_order(self.results):
+            if (rows := values.get(number)) is None:
+                continue
             table = rows.set_index(["session", "block", "worker"])["value"].unstack()
             variance = rows["variance"].mean()
             cells.append(
                 Cell(
-                    cell=int(str(number)),
+                    cell=number,
                     levels={f: str(rows[f].iloc[0]) for f in self.factors},
                     table=table.dropna(),
                     trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
@@ -264,6 +266,22 @@ class Cells:
     def ratios(self, factor: str, reference: str | None = None) -> list[Pair]:
         """Those of :meth:`pairs` whose values have ratios: all of them are above zero."""
         return [pair for pair in self.pairs(factor, reference) if pair.has_ratio]
+
+
+def in_order(results: Results) -> list[int]:
+    """Return the numbers of all cells as the experiment has their levels, references first."""
+    trials = results.trial_table.drop_duplicates("cell").sort_values("cell")
+    places = {}
+    for factor in ("workload", *results.experiment.factors):
+        if factor in trials:
+            usual = REFERENCES.get(factor)
+            levels = dict.fromkeys(trials[factor].astype(str))
+            first = [level for level in levels if level == usual]
+            others = [level for level in levels if level != usual]
+            places[factor] = {level: place for place, level in enumerate([*first, *others])}
+    rows = trials.to_dict("records")
+    rows.sort(key=lambda row: [place[str(row[factor])] for factor, place in places.items()])
+    return [int(row["cell"]) for row in rows]
 
 
 @lru_cache(maxsize=4)

@@ -54,6 +54,11 @@ class Disturbance:
     measured: dict[str, float]
     missing: dict[str, Message]
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a notable share of the time went to waiting for a CPU, more than to all else."""
+        return self.what == _WAITING and self.share > NOTABLE
+
 
 def worst(
     recorded: Mapping[tuple[str, str], FloatArray],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.findings import caveats, completeness, sessions
+from tare.findings import caveats, completeness, sessions, trusted
 from tare.findings.cells import basis_of
 from tare.findings.failures import failures, reasons
 from tare.findings.platform_cells import cost_basis
@@ -33,7 +33,7 @@ class Headline:
     answers : tuple of Said
         The answer first, then what else matters; never empty.
     notes : tuple of Said
-        What holds for all answers: the state of the machine.
+        What holds for all answers: whether series can be trusted, the state of the machine.
     basis : tuple of Said
         The metric, its source, trials per cell.
     failed : tuple of str
@@ -87,11 +87,12 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
-    busy = caveats.notes(sessions.caveats(results))
+    doubted = trusted.line(results)
+    notes = [*([doubted] if doubted else []), *caveats.notes(sessions.caveats(results))]
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=tuple(with_one_total(told)),
-        notes=tuple(busy),
+        notes=tuple(notes),
         basis=tuple(_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),

@@ -25,7 +25,7 @@ from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, factor
+from tare.units import change_interval, factor, looks_unlike
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +153,16 @@ class Difference:
         if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
             return None
         return message("difference.medians", ratio=Change(c.median_ratio))
+
+    @property
+    def of_pairs(self) -> Message | None:
+        """That the ratio is of pairs, where that of the medians that are shown looks unlike it."""
+        c, (first, second) = self.comparison, self.medians
+        if not self.paired or not first.estimate or self.medians_apart is not None:
+            return None
+        shown = second.estimate / first.estimate
+        unlike = looks_unlike(shown, c.ratio, c.low, c.high)
+        return message("difference.of_pairs") if unlike else None
 
     def gate_answer(self, x: float) -> Message:
         """Answer a gate with its evidence."""

@@ -1,4 +1,4 @@
-"""Does the experiment change its own network? CLOUDNET's Figure 19."""
+"""Does every trial begin with the same network? CLOUDNET's Figure 19."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tare.units import p_value
 _DESCRIPTION = Description(
     name="network_repetitions",
     title="Trials in order of time, with the tokens that each began with",
-    question="Does the experiment change its own network?",
+    question="Does every trial begin with the same network?",
     source="CLOUDNET, Figure 19",
 )
 
@@ -155,9 +155,9 @@ def changes(some: Sequence[Course]) -> list[Message]:
 def _verdict(found: Sequence[Course]) -> Answer:
     states = {c.state for c in found if c.rung.level.bucket is not None}
     if "drained" in states:
-        return "yes"
+        return "no"
     open_ = not states or bool(states & {"inconclusive", "changing"})
-    return "inconclusive" if open_ else "no"
+    return "inconclusive" if open_ else "yes"
 
 
 def _settle(found: Sequence[Course]) -> Message | None:

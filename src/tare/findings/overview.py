@@ -19,7 +19,7 @@ from tare.frames import Results
 from tare.results.finding import Column, Table
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
-from tare.units import chosen
+from tare.units import chosen, looks_unlike
 
 #: What cells are compared by, the first of these that varies.
 _FACTORS = ("platform", "network", "pinning", "load", "workers")
@@ -62,7 +62,9 @@ def overview(results: Results) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
-    note = message("overview.note", source=str(basis), n=min((c.n for c in levels.all), default=0))
+    pairs = _are_unlike(levels, factor, reference, compared)
+    least = min((c.n for c in levels.all), default=0)
+    note = message("overview.note", source=str(basis), n=least, pairs=pairs)
     reasons = corrected(compared.values())
     return Table(
         id="overview",
@@ -78,6 +80,7 @@ def overview(results: Results) -> Table | None:
             names.get(reference, reference),
             _most(cells) if crowded else None,
             counted=len({row["n"] for row in rows}) > 1,
+            pairs=pairs,
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
@@ -94,10 +97,17 @@ def compared_factor(results: Results) -> str | None:
 
 
 def _columns(
-    shown: list[str], basis: Basis, reference: str | None, most: str | None, *, counted: bool
+    shown: list[str],
+    basis: Basis,
+    reference: str | None,
+    most: str | None,
+    *,
+    counted: bool,
+    pairs: bool,
 ) -> tuple[Column, ...]:
+    versus = f"vs. {reference}, in pairs" if pairs else f"vs. {reference}"
     ratio = (
-        Column(key="ratio", title=f"vs. {reference}", unit="ratio"),
+        Column(key="ratio", title=versus, unit="ratio"),
         Column(key="low", title="from", unit="ratio"),
         Column(key="high", title="to", unit="ratio"),
         Column(key="verdict", title="verdict"),
@@ -146,6 +156,21 @@ def _row(
     if (c := crowded.get(key)) is not None:
         row |= {"crowded": c.ratio, "crowded_low": c.low, "crowded_high": c.high}
     return row
+
+
+def _are_unlike(
+    levels: Cells, factor: str | None, reference: str | None, compared: Mapping[Key, Comparison]
+) -> bool:
+    """Whether a ratio, which is of pairs, looks unlike that of the medians in the table."""
+    medians = {_key(cell.levels): cell.median.estimate for cell in levels.all}
+    for cell in levels.all:
+        c = compared.get(_key(cell.levels))
+        if c is None or factor is None or reference is None:
+            continue
+        first = medians.get(_key({**cell.levels, factor: reference}))
+        if first and looks_unlike(cell.median.estimate / first, c.ratio, c.low, c.high):
+            return True
+    return False
 
 
 def _key(levels: Mapping[str, str]) -> Key:

@@ -31,6 +31,7 @@ from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import Comparison, compare_family
+from tare.statistics.platform_size import FEWEST_SIZES
 from tare.statistics.spread import SpreadComparison
 
 _DESCRIPTION = Description(
@@ -232,9 +233,15 @@ def _sizes(known: Evidence) -> Iterable[Line]:
     elif unclear and not falling:
         advice = message("platform_advice.size.unclear", cases=_few(unclear))
         yield Line("size", advice, _all(unclear), open=True)
-    elif apart and not falling and set(known.results.varied) & set(SIZES):
+    elif apart and not falling and set(known.results.varied) & set(SIZES) and _could(apart[0]):
         why = refusal(apart[0], known.results)
         yield Line("size", message("platform_advice.size.refused", why=why), open=True)
+
+
+def _could(one: Beside) -> bool:
+    """Whether so many sizes were asked for that a cost can be divided; else nobody asked it."""
+    asked = len(one.found.sizes) if one.planned is None else one.planned
+    return asked >= FEWEST_SIZES
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:

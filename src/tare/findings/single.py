@@ -110,7 +110,7 @@ def _table(found: list[Known]) -> Table:
         columns=(
             Column(key="what", title="quantity"),
             Column(key="figure", title="value (95 %)"),
-            Column(key="precision", title="precision"),
+            Column(key="precision", title="precision (longer side)"),
             Column(key="n", title="trials"),
             Column(key="source", title="source"),
         ),

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from tare.findings import trusted
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.phrasing import where
 from tare.findings.telling import share
+from tare.findings.trusted import BY_CHANCE, beyond_chance
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
@@ -27,10 +28,6 @@ _DESCRIPTION = Description(
     question="Do times need to warm up?",
     source="STABILITY; Barrett 2017",
 )
-
-#: Share of steady series that show a level shift by chance.
-_BY_CHANCE = 0.05
-_ALPHA = 0.05
 
 
 def find(results: Results) -> Finding | None:
@@ -62,7 +59,10 @@ def find(results: Results) -> Finding | None:
         settle=message("settle.more") if _verdict(known) == "inconclusive" else None,
         basis=str(basis),
         tables=(_table(rows, what, cells),),
-        caveats=() if by_iteration else (message("warmup.inside", iterations=iterations),),
+        caveats=(
+            *_shifted(known, results),
+            *(() if by_iteration else (message("warmup.inside", iterations=iterations),)),
+        ),
         charts=("warmup",),
     )
 
@@ -118,8 +118,8 @@ def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator
         yield message(
             "warmup.chance",
             shifted=share(shifted, len(rows)),
-            more=_beyond_chance(shifted, len(rows)),
-            chance=Chosen(_BY_CHANCE),
+            more=beyond_chance(shifted, len(rows)),
+            chance=Chosen(BY_CHANCE),
         )
     moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
     if moved:
@@ -133,18 +133,26 @@ def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator
         )
 
 
-def _beyond_chance(changed: int, series: int) -> bool:
-    """Whether more series change than steady ones do by chance, at a level of 5 %."""
-    return changed > float(stats.binom.ppf(1 - _ALPHA, series, _BY_CHANCE))
+def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:
+    """Say that the answer is no although levels shift: that is another matter, and which."""
+    if _verdict(rows) != "no":
+        return
+    shifted = sum(r["shape"] != "flat" for r in rows)
+    if shifted:
+        yield message(
+            "warmup.shifted",
+            shifted=share(shifted, len(rows)),
+            doubted=trusted.line(results) is not None,
+        )
 
 
 def _verdict(rows: list[dict[str, Any]]) -> Answer:
     """Yes where more series warm up than chance explains, no where none does and all are steady."""
     warming = sum(r["shape"] == "warm-up" for r in rows)
-    if _beyond_chance(warming, len(rows)):
+    if beyond_chance(warming, len(rows)):
         return "yes"
     unsteady = sum(r["shape"] == "no steady state" for r in rows)
-    return "inconclusive" if warming or _beyond_chance(unsteady, len(rows)) else "no"
+    return "inconclusive" if warming or beyond_chance(unsteady, len(rows)) else "no"
 
 
 def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
@@ -165,7 +173,7 @@ def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
         title=message("warmup.table.title", what=what, basis=str(cells.basis)),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
-        note=message("warmup.table.note", chance=Chosen(_BY_CHANCE)),
+        note=message("warmup.table.note", chance=Chosen(BY_CHANCE)),
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from tare.findings import known
+from tare.findings import known, trusted
 from tare.findings.calibrated import cpu_scaling
-from tare.findings.cells import basis_of
+from tare.findings.cells import basis_of, in_order
 from tare.findings.evidence import level_columns
 from tare.findings.failures import failures, reasons
 from tare.findings.instrument import own_error
@@ -51,7 +51,9 @@ def stop_table(results: Results) -> Table:
     stops = results.stops.set_index("cell")
     known_of = _known(results)
     rows: list[dict[str, Any]] = []
-    for cell, some in trials.groupby("cell"):
+    by_cell = dict(iter(trials.groupby("cell")))
+    for cell in in_order(results):
+        some = by_cell[cell]
         counts = some["status"].value_counts()
         stop = stops.loc[cell] if cell in stops.index else None
         rows.append(
@@ -163,7 +165,7 @@ def doubts(results: Results) -> tuple[Message, ...]:
                 reasons=reasons(failures(results, some)),
             )
         )
-    found += _captured(trials)
+    found += [*trusted.each(results), *_captured(trials)]
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
     return (

@@ -23,6 +23,10 @@ RESAMPLES = 1999
 _CHUNK = 4_000_000
 
 
+#: Ratio of the sides of an interval up to which it is written with ±.
+_SYMMETRIC = 1.2
+
+
 @dataclass(frozen=True)
 class Interval:
     """An estimate and how far it can be trusted.
@@ -60,6 +64,14 @@ class Interval:
         if self.low is None or self.high is None or self.estimate == 0:
             return None
         return max(self.estimate - self.low, self.high - self.estimate) / abs(self.estimate)
+
+    @property
+    def is_asymmetric(self) -> bool:
+        """Whether one side is longer than the other by more than a fifth: ± would mislead."""
+        if self.low is None or self.high is None:
+            return False
+        below, above = self.estimate - self.low, self.high - self.estimate
+        return max(below, above) > _SYMMETRIC * min(below, above)
 
     @property
     def by_clock(self) -> bool:

@@ -28,6 +28,8 @@ _VALUES_A_WIDTH = 6
 _WIDTH_STEP = 1.2
 #: Frequencies between two of the discrete transform, at which a wave would else lose half.
 _OVERSAMPLING = 2
+#: Frequencies between two of these that a wave is taken out at.
+_FINER = 10
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,39 @@ def _waves(scores: FloatArray) -> Periodicity:
 
 def _surprise(found: Periodicity) -> float:
     return found.surprise
+
+
+def without_period(values: FloatArray, period: float) -> FloatArray:
+    """Take a period out: the mean of each phase, or the wave near it that leaves less.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time.
+    period : float
+        Trials from one recurrence to the next, as :func:`periodicity` finds it.
+
+    Returns
+    -------
+    array, shape (n,)
+        With the same mean.
+    """
+    n = len(values)
+    cycles = n / period + np.linspace(-1, 1, 2 * _FINER + 1) / _OVERSAMPLING
+    left = [(values - _wave(values, one), 4) for one in cycles]
+    if period == round(period) and 2 * period <= n:
+        phases = np.arange(n) % round(period)
+        means = np.bincount(phases, values) / np.bincount(phases)
+        left.append((values - means[phases], len(means)))
+    best, _ = min(left, key=lambda one: float(one[0] @ one[0]) / (n - one[1]))
+    return np.asarray(best + values.mean())
+
+
+def _wave(values: FloatArray, cycles: float) -> FloatArray:
+    """Fit a wave of so many cycles, and the mean beside it."""
+    angle = 2 * np.pi * cycles * np.arange(len(values)) / len(values)
+    parts = np.column_stack([np.ones(len(values)), np.sin(angle), np.cos(angle)])
+    return np.asarray(parts @ np.linalg.lstsq(parts, values, rcond=None)[0])
 
 
 UNIT = Statistic(

@@ -12,9 +12,11 @@ from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import copied
+from tare.statistics.course import MOST, fences
 from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
+from tare.statistics.periodicity import without_period
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import tick_of
 
@@ -153,6 +155,9 @@ def _look(
     if order is None:
         return [], []
     found = changes(values, precision, order)
+    if not found.ok and _is_periodic(values, order, precision):
+        # Parts of a period are no drift and no levels of their own.
+        return [message("trust.periodic", said=period_message(order))], []
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
     if (copy := copied(values)) is not None:
@@ -161,6 +166,15 @@ def _look(
         doubts.append(_order_doubt(left, len(values), bool(doubts)))
     changed = found.drift is not None or found.largest is not None
     return doubts, [found.sentence] if changed and not doubts else []
+
+
+def _is_periodic(values: FloatArray, order: Order, precision: float) -> bool:
+    """Whether a period is shown beside which no drift or change of level is left."""
+    if not order.recurs or len(values) > MOST:
+        return False
+    x = np.asarray(values, dtype=float)
+    left = without_period(np.clip(x, *fences(x)), order.period.period)
+    return changes(left, precision).ok is not False
 
 
 def _change_doubt(found: Changes, precision: float) -> Message:

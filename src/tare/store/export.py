@@ -21,7 +21,7 @@ from tare.store.schema import TABLES
 FORMATS = ("csv", "parquet", "json")
 
 
-def export(folder: Path, table: str, format: str, destination: str | Path) -> None:
+def export(folder: Path, table: str, format: str, destination: str | Path) -> int:
     """Write a table of an experiment as CSV, Parquet or JSON (an array, an object a line).
 
     Parameters
@@ -35,6 +35,11 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> No
         ``csv``, ``parquet`` or ``json``.
     destination : str or Path
         File to write; ``-`` is standard output.
+
+    Returns
+    -------
+    int
+        Rows.
 
     Raises
     ------
@@ -54,6 +59,7 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> No
             pyarrow.parquet.write_table(rows, target)
         else:
             _write_json(rows, target)
+    return int(rows.num_rows)
 
 
 def _rows(folder: Path, table: str) -> pa.Table:

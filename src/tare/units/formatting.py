@@ -242,12 +242,21 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]"."""
     if low is None or high is None:
         return f"{change(ratio)} (no interval)"
+    places = _places_of_ratio(ratio, low, high)
+    if any(_is_factor(x) for x in (ratio, low, high)):
+        return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+    one, start, end = (_signed(100 * (x - 1), places) for x in (ratio, low, high))
+    return f"{one} % [{start}, {end}]"
+
+
+def _places_of_ratio(ratio: float, low: float, high: float) -> int:
+    """Return the decimal places of a factor, or of a change in per cent, with its interval."""
     if any(_is_factor(x) for x in (ratio, low, high)):
         places = min(6, 1 - math.floor(math.log10(low))) if 0 < low < 0.1 else 2
         places = max(0, places - max(0, math.floor(math.log10(max(low, 1)))))
         if 0 < high - low < 0.1**places:
             places = min(6, -math.floor(math.log10(high - low)))
-        return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+        return places
     width = high - low
     places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2
     # An interval that leaves out no change is not shown to end there.
@@ -255,8 +264,15 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
         x != 1 and abs(100 * (x - 1)) < 0.5 * 0.1**places for x in (low, high)
     ):
         places += 1
-    one, start, end = (_signed(100 * (x - 1), places) for x in (ratio, low, high))
-    return f"{one} % [{start}, {end}]"
+    return places
+
+
+def looks_unlike(other: float, ratio: float, low: float | None, high: float | None) -> bool:
+    """Whether another ratio differs from one with an interval by more than rounding explains."""
+    if low is None or high is None:
+        return change(other) != change(ratio)
+    scale = 1 if any(_is_factor(x) for x in (ratio, low, high)) else 100
+    return scale * abs(other - ratio) > 1.5 * 0.1 ** _places_of_ratio(ratio, low, high)
 
 
 def _is_factor(ratio: float) -> bool:

@@ -142,7 +142,7 @@ UNIT = ChartUnit(
     description=Description(
         name="network_running",
         title="The median as trials are added, with its interval and 10 % about it",
-        question="Does the experiment change its own network?",
+        question="Does every trial begin with the same network?",
         source="CLOUDNET, Figure 19",
     ),
     draw=draw,

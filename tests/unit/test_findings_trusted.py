@@ -1,0 +1,72 @@
+"""One judgement of the order of values: in the head, in the sections, beside a warm-up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from said import args, ids
+from synthetic import Behaviour, make
+
+from tare.experiment import Stopping
+from tare.findings import trusted
+from tare.findings.headline import summarize
+from tare.frames import Results
+from tare.registry import scan
+from tare.report.backing import doubts
+
+
+def shifted(results: Results, cells: int) -> Results:
+    """Let the second half of the trials of the first cells take a tenth longer."""
+    trials = results.trial_table
+    later = trials[(trials["block"] >= trials["block"].max() / 2) & (trials["cell"] < cells)]
+    samples = results.sample_table.copy()
+    here = samples["trial"].isin(later["trial"])
+    samples.loc[here, "value"] *= 1.1
+    return dataclasses.replace(results, sample_table=samples)
+
+
+def results(cells: int, trials: int = 40) -> Results:
+    return make(
+        Behaviour(spread=0.005), workers=(1,), workloads=tuple("abcdefgh"[:cells]), trials=trials,
+        platforms=("bare",), stopping=Stopping(trials=trials),
+    )  # fmt: skip
+
+
+def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None:
+    found = shifted(results(1), 1)
+    line = trusted.line(found)
+    assert line is not None
+    assert args(line, "trusted.why.shift")["trial"] == 21
+    assert not args(line, "trusted.doubt")["several"]
+    assert line in summarize(found, []).notes
+    reason = args(doubts(found), "trusted.cell")["reason"]
+    assert trusted.why(reason) == args(line, "trusted.doubt")["why"]
+    warmup = scan("findings")["warmup"].find(found)
+    assert warmup is not None
+    assert warmup.verdict == "no"
+    assert args(warmup.caveats, "warmup.shifted")["doubted"]
+
+
+def test_a_steady_series_is_not_doubted() -> None:
+    found = results(1)
+    assert trusted.line(found) is None
+    assert not doubts(found)
+    warmup = scan("findings")["warmup"].find(found)
+    assert warmup is not None
+    assert "warmup.shifted" not in ids(warmup.caveats)
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(1, False), (4, True)])
+def test_the_head_has_what_chance_does_not_explain(cells: int, shown: bool) -> None:
+    found = shifted(results(8), cells)
+    assert len(trusted.judged(found).doubted) == cells
+    assert (trusted.line(found) is not None) == shown
+    assert args(doubts(found), "trusted.cell")["chance"] == (not shown)
+
+
+def test_the_target_is_the_one_that_was_asked_for() -> None:
+    values = shifted(results(1), 1).values("wall_ns")["value"].to_numpy(dtype=float)
+    assert trusted.judge(values, Stopping(trials=40)).verdict == "DOUBT"
+    assert trusted.judge(values, Stopping(precision=0.05)).verdict == "DOUBT"
+    assert trusted.judge(values, Stopping(precision=0.2)).verdict == "TRUST"
