@@ -482,7 +482,7 @@ def _doubt(summary: Summary, time: Known) -> Message | None:
     if summary.stop and summary.stop.refusal and missed(summary) is not None:
         return None
     # Imported only where it is needed, since it takes time.
-    from tare.findings.trusted import judge, why
+    from tare.findings.doubt import judge, why
 
     values = summary.values(time.metric, time.source)
     found = judge(values, summary.stopping, metric_tick(time.metric, time.source))

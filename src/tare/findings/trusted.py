@@ -9,17 +9,13 @@ from functools import lru_cache
 from scipy import stats
 
 from tare.calibration.trials import swept
-from tare.experiment import Stopping
 from tare.findings.cells import Cell, basis_of, cells_of
+from tare.findings.doubt import judge, why
 from tare.findings.phrasing import where
 from tare.findings.telling import share
 from tare.frames import Results
 from tare.results.message import Message, message
-from tare.statistics.statistic import FloatArray
-from tare.statistics.trust import Trust, trust
 
-#: Target of a series that was measured without one: that of an audit.
-_PRECISION = 0.01
 #: Share of steady series that show a change by chance.
 BY_CHANCE = 0.05
 _ALPHA = 0.05
@@ -54,17 +50,6 @@ class Judged:
 def beyond_chance(changed: int, series: int) -> bool:
     """Whether more series change than steady ones do by chance, at a level of 5 %."""
     return changed > float(stats.binom.ppf(1 - _ALPHA, series, BY_CHANCE))
-
-
-def judge(values: FloatArray, stopping: Stopping, tick: float | None = None) -> Trust:
-    """Judge a series of trials as an audit does, by the target that it was measured for."""
-    asked = stopping.trials is None and stopping.compare is None
-    return trust(
-        values,
-        trials_known=True,
-        precision=stopping.precision if asked else _PRECISION,
-        tick=tick,
-    )
 
 
 @lru_cache(maxsize=4)
@@ -106,11 +91,6 @@ def said(results: Results) -> Message | None:
         where=where(cell.levels, found.varied),
         why=why(reason),
     )
-
-
-def why(reason: Message) -> Message:
-    """Return a reason in short, without what to do."""
-    return message(f"trusted.why.{reason.id.removeprefix('trust.')}", **reason.args)
 
 
 def each(results: Results) -> list[Message]:

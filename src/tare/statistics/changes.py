@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import ruptures
 
 from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, message
@@ -146,6 +145,9 @@ def change_points(values: FloatArray, order: Order | None = None) -> list[int]:
 
 def _find(order: Order) -> list[int]:
     """Find change points of a course, as its indices."""
+    # Imported only where it is needed, since it takes time.
+    import ruptures
+
     block = -(-len(order.course.values) // _MOST)
     x = _draw_in(order.course.values)
     x = x[: len(x) // block * block].reshape(-1, block).mean(axis=1)

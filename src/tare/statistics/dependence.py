@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
@@ -101,6 +100,9 @@ def drift(values: FloatArray) -> Drift | None:
     n = len(values)
     if n < 10:
         return None
+    # Imported only where it is needed, since it takes time.
+    from scipy import stats
+
     order = np.arange(n)
     slope, _, low, high = stats.theilslopes(values, order, 0.95)
     scale = (n - 1) / float(np.median(values))

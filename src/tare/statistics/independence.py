@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.registry import Description
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
 from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
+from tare.statistics.exact import ranks
 from tare.statistics.order import Kind, Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -90,7 +91,7 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     start = max(0, (n - MOST) // 2)
     x = np.asarray(values[start : start + MOST], dtype=float)
     lags = max(1, min(10, len(x) // 5))
-    q, q_p = ljung_box(stats.rankdata(x), lags)
+    q, q_p = ljung_box(ranks(x[None])[0], lags)
     kind = order.kind if order.kind != "spread" else None
     copy = copied(values)
     return Independence(
@@ -114,7 +115,7 @@ def ljung_box(values: FloatArray, lags: int) -> tuple[float, float]:
     n = len(values)
     k = np.arange(1, lags + 1)
     q = n * (n + 2) * float(np.sum(autocorrelation(values)[k] ** 2 / (n - k)))
-    return q, float(stats.chi2.sf(q, lags))
+    return q, float(special.chdtrc(lags, q))
 
 
 def runs_p(values: FloatArray) -> float | None:
@@ -128,7 +129,7 @@ def runs_p(values: FloatArray) -> float | None:
     runs = 1 + int(np.count_nonzero(above[1:] != above[:-1]))
     mean = 2 * up * down / n + 1
     variance = (mean - 1) * (mean - 2) / (n - 1)
-    return float(2 * stats.norm.sf(max(0.0, abs(runs - mean) - 0.5) / np.sqrt(variance)))
+    return float(2 * special.ndtr(-max(0.0, abs(runs - mean) - 0.5) / np.sqrt(variance)))
 
 
 def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> Message:

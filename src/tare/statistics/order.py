@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from tare.registry import Description
 from tare.statistics.course import Course, course_of
 from tare.statistics.dependence import autocorrelation, dependence_time, lag1
+from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -257,7 +258,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
 def normal_scores(values: FloatArray) -> FloatArray:
     """Turn ranks into normal quantiles of mean 0 and variance 1; zeros if all values are equal."""
     n = len(values)
-    scores = special.ndtri((stats.rankdata(values) - 0.5) / n)
+    scores = special.ndtri((ranks(values[None])[0] - 0.5) / n)
     scores -= scores.mean()
     deviation = float(scores.std())
     return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(n)
