@@ -162,7 +162,8 @@ def report(
 
     options.check_charts(charts, out, report)
     again = (
-        f"more trials or budget in its file, then tare experiment run FILE --out {folder} --resume"
+        "more trials (or a longer time budget) in its file, then "
+        f"tare experiment run FILE --out {folder} --resume"
         if plan_file.text(folder) is not None
         else "the command that measured it, with --resume and more trials or budget"
     )

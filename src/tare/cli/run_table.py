@@ -241,7 +241,7 @@ def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
 
     what = "command" if factor == "workload" else factor
     of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"
-    versus = [] if reference is None else [f"vs. {reference}, in pairs"]
+    versus = [] if reference is None else [f"vs. {reference} (paired)"]
     return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
 
 

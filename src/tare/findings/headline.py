@@ -17,6 +17,10 @@ from tare.results.message import Message, Said, each, message
 
 #: What advice on platforms says as well.
 _COSTS = "overhead.summary"
+#: Findings that explain what the others answer.
+_EXPLAIN = {"causes", "platform_factor", "platform_why", "input_dependence"}
+#: Advice that does the same.
+_EXPLAINING = {"platform_advice.factor", "platform_advice.inconclusive", "platform_why.extra"}
 #: How many more trials would settle something.
 _TOTAL = "cells.more"
 
@@ -77,13 +81,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     found : sequence of Finding
         As :func:`tare.findings.answers.all_findings` gave them.
     """
-    told = [line for f in found for line in f.advice]
-    # What is known stands before what is not.
-    known_first = sorted(found, key=lambda f: f.verdict == "inconclusive")
-    told += [one for f in known_first for one in each(f.summary)]
-    if any(f.name == "platform_advice" and f.advice for f in found):
-        # What each platform costs is in the advice already.
-        told = [one for one in told if not (isinstance(one, Message) and one.id == _COSTS)]
+    told = _ordered(found)
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
@@ -97,6 +95,24 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )
+
+
+def _ordered(found: Sequence[Finding]) -> list[Said]:
+    """Order what findings say: advice, answers, what explains them; the known before the rest."""
+    advised = any(f.name == "platform_advice" and f.advice for f in found)
+    # What each platform costs is in the advice already.
+    explain = {*_EXPLAIN, "overhead"} if advised else _EXPLAIN
+    answers = [f for f in found if f.name not in explain]
+    known_first = sorted(answers, key=lambda f: f.verdict == "inconclusive")
+    advice = [line for f in found for line in f.advice]
+    late = [one for one in advice if isinstance(one, Message) and one.id in _EXPLAINING]
+    told = [
+        *(one for one in advice if one not in late),
+        *(one for f in known_first for one in each(f.summary)),
+        *late,
+        *(one for f in found if f.name in explain for one in each(f.summary)),
+    ]
+    return [one for one in told if not (advised and isinstance(one, Message) and one.id == _COSTS)]
 
 
 def with_one_total(said: Sequence[Said]) -> list[Said]:

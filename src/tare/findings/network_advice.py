@@ -147,10 +147,12 @@ def _cost(need: Need, networks: Networks) -> tuple[Message | None, bool]:
     found = next((s for s in slowdowns_vs_largest(networks, need.ladder) if s.level == short), None)
     cost = None
     if found is not None:
-        margin = chosen(networks.results.experiment.margin)
+        margin, c = chosen(networks.results.experiment.margin), found.comparison
+        apart = c.low is not None and c.high is not None and not c.low <= 1 <= c.high
         cost = message(
             "network_advice.vs_largest",
-            verdict=verdict_words(networks.basis).of(found.comparison.verdict, margin),
+            verdict=verdict_words(networks.basis).of(c.verdict, margin),
+            few=c.n if apart and not c.verdict.conclusive else None,
             reference=found.reference.name,
             change=found.change,
         )

@@ -105,7 +105,7 @@ def _columns(
     counted: bool,
     pairs: bool,
 ) -> tuple[Column, ...]:
-    versus = f"vs. {reference}, in pairs" if pairs else f"vs. {reference}"
+    versus = f"vs. {reference} (paired)" if pairs else f"vs. {reference}"
     ratio = (
         Column(key="ratio", title=versus, unit="ratio"),
         Column(key="low", title="from", unit="ratio"),

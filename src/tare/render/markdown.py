@@ -34,7 +34,10 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
     for missing in page.missing:
         yield f"**{text(words.sentence(missing))}**\n"
     badge = f"**{page.led.finding.word}** – " if page.led and page.led.finding.word else ""
-    yield f"{badge}{text(words.sentence(page.answers[0]))}\n"
+    first, *others = page.leading
+    yield f"{badge}{text(words.sentence(first))}\n"
+    for said in others:
+        yield f"{text(words.sentence(said))}\n"
     for said in page.failed:
         yield f"{text(words.sentence(said))}\n"
     for figure in page.top:

@@ -41,8 +41,8 @@ def lines(report: Report, width: int) -> list[str]:
     """
     shown = [text(report.question)]
     shown += [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
-    first, *others = sentences((*report.missing, *report.answers, *report.failed, *report.notes))
-    shown.append(first)
+    shown += sentences((*report.missing, *report.leading))
+    others = sentences((*report.answers[len(report.leading) :], *report.failed, *report.notes))
     if report.cells is not None:
         shown += ["", *table(report.cells, width), ""]
     elif (leading := _leading(report)) is not None:

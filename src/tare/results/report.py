@@ -13,6 +13,8 @@ from tare.results.verdict import GateAnswer, worst
 #: By which a saved report is recognised, and the version of its form.
 FORMAT = "tare-report"
 VERSION = 1
+#: Answers that stand above the picture and the table.
+_LEADING = 3
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -249,14 +251,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.sections if one.finding.name == self.lead), None)
 
     @property
+    def leading(self) -> tuple[Said, ...]:
+        """The answers that stand above everything else, the first first."""
+        return self.answers[:_LEADING]
+
+    @property
     def also(self) -> tuple[Said, ...]:
-        """What is said after the first answer and stands at the head of no question."""
+        """What is said after these answers and stands at the head of no question."""
         heads = [said for one in self.sections for said in one.finding.head]
         # The same with other totals is the same.
         known = {said.id if isinstance(said, Message) else said for said in heads}
         others = (
             said
-            for said in self.answers[1:]
+            for said in self.answers[_LEADING:]
             if (said.id if isinstance(said, Message) else said) not in known
         )
         return (*others, *self.notes)
