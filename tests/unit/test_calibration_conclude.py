@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import sweeps
 from said import args, ids, unwritten
@@ -177,6 +178,14 @@ def test_two_whole_cpus_are_told_and_decide_nothing():
     assert found.asked.verdict == "inconclusive"
     assert found.asked.reason == "few steps"
     assert telling.comparability(found).args["pairs"] == 1
+
+
+def test_steps_that_others_disturbed_say_nothing_of_half_the_cpu():
+    """Few steps need no line, but the CPU time that was due."""
+    cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
+    found = conclude.calibration(sweeps.make(sizes=cpus))
+    assert telling.comparability(msgspec.structs.replace(found, lost_share=0.04)) is not None
+    assert telling.comparability(msgspec.structs.replace(found, lost_share=0.27)) is None
 
 
 def test_whole_cpus_and_memory_sizes_are_steps_too():

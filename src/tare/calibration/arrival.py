@@ -10,6 +10,11 @@ from tare.calibration.trials import Sweep
 MOST_LOST = 0.05
 
 
+def is_disturbed(lost: float | None) -> bool:
+    """Tell whether a sweep from which others took this share is about them, too."""
+    return lost is not None and lost > MOST_LOST
+
+
 def lost_share(sweep: Sweep, usable: Usable) -> float | None:
     """Return what share of the CPU time due others had, mean over steps.
 

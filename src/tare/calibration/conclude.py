@@ -94,7 +94,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     usable = ceiling.Usable(threads=_threads(spec, workers), cpus=machine.cpus)
     lost = arrival.lost_share(sweep, usable)
     # More time does not make more of too few steps.
-    if lost is not None and lost > arrival.MOST_LOST and asked.reason != "few steps":
+    if lost is not None and arrival.is_disturbed(lost) and asked.reason != "few steps":
         asked = withheld(asked, "disturbed", telling.disturbed(lost))
     delivered = _against_delivered(sweep)
     return Calibration(

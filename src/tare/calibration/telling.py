@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from tare.calibration.arrival import is_disturbed
 from tare.calibration.ceiling import is_flat
 from tare.calibration.document import Calibration, Interval, Point, Regime
 from tare.calibration.numbers import cpus, rate, share, span, step
@@ -91,7 +92,7 @@ def comparability(found: Calibration) -> Message | None:
     pairs = halves(found)
     # Too few steps for a line are no doubt about the steps themselves.
     inconclusive = found.asked.verdict == "inconclusive" and len(found.points) >= FEWEST
-    if not pairs or inconclusive:
+    if not pairs or inconclusive or is_disturbed(found.lost_share):
         return None
     at = found.asked.saturates_at
     top = None if at is None else cpus(at)

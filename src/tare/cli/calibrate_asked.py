@@ -16,6 +16,7 @@ from tare.cli import quantities
 from tare.errors import ExperimentError
 from tare.experiment import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
 from tare.placement import Machine
+from tare.statistics.scaling import FEWEST
 
 #: What is swept, in the words of ``--by``.
 _BY = ("quota", "cpuset", "memory")
@@ -127,12 +128,12 @@ def experiment(options: Options) -> Experiment:
 
 
 def _check_enough(count: int, by: By) -> None:
-    fewest = fewest_steps(by)
-    if count < fewest:
+    if count < fewest_steps(by):
+        enough = fewest_steps(by) if by == "cpuset" else FEWEST
         steps_told = f"{count} step{'s' * (count != 1)}"
         hint = {"quota": "--step 0.1", "memory": "--memory-sizes 128,256,512,1024,1769"}
         raise ExperimentError(
-            f"{steps_told} of {by} tell no straight line from a bend: {fewest} at least",
+            f"{steps_told} of {by} cannot distinguish a line from a bend: {enough} or more do",
             hint.get(by, "--by quota"),
         )
 
