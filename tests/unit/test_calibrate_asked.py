@@ -75,7 +75,7 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(by="memory", quotas="1"), "--quotas says nothing"),
         (Options(quotas="0.1,1", step="0.1"), "--quotas and --step exclude"),
         (Options(quotas="0.1,1", start="0.1"), "--quotas and --from exclude"),
-        (Options(quotas="0.5,1,2"), "3 steps of quota tell no straight line"),
+        (Options(quotas="0.5,1,2"), "3 steps of quota cannot distinguish"),
         (Options(start="0"), "--from: '0'"),
         (Options(stop="3"), "3 CPUs are more than this machine has: 2"),
         (Options(windows=0), "0 windows measure nothing"),

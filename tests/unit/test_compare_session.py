@@ -188,6 +188,13 @@ def test_a_fixed_number_of_pairs_is_not_peeked_at(session: Any) -> None:
     assert d.counted == message("difference.fixed", pairs=d.comparison.n)
 
 
+def test_a_number_that_was_raised_after_a_verdict_is_said_to(session: Any) -> None:
+    for trials in (12, 20):
+        asked = experiment(stopping=Stopping(compare="workload", trials=trials, budget_s=None))
+        _, (d,), _ = session(asked, taking(0.01, new=1.5))
+    assert d.counted == message("difference.raised", pairs=20, verdicts=1)
+
+
 def test_going_on_counts_the_pairs_of_before(session: Any) -> None:
     short = experiment(stopping=Stopping(compare="workload", budget_s=0.05))
     _, (before,), _ = session(short, taking(0.25))

@@ -55,7 +55,12 @@ def remember(params: Mapping[str, Any]) -> None:
     ExperimentError
         If two of them are the same.
     """
-    given = {name: str(params[name]) for name in _NOTES if params.get(name) is not None}
+    given = {
+        name: str(params[name])
+        for name in _NOTES
+        # Another option in place of a value is refused later, and names no file.
+        if params.get(name) is not None and not re.match("-.", str(params[name]))
+    }
     _asked.update({name: (one, _file(one)) for name, one in given.items()})
     destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]
     for one in destinations:
@@ -84,8 +89,8 @@ def write(failure: Failure) -> None:
         # Some answers are written by who knows their format.
         if destination in output.written or _file(destination) != before:
             continue
-        markdown = option == "report" and destination.endswith(".md")
-        text = _NOTES["markdown" if markdown else option](failure)
+        ending = Path(destination).suffix.lower() if option == "report" else ""
+        text = _NOTES[{".md": "markdown", ".json": "json"}.get(ending, option)](failure)
         if destination == "-":
             with contextlib.suppress(OSError):
                 output.print_text(text)

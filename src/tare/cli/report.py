@@ -79,7 +79,10 @@ def _loaded(file: Path) -> Report:
     try:
         return files.load(file)
     except InputError as error:
-        raise InputError(error.message, interop.command_for(file) or error.hint) from error
+        hint = interop.command_for(file)
+        # What this command refuses is not to be given to it again.
+        own = hint is not None and hint.startswith("tare report ")
+        raise InputError(error.message, error.hint if own or hint is None else hint) from error
 
 
 def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:

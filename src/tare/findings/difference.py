@@ -190,7 +190,7 @@ def _caveats(results: Results) -> tuple[Said, ...]:
     stopping, ends = results.experiment.stopping, earlier_ends(results)
     apart = emulation.note(results) if stopping.compare == "platform" else None
     caveats: list[Said] = [apart] if apart else []
-    if ends and stopping.trials is None:
+    if ends:
         caveats.append(
             message(
                 "difference.judged_before",

@@ -307,7 +307,12 @@ def _difference(
         rests = message("difference.pairs", pairs=comparison.n, analyses=len(looks))
     else:
         comparison, looks = compare(first, second, asked.margin, level, tick=basis.tick), ()
-        rests = message("difference.fixed", pairs=comparison.n)
+        ends = earlier_ends(results)
+        rests = (
+            message("difference.raised", pairs=comparison.n, verdicts=ends)
+            if ends
+            else message("difference.fixed", pairs=comparison.n)
+        )
     if pair.levels_of is not None:
         apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
         comparison = replace(
@@ -396,7 +401,11 @@ def _over(results: Results) -> bool:
 
 
 def earlier_ends(results: Results) -> int:
-    """Count the sessions before the last that came to an end, and were judged there."""
+    """Count the sessions before the last that came to an end, and were judged there.
+
+    Of a fixed number, those that had all of a smaller one.
+    """
     if "reason" not in results.sessions:
         return 0
-    return int((results.sessions["reason"].iloc[:-1] == "budget").sum())
+    end = "budget" if results.experiment.stopping.trials is None else "finished"
+    return int((results.sessions["reason"].iloc[:-1] == end).sum())

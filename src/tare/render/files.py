@@ -24,6 +24,8 @@ CHARTS = ("svg", "png")
 #: Of a saved document that is read.
 MOST_BYTES = 1 << 25
 _MOST_CHARACTERS = 10_000
+#: Of the reason why one cannot be rendered.
+_MOST_REASON = 100
 #: What comes of messages and tables that no tare wrote.
 _UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
 _OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
@@ -140,8 +142,10 @@ def _check(document: Report, file: Path) -> None:
         raise InputError(f"{file} has a question of more than {_MOST_CHARACTERS:,} characters")
     names = [figure.name for figure in document.figures]
     for name in names:
-        if not _NAME.fullmatch(name) or names.count(name) > 1:
-            raise InputError(f"{file} has a chart of the name {name!r}, which is not possible")
+        if names.count(name) > 1:
+            raise InputError(f"{file} has several charts of the name {name!r}")
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{file} has a chart of the name {name!r}, which names no file")
     try:
         for said in _messages(document):
             words.text(said)
@@ -152,7 +156,8 @@ def _check(document: Report, file: Path) -> None:
         junit.render(document)
     except _UNWRITABLE as error:
         raise InputError(
-            f"{file} has what this tare cannot render: {type(error).__name__}",
+            f"{file} has what this tare cannot render: {type(error).__name__}: "
+            f"{' '.join(str(error).split())[:_MOST_REASON]}",
             "render it with the tare that wrote it",
         ) from error
 
