@@ -44,7 +44,7 @@ def run(
     name: lines.Name = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC", help="wall, cpu, memory …; repeatable. [default: wall]"),
+        typer.Option(metavar="METRIC", help="wall, cpu, memory …; repeatable for one command. [default: wall]"),
     ] = None,
     quantile: Annotated[
         str,
@@ -133,7 +133,7 @@ def run(
         table = {
             "experiment": {
                 "name": "run",
-                "question": _question(measured),
+                "question": _question(measured, several=several),
                 "warmup": warmup,
                 "linger": grace,
                 "quantile": quantile,
@@ -171,10 +171,13 @@ def run(
         _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
 
 
-def _question(measured: Sequence[lines.Line]) -> str:
-    if len(measured) == 1:
-        return f"How long does {on_one_line(measured[0].text)} take?"
-    return "How long does each take?"
+def _question(measured: Sequence[lines.Line], *, several: bool) -> str:
+    if len(measured) > 1:
+        return "Do their times differ?"
+    command = on_one_line(measured[0].text)
+    if several:
+        return f"Does the platform change the time of {command}?"
+    return f"How long does {command} take?"
 
 
 def _one(
