@@ -44,7 +44,7 @@ def run(
     name: lines.Name = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC", help="wall, cpu, memory …; repeatable for one command. [default: wall]"),
+        typer.Option(metavar="METRIC", help="wall (default), cpu, memory …; repeatable."),
     ] = None,
     quantile: Annotated[
         str,
