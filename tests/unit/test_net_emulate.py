@@ -155,7 +155,9 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
         yield told
 
 
-def test_addresses_are_put_into_commands(commands: Commands, tmp_path: Path) -> None:
+def test_addresses_are_put_into_commands(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ["{host}", "{host3}:80", "-H{hosts}", "{host_file}", "{print $1} {}", "{enter}"]
     assert commands.fill(words, 2) == [
         "10.77.0.2", "10.77.0.3:80", "-H10.77.0.1,10.77.0.2,10.77.0.3", str(tmp_path / "hosts"),
@@ -163,6 +165,9 @@ def test_addresses_are_put_into_commands(commands: Commands, tmp_path: Path) -> 
     ]  # fmt: skip
     assert (tmp_path / "hosts").read_text() == "10.77.0.1\n10.77.0.2\n10.77.0.3\n"
     assert os.access(tmp_path / "enter", os.X_OK)
+    monkeypatch.setattr("sys.argv", ["/opt/somewhere/bin/tare"])
+    monkeypatch.setenv("PATH", "/bin")
+    assert commands.environment(2)["PATH"] == "/bin:/opt/somewhere/bin"
     assert commands.environment(2)["TARE_HOST"] == "10.77.0.2"
     assert commands.environment(2)["TARE_HOSTS"] == "10.77.0.1,10.77.0.2,10.77.0.3"
 

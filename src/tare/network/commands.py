@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -166,10 +167,15 @@ class Commands:
         self._servers.clear()
 
     def environment(self, host: int) -> dict[str, str]:
-        """Return the variables of a command: this process's, and ``TARE_HOSTS`` and so on."""
+        """Return the variables of a command: this process's, and ``TARE_HOSTS`` and so on.
+
+        tare itself is found, last of all, also where nobody has it in the PATH.
+        """
         told = {key: value for key, value in self._of(host).items() if not key[-1].isdigit()}
         own = {f"TARE_{key.upper()}": value for key, value in told.items() if value}
-        return {**os.environ, **own, "TARE_HOST_NUMBER": str(host)}
+        places = [os.environ.get("PATH", os.defpath), str(Path(sys.argv[0]).resolve().parent)]
+        path = os.pathsep.join(places)
+        return {**os.environ, **own, "PATH": path, "TARE_HOST_NUMBER": str(host)}
 
     def _of(self, host: int) -> Mapping[str, str]:
         if not self.addresses:
