@@ -319,8 +319,10 @@ def test_a_saved_report_writes_the_same_for_a_ci(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, asked).exit_code == 0
     assert suite.read_text() == junit.render(document)
     assert table.read_text() == comment.render(document)
-    saved.write_text(files.encode(replace(document, compared=())))
-    assert isinstance(CliRunner().invoke(app, asked).exception, InputError)
+    impossible = replace(document.compared[0], ratio=Ratio(-1.0, 1.0, 1.1))
+    for some in ((), (impossible,)):
+        saved.write_text(files.encode(replace(document, compared=some)))
+        assert isinstance(CliRunner().invoke(app, asked).exception, InputError)
 
 
 def test_a_comment_counts_what_was_compared() -> None:
