@@ -77,7 +77,7 @@ def test_diff_tells_facts_apart_from_how_it_was_measured(
         ("Fact", {"name": "here kernel", "before": bucket.here["kernel"], "after": "9.9"}),
     ]
     (only,) = net_fingerprint_diff.of_one(found).values()
-    assert only.args == {"names": ["here only_here"], "more": 0}
+    assert only.args == {"names": ["here only_here"], "more": 0, "where": "--json -"}
 
 
 def test_diff_fits_a_terminal_and_cuts_nothing_silently(
