@@ -134,7 +134,9 @@ def test_an_inconclusive_diff_names_the_first_figure_and_what_would_settle_each(
     assert headline.args["first"] == "base bandwidth"
     assert headline.args["change"].value == pytest.approx(2)
     said = net_fingerprint_diff.settle(found)
-    assert ids(tuple(said)) == [f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")]
+    assert [one.id for one in said] == [
+        f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")
+    ]
     assert [one.args["n"] for one in said] == [1, 1, 1]
 
 

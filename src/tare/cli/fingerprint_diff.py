@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
+from tare.cli.fingerprint_several import AGAIN
 from tare.errors import ExperimentError
 from tare.render.terminal import fitted
 from tare.render.vocabulary import RATES, TIMES, VALUES
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
 SAME, CHANGED, UNDECIDED = 0, 1, 2
 _CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
-#: So many times as long as before: as many times the rounds, half the intervals.
-_AGAIN = 4
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
 #: Metrics that are shown: those that changed, otherwise those that are inconclusive.
@@ -52,7 +51,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
     output.check_writable(json)
     pairs = _pairs(file.read(before), file.read(after))
-    budget_s = _AGAIN * max(one.seconds for both in pairs.values() for one in both)
+    budget_s = AGAIN * max(one.seconds for both in pairs.values() for one in both)
     found = {name: compare(a, b, catalogue().probes) for name, (a, b) in pairs.items()}
     single = next(iter(found.values())) if len(found) == 1 else None
     if json is not None:
