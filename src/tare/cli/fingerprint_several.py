@@ -46,7 +46,7 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
         found, interrupted = several.take(stacks, asked, bar)
         unwritten = write(found, json)
     if json != "-":
-        show(found, named=bool(asked.words))
+        show(found, named=bool(asked.words), json=json)
     if report is not None:
         _report(found, report)
     if unwritten is not None:

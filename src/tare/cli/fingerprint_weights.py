@@ -21,7 +21,7 @@ _ABSENT = "–"
 _GAP = "  "
 
 
-def show(found: Weights, *, named: bool = False) -> None:
+def show(found: Weights, *, named: bool = False, json: str | None = None) -> None:
     """Print the overhead of platforms.
 
     Parameters
@@ -29,6 +29,8 @@ def show(found: Weights, *, named: bool = False) -> None:
     found : Weights
     named : bool
         Whether probes were asked for by name: then every figure is shown.
+    json : str or None
+        File that has all of it.
     """
     first, *others = found.platforms
     for said in sentences(summary.versus(one, first.platform) for one in others):
@@ -46,7 +48,8 @@ def show(found: Weights, *, named: bool = False) -> None:
             output.out.print(line, soft_wrap=True)
     output.out.print(Text(text(message("fingerprint.platform.marks")), style="dim"))
     missing(
-        [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems]
+        [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems],
+        json,
     )
     output.out.print()
 
