@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 import sweeps
+from said import args, ids
 
-from tare.calibration import fairness
+from tare.calibration import fairness, telling
 from tare.calibration.conclude import calibration
 from tare.calibration.document import Calibration
 from tare.calibration.mapping import mapping
@@ -106,8 +107,14 @@ def test_somebody_else_s_sweep(tmp_path):
     rates = [28.4 * q * (1 + 0.001 * (i % 3)) for i, q in enumerate(QUOTAS)]
     sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")
     laid = page.of_fit(sweep, "sweep.csv", "tare calibrate fit sweep.csv")
-    assert laid.answers == (sweep.scaling.sentence,)
+    assert laid.answers == (telling.of_fit(sweep.scaling, "points"),)
+    assert ids(laid.answers)[0] == "calibration.fit.yes"
+    bent = [54 * q if q < 1.25 else 40 + 20 * q for q in QUOTAS]
+    pieces = args(telling.of_fit(scaling(QUOTAS, bent), "points"), "calibration.fit.pieces")
+    assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
+        (pytest.approx(54), "points"), (pytest.approx(20), "points"),
+    ]  # fmt: skip
     assert "points" in laid.figures[0].alternative
     assert "Meanwhile" not in laid.figures[0].alternative
     written = files.write(page.of_fit(sweep, "sweep.csv", "tare …"), tmp_path / "fit.html")
-    assert sentence(sweep.scaling.sentence)[:40] in written[0].read_text()
+    assert sentence(laid.answers[0])[:40] in written[0].read_text()

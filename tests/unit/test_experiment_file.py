@@ -237,7 +237,7 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + '[factors]\nquota = [1]\nsize = ["2c"]', "cores of size '2c'", "2c out"),
         (HEAD + KERNEL + '[factors]\npinning = ["1-0"]', "factors.pinning: '1-0'", ""),
         (HEAD + KERNEL + '[factors]\nplatfrom = ["bare"]', "factors.platfrom", "'platform'"),
-        (HEAD + KERNEL + '[factors]\nsystem = ["a"]', "kernels take no others", ""),
+        (HEAD + KERNEL + '[factors]\nsystem = ["a"]', "no known factor", ""),
         (HEAD + '[[workload]]\ncommand = "a"\n[factors]\nworker_s = [1]', "no command", "'work"),
         (HEAD + COMMAND + "[factors]\ntrial = [1]", "means something else", ""),
         (HEAD + COMMAND + '[factors]\n"a b" = [1]', "is no name for a factor", ""),

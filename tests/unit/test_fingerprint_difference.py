@@ -270,7 +270,7 @@ def test_undecided_is_not_called_the_same(
     assert beside(*noisy, tmp_path) == 2
     told = capsys.readouterr().out
     assert told.startswith(sentence(headline))
-    assert text(message("fingerprint.diff.note")) in told.splitlines()
+    assert text(message("fingerprint.diff.note", marked=True)) in told.splitlines()
     assert "… and 8 more inconclusive" in told
     assert "tare fingerprint --budget" in told
     # Columns stand below each other, however narrow the terminal is.

@@ -118,11 +118,12 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(
     lines = [line for line in told.splitlines() if line.startswith("system call, syscall.getpid")]
     assert any("▲" in line for line in lines)
     assert any("(× 8.0" in line for line in lines)
-    dear, emulated = page.make(found, "tare fingerprint").answers
+    dear, emulated, *apart = page.make(found, "tare fingerprint").answers
     assert dear.id == "fingerprint.platform.vs"
     assert (dear.args["platform"], dear.args["first"]) == ("unshare", "bare")
     assert (dear.args["slower"], dear.args["figures"], dear.args["faster"]) == (2, 2, 0)
     assert emulated == message("fingerprint.platform.emulated", platform="null")
+    assert {one.id for one in apart} == {"fingerprint.platform.apart"}
     for said in (dear, emulated):
         assert sentence(said) in " ".join(told.split())
 

@@ -318,6 +318,25 @@ def test_packed_tables_are_read(tmp_path: Path, packing: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("heads", "likeliest"),
+    [
+        ("end_us,bits,on_us,starved", "bits"),
+        ("begin,end,a,b", "a"),
+        ("n,wall_ms,note", "wall_ms"),
+        ("start,end", "start"),
+    ],
+)
+def test_the_column_that_a_hint_names_looks_like_values(
+    tmp_path: Path, heads: str, likeliest: str
+) -> None:
+    row = ",".join("1" for _ in heads.split(","))
+    with pytest.raises(InputError) as told:
+        made(tmp_path, f"{heads}\n{row}\n")
+    assert told.value.hint is not None
+    assert f"--value {likeliest}" in told.value.hint
+
+
+@pytest.mark.parametrize(
     ("data", "columns", "complaint"),
     [
         ("a,b\n1,2\n", {}, "several columns of numbers: a, b"),

@@ -77,7 +77,7 @@ def test_diff_tells_facts_apart_from_how_it_was_measured(
         ("Fact", {"name": "here kernel", "before": bucket.here["kernel"], "after": "9.9"}),
     ]
     (only,) = net_fingerprint_diff.of_one(found).values()
-    assert only.args == {"names": ["here only_here"], "more": 0}
+    assert only.args == {"names": ["here only_here"], "more": 0, "where": "--json -"}
 
 
 def test_diff_fits_a_terminal_and_cuts_nothing_silently(
@@ -134,7 +134,9 @@ def test_an_inconclusive_diff_names_the_first_figure_and_what_would_settle_each(
     assert headline.args["first"] == "base bandwidth"
     assert headline.args["change"].value == pytest.approx(2)
     said = net_fingerprint_diff.settle(found)
-    assert ids(tuple(said)) == [f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")]
+    assert [one.id for one in said] == [
+        f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")
+    ]
     assert [one.args["n"] for one in said] == [1, 1, 1]
 
 

@@ -14,7 +14,7 @@ from simulated_network import Network, measured
 
 from tare.identification import identify
 from tare.network import folder, starved
-from tare.network.caveats import blamed, caveats
+from tare.network.caveats import advice, blamed, caveats
 from tare.network.histogram import of_times
 from tare.network.starved import lacks, of_intervals
 from tare.network.summary import summaries
@@ -187,6 +187,10 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert first[0].args["limit"] == one.limit
     said = args(first[0], "net.no_cpu")
     assert (said["end"], said["waited"].value) == ("sender", pytest.approx(0.18))
+    assert first[1] == starved.rule()
+    again = advice([one], 1)
+    assert again is not None
+    assert (again.id, again.args["streams"]) == ("net.advice.lacks", 1)
     assert caveats(read, [one])[: len(first)] == first
     trace = folder.trace(read)
     assert trace.starved is not None

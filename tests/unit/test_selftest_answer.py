@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +17,7 @@ from tare.cli.app import app
 from tare.errors import StoreError, TareError
 from tare.render.words import text
 from tare.results.message import Amount, message
+from tare.selftest import accuracy as measuring
 from tare.selftest import chart, control, messages, page
 from tare.selftest.document import Accuracy, FalseAlarms, document, keep
 from tare.selftest.lines import Line
@@ -176,3 +179,20 @@ def test_a_page_of_alarms_alone_answers_its_own_question(
     assert made.led is not None
     assert made.question == made.led.finding.question
     assert made.led.finding.verdict == verdict
+
+
+def test_a_source_that_another_replaces_is_not_missed() -> None:
+    have = (("bare", "perf_cpu"), ("docker", "around"))
+    rows = [(platform, "wall_ns", source, "sleep") for platform, source in have]
+    found = pd.DataFrame(rows, columns=["platform", "metric", "source", "program"])
+    factors = {"platform": ["bare", "docker"]}
+    prepared: Any = SimpleNamespace(experiment=SimpleNamespace(factors=factors))
+    why = {
+        one.platforms: one.why
+        for one in measuring._unchecked(found, prepared)
+        if one.source == "perf_task" and "wall_ns" in one.metrics
+    }
+    assert why == {
+        ("bare",): message("selftest.not_needed", source="perf_cpu"),
+        ("docker",): message("selftest.missing.perf_task"),
+    }

@@ -82,7 +82,8 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
         if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
                 f"{name} has no line to compare by. {text(calibration.asked.sentence)}",
-                "tare doctor (is it quiet?), then tare calibrate --windows 21",
+                "tare calibrate --windows 21 --json FILE   (replaces it; tare doctor shows whether "
+                "the machine is quiet)",
             )
         if not any(line.rises for line in fitted(calibration)):
             raise ExperimentError(

@@ -10,7 +10,7 @@ from tare.calibration.document import Calibration, Interval, Point, Regime
 from tare.calibration.numbers import cpus, rate, share, span, step
 from tare.calibration.trials import PERIOD
 from tare.results.message import Chosen, Levels, Message, Said, message
-from tare.statistics.scaling import FEWEST
+from tare.statistics.scaling import FEWEST, Scaling
 
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03
@@ -209,3 +209,35 @@ def because(slow: Regime) -> Said:
     return message(
         "calibration.range.because", span=span(slow.start, slow.end), evidence=slow.evidence
     )
+
+
+def of_fit(found: Scaling, unit: str) -> Said:
+    """Answer whether the speed follows the CPU along one line.
+
+    Parameters
+    ----------
+    found : Scaling
+    unit : str
+        Of the speed.
+    """
+    said = found.sentence
+    if found.verdict == "inconclusive":
+        return said
+    if found.verdict == "linear":
+        return message("calibration.fit.yes", said=said)
+    if not isinstance(said, Message) or said.id != "scaling.piecewise":
+        return message("calibration.fit.no", said=said)
+    rising = found.segments if found.saturates_at is None else found.segments[:-1]
+    pieces = [
+        message(
+            "calibration.fit.piece",
+            start=Chosen(float(f"{one.start:.3g}"), "1"),
+            end=Chosen(float(f"{one.end:.3g}"), "1"),
+            slope=one.slope,
+            unit=unit,
+        )
+        for one in rising
+        if one.start < one.end
+    ]
+    besides = {name: said.args[name] for name in ("ceiling", "apart", "error")}
+    return message("calibration.fit.pieces", pieces=pieces, **besides)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tare.calibration import sweep_file
+from tare.calibration import sweep_file, telling
 from tare.cli import output
 from tare.cli.calibrate_picture import picture
 from tare.render import files
@@ -82,17 +82,17 @@ def fit(file: Path, json: str | None, report: Path | None, quota: str, value: st
         files.write(calibration_page.of_fit(sweep, file.name, command), report)
         output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
-        output.write_json(_document(found, len(np.unique(read.quotas))), json)
+        output.write_json(_document(found, len(np.unique(read.quotas)), unit), json)
     if json != "-":
         _show(found, read, (file, json, unit))
 
 
-def _document(found: Scaling, quotas: int) -> Fitted:
+def _document(found: Scaling, quotas: int, unit: str) -> Fitted:
     line = found.line
     return Fitted(
         verdict=found.verdict,
         reason=found.reason,
-        sentence=sentence(found.sentence),
+        sentence=sentence(telling.of_fit(found, unit)),
         breaks=found.breaks,
         segments=tuple(
             _Piece(start=s.start, end=s.end, slope=s.slope, intercept=s.intercept)
@@ -124,7 +124,7 @@ def _interval(low: float | None, high: float | None) -> tuple[float, float] | No
 def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | None, str]) -> None:
     file, json, unit = asked
     out = output.out
-    out.print(sentence(found.sentence), style="bold", soft_wrap=True)
+    out.print(sentence(telling.of_fit(found, unit)), style="bold", soft_wrap=True)
     for line in _drawn(found, read, unit):
         out.print(line, soft_wrap=True)
     out.print()

@@ -161,7 +161,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
         found, interrupted = measure.take(asked, bar)
         unwritten = fingerprint_several.write(found, json)
     if json != "-":
-        show(found, named=bool(asked.words))
+        show(found, named=bool(asked.words), json=json)
     written = _report(found, report)
     if unwritten is not None:
         # Only now: what took minutes is at least seen.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
+from tare.cli.fingerprint_several import AGAIN
 from tare.errors import ExperimentError
 from tare.render.terminal import fitted
 from tare.render.vocabulary import RATES, TIMES, VALUES
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
+from tare.units import duration
 
 if TYPE_CHECKING:
     from tare.fingerprint.difference import Change, Difference, Verdict
@@ -47,6 +51,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
     output.check_writable(json)
     pairs = _pairs(file.read(before), file.read(after))
+    budget_s = AGAIN * max(one.seconds for both in pairs.values() for one in both)
     found = {name: compare(a, b, catalogue().probes) for name, (a, b) in pairs.items()}
     single = next(iter(found.values())) if len(found) == 1 else None
     if json is not None:
@@ -55,7 +60,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
         for name, one in found.items():
             if single is None:
                 output.out.print(f"{_label(name)}:", style="bold")
-            _show(one)
+            _show(one, _Told(json or "--json -", budget_s))
     if not any(one.changes for one in found.values()):
         # That nothing changed would be more than is known.
         raise ExperimentError(
@@ -86,14 +91,22 @@ def _pairs(
     return common
 
 
-def _show(found: Difference) -> None:
+@dataclass(frozen=True)
+class _Told:
+    """Where all of a difference is, and how long measuring again takes that settles more of it."""
+
+    where: str
+    budget_s: float
+
+
+def _show(found: Difference, told: _Told) -> None:
     if found.changes:
         output.out.print(sentence(headline(found)), style="bold", soft_wrap=True)
-    for line in _lines(found):
+    for line in _lines(found, told):
         output.out.print(line, soft_wrap=True)
 
 
-def _lines(found: Difference) -> Iterator[str]:
+def _lines(found: Difference, at: _Told) -> Iterator[str]:
     some = found.changed or tuple(c for c in found.changes if c.verdict == "inconclusive")
     if some:
         yield from _table(some[:_MOST_ROWS], changed=bool(found.changed))
@@ -103,23 +116,27 @@ def _lines(found: Difference) -> Iterator[str]:
                 "fingerprint.diff.more_rows",
                 n=len(some) - _MOST_ROWS,
                 changed=bool(found.changed),
+                where=at.where,
             )
         )
     if some:
-        yield text(message("fingerprint.diff.note"))
+        marked = any(map(_unlike_medians, some[:_MOST_ROWS]))
+        yield text(message("fingerprint.diff.note", marked=marked))
     for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
         for name, (was, now) in [*facts.items()][:_MOST]:
             was_told, now_told = _fact(name, was), _fact(name, now)
             told = message("fingerprint.diff.fact", name=_label(name), was=was_told, now=now_told)
             yield f"{label} {text(told)}"
         if len(facts) > _MOST:
-            yield f"{label} {text(message('fingerprint.diff.more_facts', n=len(facts) - _MOST))}"
+            more = message("fingerprint.diff.more_facts", n=len(facts) - _MOST, where=at.where)
+            yield f"{label} {text(more)}"
     for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
         names = getattr(found, what)
         if names:
             yield sentence(message(f"fingerprint.diff.{what}", names=_named(names)))
-    if found.changes and found.verdict == "inconclusive":
-        yield f"Next     {text(message('fingerprint.diff.settle'))}"
+    if some and not found.changed:
+        settle = message("fingerprint.diff.settle", budget=duration(at.budget_s))
+        yield f"Next     {text(settle)}"
 
 
 def headline(found: Difference) -> Message:
@@ -162,7 +179,8 @@ def _named(names: Sequence[str]) -> Message:
 def _table(changes: Sequence[Change], *, changed: bool) -> list[str]:
     """Return lines, which no terminal breaks within: its columns are to stand below each other."""
     first, last = ("changed", "verdict") if changed else ("inconclusive", "margin")
-    rows = [(first, "before", "after", "change", last), *(_row(c) for c in changes)]
+    heads = (first, "before", "after", "change, in pairs", last)
+    rows = [heads, *(_row(c) for c in changes)]
     return fitted(rows, output.out.width)
 
 
@@ -173,9 +191,14 @@ def _row(c: Change) -> tuple[str, ...]:
         _label(c.metric),
         quantity(c.before, c.unit),
         quantity(c.after, c.unit),
-        change_interval(c.ratio, c.low, c.high),
+        "* " * _unlike_medians(c) + change_interval(c.ratio, c.low, c.high),
         _word(c) if c.verdict == "changed" else chosen(c.margin),
     )
+
+
+def _unlike_medians(c: Change) -> bool:
+    """Say whether the two medians beside a change make another one of it, by more than matters."""
+    return abs(math.log(c.after / c.before / c.ratio)) > math.log1p(c.margin)
 
 
 def _word(c: Change) -> str:

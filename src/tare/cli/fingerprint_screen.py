@@ -32,7 +32,7 @@ class _Row(NamedTuple):
     why: str | None
 
 
-def show(found: Fingerprint, *, named: bool = False) -> None:
+def show(found: Fingerprint, *, named: bool = False, json: str | None = None) -> None:
     """Print a fingerprint for a person.
 
     Parameters
@@ -40,6 +40,8 @@ def show(found: Fingerprint, *, named: bool = False) -> None:
     found : Fingerprint
     named : bool
         Whether probes were asked for by name: then every figure has its row, and few their reasons.
+    json : str or None
+        File that has all of it.
     """
     out = output.out
     out.print(sentence(summary.machine(found)), style="bold", soft_wrap=True)
@@ -56,11 +58,11 @@ def show(found: Fingerprint, *, named: bool = False) -> None:
         out.print(f"\nCurves  {text(told)}", soft_wrap=True)
     if found.problems:
         out.print()
-        missing([(problem.probe, problem.why) for problem in found.problems])
+        missing([(problem.probe, problem.why) for problem in found.problems], json)
     out.print()
 
 
-def missing(some: Sequence[tuple[str, str]]) -> None:
+def missing(some: Sequence[tuple[str, str]], json: str | None) -> None:
     """Print what could not be measured, and why."""
     lines = [
         message("fingerprint.screen.missing", probe=name, why=why)
@@ -68,7 +70,8 @@ def missing(some: Sequence[tuple[str, str]]) -> None:
     ]
     if len(some) > _MOST_MISSING:
         n = len(some) - _MOST_MISSING
-        lines.append(message("fingerprint.screen.more_missing", n=n))
+        where = json or "--json -"
+        lines.append(message("fingerprint.screen.more_missing", n=n, where=where))
     for line in lines:
         output.out.print(f"Missing {text(line)}", style="yellow", soft_wrap=True)
 

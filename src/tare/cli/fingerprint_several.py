@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
+from tare.cli.again import again
 from tare.errors import ExperimentError, InterruptError, StoreError
 from tare.render.words import text
 from tare.results.message import message
+
+#: So many times as long as before: as many times the rounds, half the intervals.
+AGAIN = 4
 
 if TYPE_CHECKING:
     from tare.fingerprint.asked import Asked
@@ -42,16 +46,28 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
         found, interrupted = several.take(stacks, asked, bar)
         unwritten = write(found, json)
     if json != "-":
-        show(found, named=bool(asked.words))
+        show(found, named=bool(asked.words), json=json)
     if report is not None:
         _report(found, report)
     if unwritten is not None:
         raise unwritten
     if interrupted:
         raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
-    if json != "-" and report is None:
-        again = follow(f"{typed()} --report machine.html", "page_of_platforms")
-        output.out.print(again, soft_wrap=True)
+    if json != "-" and (next_ := _next(found, asked, reported=report is not None)) is not None:
+        output.out.print(next_, soft_wrap=True)
+
+
+def _next(found: Weights, asked: Asked, *, reported: bool) -> str | None:
+    """Return the next command worth typing: what is inconclusive is settled first."""
+    from tare.units import duration
+
+    open_ = any(c.verdict == "inconclusive" for one in found.platforms for c in one.costs)
+    if open_ and asked.budget_s is not None:
+        budget = duration(AGAIN * asked.budget_s)
+        return follow(again("fingerprint", {"--budget": budget}), "settle")
+    if reported:
+        return None
+    return follow(f"{typed()} --report machine.html", "page_of_platforms")
 
 
 def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:

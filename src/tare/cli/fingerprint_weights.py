@@ -11,7 +11,7 @@ from tare.cli.fingerprint_screen import bounds, missing
 from tare.fingerprint import summary
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Weighed, Weights
-from tare.render.words import sentence, sentences, text
+from tare.render.words import sentences, text
 from tare.report.fingerprint_primitives import SHOWN, clocks_told, cpu_told, drift_told, ratio_told
 from tare.results.message import message
 from tare.units import quantity
@@ -21,7 +21,7 @@ _ABSENT = "–"
 _GAP = "  "
 
 
-def show(found: Weights, *, named: bool = False) -> None:
+def show(found: Weights, *, named: bool = False, json: str | None = None) -> None:
     """Print the overhead of platforms.
 
     Parameters
@@ -29,10 +29,15 @@ def show(found: Weights, *, named: bool = False) -> None:
     found : Weights
     named : bool
         Whether probes were asked for by name: then every figure is shown.
+    json : str or None
+        File that has all of it.
     """
     first, *others = found.platforms
     for said in sentences(summary.versus(one, first.platform) for one in others):
         output.out.print(said, style="bold", soft_wrap=True)
+    besides = (summary.apart(one, first) for one in others)
+    for said in sentences(one for one in besides if one is not None):
+        output.out.print(said, soft_wrap=True)
     rows = _rows(found.platforms, named=named)
     labels = max(len(label) for label, _ in rows)
     room = max(output.out.width, 60) - labels
@@ -42,10 +47,9 @@ def show(found: Weights, *, named: bool = False) -> None:
         for line in _lines(rows, [0, *some], labels):
             output.out.print(line, soft_wrap=True)
     output.out.print(Text(text(message("fingerprint.platform.marks")), style="dim"))
-    if any(cost.verdict == "inconclusive" for one in others for cost in one.costs):
-        output.out.print(Text(sentence(message("fingerprint.platform.settle")), style="dim"))
     missing(
-        [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems]
+        [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems],
+        json,
     )
     output.out.print()
 

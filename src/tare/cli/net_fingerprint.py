@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tare.network_fingerprint.measuring import Wanted
 
 #: How long a bucket is looked for: that of a c5.xlarge takes ten minutes to empty (CLOUDNET).
-_LONGEST = "15min"
+LONGEST = "15min"
 _BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
 #: The kernel's own choice of congestion control.
 _KERNEL = "kernel"
@@ -46,7 +46,7 @@ def take(
     ] = False,
     duration: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help=f"Longest search for a bucket. [default: {_LONGEST}]"),
+        typer.Option(metavar="TIME", help=f"Longest search for a bucket. [default: {LONGEST}]"),
     ] = None,
     max_bytes: Annotated[
         str | None,
@@ -126,7 +126,7 @@ def _wanted(
     if direction not in ("out", "in"):
         raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
-        seconds=quantities.wait("--duration", duration or _LONGEST),
+        seconds=quantities.wait("--duration", duration or LONGEST),
         bits=None if max_bytes is None else _bits(max_bytes),
     )
     return Wanted(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tare.cli import output
-from tare.network_fingerprint.difference import SETTINGS, TAILS_WAKING_NS, WAKING_NS
+from tare.network_fingerprint.difference import SETTINGS, waking_ns
 from tare.network_fingerprint.telling import name_told
 from tare.render.terminal import fitted
 from tare.render.words import sentence, text
-from tare.results.message import Chosen, Message, Ratio, message
+from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def diff(before: Path, after: Path, json: str | None) -> int:
     if json is not None:
         output.write_json(found, json)
     if json != "-":
-        _show(found)
+        _show(found, json or "--json -")
     return _CODES[found.verdict]
 
 
-def _show(found: Difference) -> None:
+def _show(found: Difference, where: str) -> None:
     out = output.out
     out.print(sentence(headline(found)), style="bold")
     for said in settle(found):
@@ -59,22 +59,29 @@ def _show(found: Difference) -> None:
         for line in fitted(rows, out.width):
             out.print(Text(line), soft_wrap=True)
     if len(found.undecided) > _MOST:
-        out.print(text(message("net.diff.rows_more", n=len(found.undecided) - _MOST)))
+        out.print(text(message("net.diff.rows_more", n=len(found.undecided) - _MOST, where=where)))
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
         said = message("net.diff.equivalent", n=same, of=len(found.changes))
         out.print(f"Same     {sentence(said)}")
-    for label, fact in facts(found):
+    for label, fact in facts(found, where):
         out.print(f"{label:<8} {text(fact)}")
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]
         out.print(f"Without  {text(message('net.diff.without', sizes=sizes))}")
-    for what, only in of_one(found).items():
+    for what, only in of_one(found, where).items():
         out.print(f"{what}: {text(only)}")
 
 
-def facts(found: Difference) -> list[tuple[str, Message]]:
-    """Return the facts that differ, each with its label: a setting is no fact of the network."""
+def facts(found: Difference, where: str = "--json -") -> list[tuple[str, Message]]:
+    """Return the facts that differ, each with its label: a setting is no fact of the network.
+
+    Parameters
+    ----------
+    found : Difference
+    where : str
+        That has all of them.
+    """
     both = [(name, was, now) for name, (was, now) in found.facts.items()
             if was is not None and now is not None]  # fmt: skip
     said = []
@@ -84,11 +91,12 @@ def facts(found: Difference) -> list[tuple[str, Message]]:
         fact = message("net.diff.fact", name=name, before=_fact(was), after=_fact(now))
         said.append((label, fact))
     if len(both) > _MOST_FACTS:
-        said.append(("", message("net.diff.facts_more", n=len(both) - _MOST_FACTS)))
+        more = message("net.diff.facts_more", n=len(both) - _MOST_FACTS, where=where)
+        said.append(("", more))
     return said
 
 
-def of_one(found: Difference) -> dict[str, Message]:
+def of_one(found: Difference, where: str = "--json -") -> dict[str, Message]:
     """Return what only one of the two reports, by label: that is no change."""
     named = {
         "Facts of only one of the two": [n for n, values in found.facts.items() if None in values],
@@ -96,7 +104,9 @@ def of_one(found: Difference) -> dict[str, Message]:
         "Figures of only the second": [*map(name_told, found.only_after)],
     }
     return {
-        what: message("net.diff.only", names=names[:_MOST_FACTS], more=len(names[_MOST_FACTS:]))
+        what: message(
+            "net.diff.only", names=names[:_MOST_FACTS], more=len(names[_MOST_FACTS:]), where=where
+        )
         for what, names in named.items()
         if names
     }
@@ -141,14 +151,22 @@ def settle(found: Difference) -> list[Message]:
         message(
             "net.diff.settle.waking",
             n=counts["waking"],
-            bound=Chosen(WAKING_NS, "ns"),
-            tails=Chosen(TAILS_WAKING_NS, "ns"),
+            figures=[_slept(one) for one in found.undecided if one.cause == "waking"],
         ),
     ]
     said = [one for one in said if one.args["n"]]
     if "shaping" in found.facts:
         said.append(message("net.diff.settle.search"))
     return said
+
+
+def _slept(one: Change) -> Message:
+    return message(
+        "net.diff.settle.slept",
+        name=name_told(one.figure),
+        by=Amount(abs(one.after - one.before), "ns"),
+        bound=Chosen(waking_ns(one.figure), "ns"),
+    )
 
 
 def _row(one: Change) -> tuple[str, ...]:
@@ -171,13 +189,14 @@ def _row(one: Change) -> tuple[str, ...]:
         quantity(one.after, one.unit),
         told,
         margin,
-        text(_without_cpu(one)) if one.starved else one.verdict,
+        text(_because(one)) if one.cause in ("cpu", "waking") else one.verdict,
     )
 
 
-def _without_cpu(one: Change) -> Message:
+def _because(one: Change) -> Message:
     ends = [end for end in one.starved if end != "either"]
-    return message("net.diff.verdict", verdict=one.verdict, ends=ends)
+    waking = one.cause == "waking"
+    return message("net.diff.verdict", verdict=one.verdict, waking=waking, ends=ends)
 
 
 def _fact(value: str) -> str:

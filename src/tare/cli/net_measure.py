@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tare.network.lines import Happening
     from tare.network.writing import Asked
     from tare.record import Connect, Connected, Ended, Sending
+    from tare.results.message import Message
 
 
 def measure(
@@ -180,7 +181,7 @@ def _measure(
     written = writing.Writer(folder) if resume else writing.create(folder, found)
     with written as writer, MeasureBar(found.interval_ns) as bar:
         ended, interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
-    document = _tell(folder, json, quiet="-" in (json, ndjson))
+    document, again = _tell(folder, json, quiet="-" in (json, ndjson))
     if lines is not None:
         lines.write({"record": "summary", **document})
     if interrupted:
@@ -191,7 +192,7 @@ def _measure(
     except KeyboardInterrupt:
         raise _interrupted(kept) from None
     if "-" not in (json, ndjson):
-        output.out.print(_next(kept, report), soft_wrap=True)
+        output.out.print(_next(kept, report, again), soft_wrap=True)
     if ended is not None:
         from tare.network.ended import advise, describe
         from tare.render.words import text
@@ -249,10 +250,10 @@ class _Both:
             one.restarts(error)
 
 
-def _tell(folder: Path, json: str | None, *, quiet: bool) -> dict[str, Any]:
-    """Print what was measured, and return it as ``--json`` writes it."""
+def _tell(folder: Path, json: str | None, *, quiet: bool) -> tuple[dict[str, Any], Message | None]:
+    """Print what was measured; return it as ``--json`` writes it, and how to measure it better."""
     from tare.cli.net_measure_screen import show
-    from tare.network.caveats import caveats
+    from tare.network.caveats import advice, caveats
     from tare.network.folder import read
     from tare.network.in_short import as_json
     from tare.network.summary import summaries
@@ -265,7 +266,7 @@ def _tell(folder: Path, json: str | None, *, quiet: bool) -> dict[str, Any]:
         output.write_json(document, json)
     if not quiet:
         show(measured, some, told)
-    return document
+    return document, advice(some, measured.asked.streams)
 
 
 def _report(folder: Path) -> Path | None:
@@ -291,8 +292,13 @@ def _interrupted(kept: Path | None) -> InterruptError:
     )
 
 
-def _next(kept: Path | None, report: Path | None) -> str:
+def _next(kept: Path | None, report: Path | None, again: Message | None) -> str:
+    page = f"Wrote   {report}\n" if report is not None else ""
+    if again is not None:
+        from tare.render.words import sentence
+
+        # What shapes a network is not seen while something else is the limit.
+        return f"{page}Next    {sentence(again)}"
     if kept is None:
         return "Next    tare net measure … --out DIR   (keeps it, with a page)"
-    page = f"Wrote   {report}\n" if report is not None else ""
     return f"{page}Next    tare net identify {kept}   (what shapes it?)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,13 +15,16 @@ from tare import units
 from tare.cli import options, output, quantities
 from tare.errors import ExperimentError
 from tare.render.words import sentence, sentences, text
-from tare.results.message import Chosen, Duration, Message, message
+from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.units import chosen
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
+    from tare.network_fingerprint.document import NetworkFingerprint
     from tare.network_fingerprint.rests import RestPlan, Spending, TrialPlan
 
+#: So many times what an experiment sends is searched, so that a bucket of that size is not missed.
+_FURTHER = 1.1
 _SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 
 
@@ -66,7 +70,7 @@ def plan(
     if json is not None:
         output.write_json(made.stored(), json)
     if json != "-":
-        _show(made, prepared, fingerprint)
+        _show(made, prepared, fingerprint, found)
 
 
 def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[Message]]:
@@ -99,11 +103,13 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
     return spending.given(prepared.cells, amounts), []
 
 
-def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
+def _show(made: RestPlan, prepared: Prepared, fingerprint: Path, found: NetworkFingerprint) -> None:
     from tare.render.terminal import fitted
 
     out = output.out
-    out.print(sentence(headline(made)), style="bold")
+    searched = found.searched
+    said = headline(made, None if searched is None else searched.bits)
+    out.print(sentence(said), style="bold")
     out.print()
     for line in fitted(_table(made), out.width):
         out.print(Text(line), soft_wrap=True)
@@ -119,14 +125,45 @@ def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
         for line in lines:
             out.print(f"    {line}")
     if made.verdict == "beyond":
-        out.print(
-            f"Next    tare net fingerprint HOST --key FILE --json {fingerprint}   (search further)",
-            soft_wrap=True,
+        out.print(f"Next    {text(_settle(made, fingerprint, found))}", soft_wrap=True)
+
+
+def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Message:
+    """Say how to search for a bucket as far as the experiment sends."""
+    from tare.cli.net_fingerprint import LONGEST
+
+    file = shlex.quote(str(fingerprint))
+    if made.experiment_bits is None:
+        return message("net.plan.trials", file=file)
+    bits = _FURTHER * made.experiment_bits
+    base = found.figures.get("bandwidth.fresh")
+    # Where the search would end before it has sent as much.
+    time_s = 0.0 if base is None or base.value <= 0 else _FURTHER * bits / base.value
+    return message(
+        "net.plan.search",
+        end=shlex.quote(found.end),
+        file=file,
+        bits=units.typed_bits(int(float(f"{bits:.3g}"))),
+        time=Duration(time_s) if time_s > units.seconds(LONGEST) else None,
+    )
+
+
+def headline(made: RestPlan, seen_bits: float | None) -> Message:
+    """Say in one sentence what the plan is.
+
+    Parameters
+    ----------
+    made : RestPlan
+    seen_bits : float or None
+        What was sent to look for a bucket; None: nothing.
+    """
+    if made.verdict == "beyond":
+        whole = made.experiment_bits
+        return message(
+            "net.plan.beyond",
+            whole=None if whole is None else Chosen(whole, "bits"),
+            seen=None if seen_bits is None else Amount(seen_bits, "bits"),
         )
-
-
-def headline(made: RestPlan) -> Message:
-    """Say in one sentence what the plan is."""
     if made.verdict in ("rests", "dry"):
         return message(f"net.plan.{made.verdict}", rest=Duration(made.rest_s))
     return message(f"net.plan.{made.verdict}")
@@ -135,7 +172,7 @@ def headline(made: RestPlan) -> Message:
 def _table(made: RestPlan) -> list[tuple[str, ...]]:
     """Return a row for all cells of the same values, with the columns that have any."""
     bucket = ("draws from the bucket", "full bucket suffices", "refills in")
-    header = ("trials of", "sends", *(() if made.bucket is None else bucket), "source")
+    header = ("cells", "each trial sends", *(() if made.bucket is None else bucket), "source")
     cells: dict[tuple[str, ...], list[str]] = {}
     for one in made.trials:
         cells.setdefault(_values(one), []).append(one.cell)

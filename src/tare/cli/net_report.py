@@ -38,5 +38,5 @@ def report(
     output.check_writable(destination)
     words = ["tare", "net", "report", *(str(folder) for folder in folders)]
     command = shlex.join([*words, *(["--report", str(report)] if report else [])])
-    for path in files.write(network_page.make(folders, command), destination):
-        output.err.print(f"Wrote   {path}", soft_wrap=True)
+    page = network_page.make(folders, command)
+    output.show(page, files.write(page, destination))

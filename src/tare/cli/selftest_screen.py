@@ -42,7 +42,7 @@ def show(accuracy: Accuracy) -> None:
         ("Outside", messages.groups(accuracy.off)),
         ("Open", messages.groups(accuracy.open)),
         ("Unused", messages.groups(accuracy.doubtful_unused)),
-        ("Missing", map(messages.unchecked, accuracy.unchecked)),
+        ("Note", map(messages.unchecked, accuracy.unchecked)),
         ("Note", accuracy.notes),
     )
     for label, some in labelled:

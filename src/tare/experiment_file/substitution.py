@@ -39,7 +39,7 @@ def check(source: str, experiment: Experiment) -> None:
         if any(workload.kernel for workload in experiment.workloads):
             raise table.error(
                 name,
-                "is no known factor, and kernels take no others",
+                f"is no known factor; kernels take only {', '.join(KNOWN_FACTORS)}",
                 meant or "measure kernels in an experiment of their own",
             )
         if meant is not None:

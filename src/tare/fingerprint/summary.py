@@ -7,6 +7,7 @@ from statistics import median
 
 from tare.fingerprint.document import Figure, Fingerprint
 from tare.fingerprint.weights import Weighed
+from tare.render.vocabulary import VALUES
 from tare.results.message import Amount, Message, message
 
 #: A figure is near its prediction where it is at most that many times as large or as small.
@@ -15,6 +16,8 @@ NEAR = 1.25
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
 #: Figures that are named of a platform.
 _MOST_NAMED = 4
+#: How verdicts of a cost are called, where it is no time.
+_CALLED = {"costs": VALUES.higher, "saves": VALUES.lower, "same": "equivalent"}
 
 
 def machine(found: Fingerprint) -> Message:
@@ -124,3 +127,29 @@ def versus(one: Weighed, first: str) -> Message:
         same=counts["same"],
         inconclusive=counts["inconclusive"],
     )
+
+
+def apart(one: Weighed, first: Weighed) -> Message | None:
+    """Say what of a platform is none of the figures that are counted; None: nothing."""
+    parts = []
+    if one.starting is not None and first.starting is not None and not one.emulated:
+        pairs = {
+            "first_start_of": (one.starting.cold, first.starting.cold),
+            "later_starts_of": (one.starting.warm, first.starting.warm),
+        }
+        parts = [
+            message(
+                f"fingerprint.platform.{name}",
+                own=Amount(own.value, own.unit),
+                other=Amount(other.value, other.unit),
+                first=first.platform,
+            )
+            for name, (own, other) in pairs.items()
+        ]
+    if one.instability is not None and not one.emulated:
+        verdict = one.instability.verdict
+        called = _CALLED.get(verdict, verdict)
+        parts.append(message("fingerprint.platform.spread_of", verdict=called))
+    if not parts:
+        return None
+    return message("fingerprint.platform.apart", platform=one.platform, parts=parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,12 @@ from tare.interop.rows import Rows, Want
 from tare.interop.series import EACH_ROW, Columns
 from tare.interop.text_file import label
 
+#: Words of columns that hold what was measured, and when.
+_AMOUNTS = {
+    "bandwidth", "bits", "bps", "bytes", "duration", "elapsed", "gbit", "gbps", "kbps", "latency",
+    "mbit", "mbps", "rate", "runtime", "throughput", "value", "wall",
+}  # fmt: skip
+_TIMES = {"begin", "date", "end", "epoch", "second", "seconds", "start", "time", "timestamp"}
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
 
@@ -148,6 +155,17 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
             yield i
 
 
+def _likeliest(names: Sequence[str]) -> str:
+    """Return the column that looks most like values: an amount or a rate, at least no moment."""
+
+    def words(name: str) -> set[str]:
+        return set(re.split(r"[\W_\d]+", name.casefold()))
+
+    amounts = (name for name in names if words(name) & _AMOUNTS)
+    no_times = (name for name in names if not words(name) & _TIMES)
+    return next(amounts, None) or next(no_times, names[0])
+
+
 def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
     sampled = _sampled(rows)
     numeric = [i for i, cells in enumerate(sampled) if i not in taken and _is_numeric(cells)]
@@ -171,5 +189,5 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
         )
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
-        f"name the values with --value, for instance --value {label(free[-1])}",
+        f"name the values: --value {label(_likeliest(free))}",
     )

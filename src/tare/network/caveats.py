@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tare.network.ended import describe
 from tare.network.folder import Measured
+from tare.network.starved import rule
 from tare.network.summary import Summary
 from tare.render.words import text
 from tare.results.message import Amount, Chosen, Duration, Message, message
@@ -34,7 +35,18 @@ def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
 
 def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
     """Return what is to blame before the network: ends that had no CPU."""
+    return (*starved(some), *late(some))
+
+
+def starved(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return which rates are not the network's, since an end had no CPU, and by which rule."""
     found = _limited([one for one in some if one.lacks])
+    return (*found, rule()) if found else ()
+
+
+def late(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return which round trips are not the network's, since they waited for a CPU."""
+    found = []
     for shares, loaded in (
         ([one.loaded_late for one in some], True),
         ([one.idle_late for one in some], False),
@@ -43,6 +55,22 @@ def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
         if share is not None:
             found.append(message("net.caveat.late", loaded=loaded, share=Amount(share, "share")))
     return tuple(found)
+
+
+def advice(some: Sequence[Summary], streams: int) -> Message | None:
+    """Return how to measure again, without the limit that was not the network; None: there is none.
+
+    Parameters
+    ----------
+    some : sequence of Summary
+    streams : int
+        Per direction.
+    """
+    limits = [one.limit for one in some if one.lacks] or [one.limit for one in some]
+    limit = next((one for one in limits if one is not None), None)
+    if limit is None:
+        return None
+    return message(f"net.advice.{limit.id.rpartition('.')[2]}", streams=streams)
 
 
 def _limited(limits: Sequence[Summary]) -> list[Message]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tare.network.course import Course, column
 from tare.network.histogram import Floats
 from tare.record import Interval
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.shaping.trace import QUANTUM_BITS
 
 End = Literal["sender", "receiver"]
@@ -230,6 +230,11 @@ def late_share(waited_ns: float, round_trips_ns: float, n: int) -> float | None:
         return None
     share = min(1.0, (waited_ns - n * _WAKING_NS) / round_trips_ns)
     return share if share >= _LATE else None
+
+
+def rule() -> Message:
+    """Say which intervals an end without CPU spoils."""
+    return message("net.spoiled", dry=Chosen(_DRY), rate=Chosen(_RATE))
 
 
 def no_cpu(lack: Lack) -> Message:

@@ -268,6 +268,11 @@ def all_figures(found: NetworkFingerprint, without: Collection[int] = ()) -> dic
     return figures
 
 
+def waking_ns(figure: str) -> float:
+    """Return by how much a latency may differ with how deeply CPUs sleep."""
+    return TAILS_WAKING_NS if figure.endswith(_TAILS) else WAKING_NS
+
+
 def change(name: str, before: Figure, after: Figure) -> Change:
     """Put one figure beside itself."""
     share = before.unit == "1"
@@ -278,8 +283,7 @@ def change(name: str, before: Figure, after: Figure) -> Change:
     verdict: Verdict = "inconclusive"
     if low is not None and high is not None:
         if low > outer or high < inner:
-            waking = TAILS_WAKING_NS if name.endswith(_TAILS) else WAKING_NS
-            wakes = before.unit == "ns" and abs(after.value - before.value) < waking
+            wakes = before.unit == "ns" and abs(after.value - before.value) < waking_ns(name)
             verdict = "inconclusive" if wakes else "differs"
         elif inner <= low and high <= outer:
             verdict = "same"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import tare
+from tare.calibration import telling
 from tare.calibration.document import Calibration
 from tare.calibration.fairness import IN_ORDER
 from tare.calibration.mapping_document import Mapping as Between
@@ -25,16 +26,17 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
     figure = _figure("sweep", "How the rate follows the CPU", charts.sweep_chart(sweep),
                      charts.tell_sweep(sweep))  # fmt: skip
     question = "Does the speed follow the CPU along one line?"
+    answer = telling.of_fit(found, sweep.unit)
     return _page(
         name=f"sweep in {source}",
         question=question,
-        answers=[found.sentence],
+        answers=[answer],
         strip=[
             ("values", f"{sum(step.n for step in sweep.steps):,}"),
             ("steps", f"{len(sweep.steps):,}"),
         ],
         sections=[
-            _section("sweep", question, [found.sentence], [figure],
+            _section("sweep", question, [answer], [figure],
                      [tables.pieces(sweep), tables.line(sweep)])
         ],
         doubts=(),

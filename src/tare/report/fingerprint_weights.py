@@ -29,6 +29,7 @@ from tare.units import duration, significant
 def make(found: Weights, command: str) -> Report:
     """Lay the page out."""
     first, own = found.platforms[0].platform, found.platforms[0].fingerprint
+    besides = [summary.apart(one, found.platforms[0]) for one in found.platforms[1:]]
     problems = [
         message("fingerprint.platform.doubt", platform=one.platform, probe=p.probe, why=p.why)
         for one in found.platforms
@@ -46,7 +47,10 @@ def make(found: Weights, command: str) -> Report:
             )
         ),
         question="What is the overhead of each platform?",
-        answers=tuple(summary.versus(one, first) for one in found.platforms[1:]),
+        answers=(
+            *(summary.versus(one, first) for one in found.platforms[1:]),
+            *(said for said in besides if said is not None),
+        ),
         strip=_strip(found),
         sections=(_costs(found), _starting(found), _holding(found)),
         doubts=tuple(problems),

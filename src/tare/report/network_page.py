@@ -9,7 +9,7 @@ from typing import Any
 
 import tare
 from tare.errors import StoreError
-from tare.network.caveats import blamed, caveats
+from tare.network.caveats import advice, caveats, late, starved
 from tare.network.folder import Measured, read
 from tare.network.summary import summaries
 from tare.render.words import paragraph
@@ -77,12 +77,17 @@ def of(some: Sequence[Measured], command: str) -> Report:
                  [tables.ends_at_work(groups)]),
     ]  # fmt: skip
     kept = tuple(section for section in sections if section is not None)
+    summarised = [one.summary for one in groups]
+    settle = advice(summarised, max(one.asked.streams for one in some))
     return Report(
         name=", ".join(one.name for one in some),
         question=kept[0].finding.question,
         answers=(
-            *(said for s in kept[: 2 if groups else 1] for said in each(s.finding.answer)),
-            *blamed([one.summary for one in groups]),
+            *each(kept[0].finding.answer),
+            *starved(summarised),
+            *([] if settle is None else [settle]),
+            *(said for s in kept[1 : 2 if groups else 1] for said in each(s.finding.answer)),
+            *late(summarised),
         ),
         strip=tables.strip(some),
         sections=kept,

@@ -21,6 +21,8 @@ from tare.selftest.programs import BY_NAME, PROGRAMS, worthwhile
 
 #: Sources that a machine may not have (``selftest.missing``).
 _MAY_BE_MISSING = ("perf_cpu", "perf_task", "cgroup")
+#: The source with which another is not tried: agents watch their children where CPUs cannot be.
+_INSTEAD_OF = {"perf_task": "perf_cpu"}
 
 
 def prepare(experiment: Experiment) -> Prepared:
@@ -133,9 +135,17 @@ def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
     told = []
     for source in _MAY_BE_MISSING:
         metrics = [m for m in sorted(asked) if source in {s.name for s in known[m].sources}]
-        missing = {m: tuple(p for p in platforms if (p, m, source) not in have) for m in metrics}
-        for where in dict.fromkeys(w for w in missing.values() if w):
-            some = tuple(m for m, w in missing.items() if w == where)
+        better = _INSTEAD_OF.get(source)
+        missing: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
+        for m in metrics:
+            lacking = [p for p in platforms if (p, m, source) not in have]
+            for needed in (True, False):
+                where = tuple(p for p in lacking if ((p, m, better) not in have) == needed)
+                if where:
+                    missing.setdefault((needed, where), []).append(m)
+        for (needed, where), some in missing.items():
             why = message(f"selftest.missing.{source}")
-            told.append(Unchecked(source=source, metrics=some, platforms=where, why=why))
+            if not needed:
+                why = message("selftest.not_needed", source=better)
+            told.append(Unchecked(source=source, metrics=tuple(some), platforms=where, why=why))
     return told

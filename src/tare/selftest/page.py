@@ -104,8 +104,11 @@ def _figure(unit: str, some: Sequence[Line], platforms: Sequence[str]) -> Figure
     # What is exact has nothing to be seen.
     shown = [one for one in some if one.promised != (0.0, 0.0)] or list(some)
     drawn, _ = chart.errors(shown, unit, platforms)
-    worst = max(shown, key=lambda one: abs(one.median))
-    caption = text(message("selftest.caption", figure=worst.named, error=worst.error))
+    # What no report uses is off for reasons that its row has.
+    used = [one for one in shown if one.used]
+    worst = max(used or shown, key=lambda one: abs(one.median))
+    said = message("selftest.caption", figure=worst.named, error=worst.error, used=worst.used)
+    caption = text(said)
     return Figure(f"errors-{unit}", _TITLES.get(unit, unit), drawn.to_dict(), caption)
 
 
