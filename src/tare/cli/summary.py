@@ -486,7 +486,7 @@ def _doubt(summary: Summary, time: Known) -> Message | None:
 
     values = summary.values(time.metric, time.source)
     found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
-    return why(found.reasons[0]) if found.verdict == "DOUBT" else None
+    return why(found.reasons[0], len(values)) if found.verdict == "DOUBT" else None
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:

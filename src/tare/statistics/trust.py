@@ -163,7 +163,7 @@ def _look(
     if (copy := copied(values)) is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:
-        doubts.append(_order_doubt(left, len(values), bool(doubts)))
+        doubts.append(_order_doubt(left, len(values), found if doubts else None))
     changed = found.drift is not None or found.largest is not None
     return doubts, [found.sentence] if changed and not doubts else []
 
@@ -185,12 +185,17 @@ def _change_doubt(found: Changes, precision: float) -> Message:
     return message("trust.shift", trial=(found.at or 0) + 1, size=size, target=target)
 
 
-def _order_doubt(order: Order, n: int, changed: bool) -> Message:
-    """Name the dependence or the change of spread that matters most."""
+def _order_doubt(order: Order, n: int, without: Changes | None) -> Message:
+    """Name the dependence or the change of spread that matters most.
+
+    ``without``: what was taken out before; None: nothing of note.
+    """
     if order.kind == "autocorrelation":
         return message(
             "trust.autocorrelated",
-            changed=changed,
+            drift=without is not None and without.drift is not None,
+            shifts=len(without.points) if without else 0,
+            shift=None if without is None or without.at is None else without.at + 1,
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
             n=n,
