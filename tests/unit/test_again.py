@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from tare.cli.again import again
+from tare.cli.again import FILES, again
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ def test_options_are_added_and_replaced(typed, changes, next_, monkeypatch):
 def test_options_are_left_out(monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "-n", "6", "a", "b"])
     assert again("compare", {"--budget": "2 s"}, ["--trials"]) == "tare compare a b --budget '2 s'"
+
+
+def test_files_of_the_answer_to_another_question_are_left_out(monkeypatch):
+    typed = "-n 6 --json a.json --save=b.json --report r.html --out o -- a --json c"
+    monkeypatch.setattr("sys.argv", ["tare", "run", *shlex.split(typed)])
+    found = again("run", {"--platform": "unshare"}, FILES)
+    assert found == "tare run -n 6 --out o --platform unshare -- a --json c"
