@@ -326,7 +326,7 @@ def by_cpu_time(results: Results, command: str) -> Message | None:
 
     if causes.cpu_metric(results) != "cpu_ns":
         return None
-    by_cpu = again(command, {"--metric": "cpu"}, FILES)
+    by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
     return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
 
 
@@ -342,12 +342,13 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     if wanted.gate is not None and found and found[0].gated is not None:
         # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
         waiting = []
-    if waiting and (instead := by_cpu_time(results, "compare")):
+    # A baseline has one metric, and is compared with one session, whatever is kept of it.
+    paired = all(d.paired for d in found)
+    if waiting and paired and (instead := by_cpu_time(results, "compare")):
         return f"Next     {text(instead)}"
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
-        # A baseline is compared with one session, whatever is kept of it.
-        resumes = wanted.out is not None and all(d.paired for d in found)
+        resumes = wanted.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
         changes: dict[str, str | None] = {"--budget": output.seconds(max(1.0, 1.5 * more))}
