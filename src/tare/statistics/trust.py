@@ -193,9 +193,7 @@ def _order_doubt(order: Order, n: int, without: Changes | None) -> Message:
     if order.kind == "autocorrelation":
         return message(
             "trust.autocorrelated",
-            drift=without is not None and without.drift is not None,
-            shifts=len(without.points) if without else 0,
-            shift=None if without is None or without.at is None else without.at + 1,
+            without=None if without is None else _taken_out(without),
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
             n=n,
@@ -205,6 +203,12 @@ def _order_doubt(order: Order, n: int, without: Changes | None) -> Message:
     if order.kind == "spread":
         return _spread_doubt(order, n)
     return message("trust.periodic", said=period_message(order))
+
+
+def _taken_out(found: Changes) -> Message:
+    if found.at is None:
+        return message("trust.without.drift")
+    return message("trust.without.shifts", shifts=len(found.points), trial=found.at + 1)
 
 
 def _spread_doubt(order: Order, n: int) -> Message:
