@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tare.audit import Question, audit
+from tare.audit.naming import in_order
+from tare.audit.telling import reasons
 from tare.cli.audit_next import follow_up
 from tare.interop import Columns
 
@@ -64,3 +66,32 @@ def test_commands_that_a_file_has_are_named(tmp_path: Path) -> None:
     file.write_text(json.dumps({"results": results}))
     found = follow_up(audit([file], Question()), has_page=True)
     assert found.args["command"] == "tare compare 'sleep 1' 'sleep 2'"
+
+
+def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
+    wide = [list(1 + 20 * (x - 1)) for x in (STEADY, RNG.normal(1, 0.002, 60))]
+    results = [
+        {"command": one, "times": times}
+        for one, times in zip(("sleep 1", "sleep 2"), wide, strict=True)
+    ]
+    file = tmp_path / "h.json"
+    file.write_text(json.dumps({"results": results}))
+    made_ = audit([file], Question())
+    found = follow_up(made_, has_page=True)
+    needed = max(s.runs_needed or 0 for s in made_.series)
+    assert found.args["command"] == f"tare run --trials {needed} 'sleep 1' 'sleep 2'"
+
+
+def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
+    question = Question(columns=Columns("s", ("cmd",)))
+    found = audit([made(tmp_path, DRIFT, STEADY)], question)
+    assert follow_up(found, has_page=True).args["why"].id == "audit.next.trials"
+    assert getattr(reasons(found)[0][1].said, "id", None) == "trust.trials"
+
+
+def test_levels_that_are_numbers_are_sorted_as_numbers() -> None:
+    rows = [{"cores": n, "platform": p} for p in ("vm", "bare") for n in ("16", "2", "4")]
+    found = in_order(rows, dict)
+    assert [row["cores"] for row in found] == ["2", "2", "4", "4", "16", "16"]
+    assert [row["platform"] for row in found] == ["vm", "bare"] * 3

@@ -41,7 +41,7 @@ def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None
     assert not args(line, "trusted.doubt")["several"]
     assert line in summarize(found, []).notes
     reason = args(doubts(found), "trusted.cell")["reason"]
-    assert trusted.why(reason) == args(line, "trusted.doubt")["why"]
+    assert trusted.why(reason, 40) == args(line, "trusted.doubt")["why"]
     warmup = scan("findings")["warmup"].find(found)
     assert warmup is not None
     assert warmup.verdict == "no"

@@ -405,9 +405,9 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
         "stolen": message("disturbance.short", least=Chosen(1e8, "ns")),
         "throttling": message("disturbance.some", trials=3, of=10),
     }
-    assert text_of(disturbance.said(found)) == (
-        "no disturbance above 1 % (not measured: stolen time, throttling)"
-    )
+    assert disturbance.said(found).args["missing"] == [
+        message(f"disturbance.name.{what}") for what in ("stolen", "throttling")
+    ]
     found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
     assert found is not None
     assert found.missing["throttling"] == message("disturbance.none")

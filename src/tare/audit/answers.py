@@ -7,6 +7,7 @@ from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
+from tare.audit.naming import in_order
 from tare.audit.series import SeriesAudit
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Chosen, Message, Said, message
@@ -54,9 +55,14 @@ def findings(audit: Audit) -> list[Finding]:
 def kinds(audit: Audit) -> list[tuple[str, str | None, list[SeriesAudit]]]:
     """Part series by metric and unit: what can stand in one table, on one scale."""
     found: dict[tuple[str, str | None], list[SeriesAudit]] = {}
-    for s in audit.series:
+    for s in _arranged(audit):
         found.setdefault((s.series.metric, s.series.unit), []).append(s)
     return [(metric, unit, some) for (metric, unit), some in found.items()]
+
+
+def _arranged(audit: Audit) -> list[SeriesAudit]:
+    """Series in the order of their levels."""
+    return in_order(audit.series, lambda s: s.key)
 
 
 def _trust(audit: Audit) -> Finding:
@@ -185,7 +191,7 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
             "reached": None if s.median.half_width is None else 100 * s.median.half_width,
             "converges": s.repetitions.converges if s.n else None,
         }
-        for s in audit.series
+        for s in _arranged(audit)
     )
     return Table(
         title=message("audit.runs.table", target=target),
@@ -217,7 +223,7 @@ def _assumptions(audit: Audit) -> Finding:
         caveats = _part_sentences(audit)
     rows = tuple(
         {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
-        for s in audit.series
+        for s in _arranged(audit)
     )
     return Finding(
         name="assumptions",

@@ -8,6 +8,7 @@ from typing import Any
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.comparison import MOST_COMPARED, ComparisonAudit
+from tare.audit.naming import in_order
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Said, message
@@ -67,7 +68,7 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
 
 def _ratios(audit: Audit) -> Table:
     rows = []
-    for c in audit.comparisons:
+    for c in in_order(audit.comparisons, lambda c: c.key):
         row = {**_pair(c), "verdict": c.word if c.location else text(words.uncompared(c))}
         if (found := c.location) is not None:
             row |= {
@@ -111,7 +112,7 @@ def _spreads(audit: Audit) -> Table:
             "verdict": c.spread_word or "–",
             "p": c.spread.p_adjusted if c.spread.low is not None else None,
         }
-        for c in audit.comparisons
+        for c in in_order(audit.comparisons, lambda c: c.key)
         if c.spread is not None
     )
     return Table(

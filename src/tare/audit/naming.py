@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def varied(keys: Iterable[Mapping[str, str]]) -> list[str]:
@@ -25,3 +29,32 @@ def named(key: Mapping[str, str], shown: Collection[str]) -> str:
         for name, level in key.items()
         if name in shown
     )
+
+
+def in_order(some: Sequence[T], key: Callable[[T], Mapping[str, str]]) -> list[T]:
+    """Put rows in the order of their levels: numbers by size, others as they first appear.
+
+    Without a level that is a number, the order stays.
+    """
+    keys = [key(one) for one in some]
+    ranks: dict[str, dict[str, float]] = {}
+    are_numbers = False
+    for name in dict.fromkeys(name for one in keys for name in one):
+        levels = list(dict.fromkeys(one[name] for one in keys if name in one))
+        numbers = [_number(level) for level in levels]
+        known = [number for number in numbers if number is not None]
+        is_number = len(known) == len(levels)
+        are_numbers |= is_number
+        ranks[name] = dict(zip(levels, known if is_number else range(len(levels)), strict=True))
+    if not are_numbers:
+        return list(some)
+    places = [[ranks[name].get(one.get(name, ""), -1) for name in ranks] for one in keys]
+    return [some[i] for i in sorted(range(len(some)), key=places.__getitem__)]
+
+
+def _number(level: str) -> float | None:
+    try:
+        found = float(level)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -125,6 +125,7 @@ def _collapse(line: Line) -> Message:
         reference=line_name(first.beside),
         mean=mean,
         reference_mean=reference,
+        means=change(first.means),
         others=[_at(c) for c in larger if c.verdict == HIGHER],
         inconclusive=[size_name(c.place) for c in larger if not c.verdict.conclusive],
         within=[size_name(c.place) for c in larger if c.verdict.conclusive and c.verdict != HIGHER],
@@ -186,9 +187,12 @@ def _model(found: OverheadAudit, line: Line) -> Message | None:
         why = model.refusal or model.extrapolated
         return message("audit.overhead.unidentified", line=line_name(line), why=why)
     host = found.design.host_cores
+    sizes = [c.place for c in line.costs if c.location is not None]
     return message(
         "audit.overhead.size",
         line=line_name(line),
+        smallest=size_name(sizes[0]),
+        largest=size_name(sizes[-1]),
         pso=factor(model.pso),
         pto=factor(model.pto),
         host=host is not None,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tare.audit.naming import in_order
 from tare.audit.question import Question
 from tare.audit.trials import Trials, recorded_tick, trials_of
 from tare.interop import Series
@@ -172,14 +173,15 @@ class SeriesAudit:
 
 
 def worst(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
-    """Choose the series that ask most for a look, in their order: by verdict, reasons, spread."""
+    """Choose the series that ask most for a look, by verdict, reasons and spread."""
 
     def weight(i: int) -> tuple[int, int, float]:
         s = some[i]
         place = VERDICTS.index(s.trust.verdict)
         return -place, -len(s.trust.reasons), -(s.cov_robust or 0.0)
 
-    return [some[i] for i in sorted(sorted(range(len(some)), key=weight)[:most])]
+    kept = sorted(sorted(range(len(some)), key=weight)[:most])
+    return in_order([some[i] for i in kept], lambda s: s.key)
 
 
 def thinned(values: FloatArray, most: int = MOST) -> FloatArray:

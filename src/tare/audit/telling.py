@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit.comparison import ComparisonAudit
+from tare.audit.naming import in_order
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.render.words import sentence
@@ -133,7 +134,10 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
     found: list[tuple[str, Shared]] = []
     for worst in reversed(VERDICTS):
         some = [s for s in audit.series if s.trust.verdict == worst]
-        found += [(worst, g) for g in shared(some, lambda s: s.trust.reasons, lambda s: s.name)]
+        alike = shared(some, lambda s: s.trust.reasons, lambda s: s.name)
+        # Until it is known what a trial is, other reasons may not be reasons.
+        alike.sort(key=lambda g: getattr(g.said, "id", None) != "trust.trials")
+        found += [(worst, g) for g in alike]
     return found
 
 
@@ -176,6 +180,7 @@ def _span(halves: Sequence[float]) -> Message:
         "audit.headline.span",
         least=Amount(least, "share"),
         most=None if percent(least) == percent(most) else Amount(most, "share"),
+        n=len(halves),
     )
 
 
@@ -232,7 +237,7 @@ def name_of(c: ComparisonAudit) -> Message:
 
 
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
-    """Choose the comparisons that differ most clearly, in their order."""
+    """Choose the comparisons that differ most clearly, in the order of their levels."""
 
     def weight(i: int) -> tuple[bool, float]:
         found = some[i].location
@@ -240,7 +245,8 @@ def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit
             return True, 0.0
         return False, -abs(math.log(found.ratio))
 
-    return [some[i] for i in sorted(sorted(range(len(some)), key=weight)[:most])]
+    kept = sorted(sorted(range(len(some)), key=weight)[:most])
+    return in_order([some[i] for i in kept], lambda c: c.key)
 
 
 def verdicts(some: Sequence[ComparisonAudit]) -> Message:
@@ -257,7 +263,15 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
             more=None if found is None or found.verdict.conclusive else found.more_pairs,
         )
     counts = _counts(map(_short, some))
-    return message("audit.comparison.verdicts", total=len(some), counts=counts)
+    metrics = {(c.first.series.metric, c.first.series.lower_is_better) for c in some}
+    metric, lower_is_better = metrics.pop() if len(metrics) == 1 else (None, None)
+    return message(
+        "audit.comparison.verdicts",
+        total=len(some),
+        counts=counts,
+        metric=metric,
+        lower_is_better=lower_is_better,
+    )
 
 
 def _short(c: ComparisonAudit) -> tuple[str, float | None]:

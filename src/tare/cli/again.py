@@ -6,6 +6,8 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+#: Options with a file that holds the answer: that of another question would replace it, or mix in.
+FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
 #: Short names of options that a change replaces.
 _SHORT = {"--out": "-o", "--platform": "-p", "--trials": "-n"}
 

@@ -6,7 +6,7 @@ import shlex
 
 from tare.audit import Audit
 from tare.cli.again import again
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, Message, Said, message
 from tare.units import chosen
 
 #: Reasons by which the values of a series change, or depend on each other, over time.
@@ -14,21 +14,23 @@ _MOVING = {
     f"trust.{one}"
     for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
 }
+#: Key whose levels do unlike work, so that nobody asks which is faster.
+_UNLIKE = "benchmark"
 #: Commands of a file that stand in a command line.
 _MOST_COMMANDS = 3
 
 
 def follow_up(audit: Audit, *, has_page: bool) -> Message:
     """Return the next command worth typing."""
+    if any(reason.id == "trust.trials" for s in audit.series for reason in s.trust.reasons):
+        return _next("trials", again("audit", {"--trial": "row"}))
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    if (cure := _cure(audit)) is not None:
-        return cure
-    keys = dict.fromkeys(k for s in audit.series for k in s.key)
+    if (better := _cure(audit) or _more(audit)) is not None:
+        return better
+    keys = dict.fromkeys(k for s in audit.series for k in s.key if k != _UNLIKE)
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
         return _next("compare", again("audit", {"--compare": next(reversed(keys))}))
-    if (more := _more(audit)) is not None:
-        return more
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("paired", _compare(audit))
@@ -45,8 +47,6 @@ def _cure(audit: Audit) -> Message | None:
         if several and not interleaved:
             return _next("moving", _compare(audit))
         return _next("disturbed", "tare doctor")
-    if "trust.trials" in reasons:
-        return _next("trials", again("audit", {"--trial": "row"}))
     if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
         return _next("paired", _compare(audit))
     return None
@@ -59,11 +59,24 @@ def _more(audit: Audit) -> Message | None:
     if all(s.reached or s.clock_too_coarse or not s.repetitions.converges for s in audit.series):
         return None
     target = audit.question.precision
-    typed = shlex.join(["tare", "run", "--precision", chosen(target).replace(" ", "")])
-    return _next("precise", f"{typed} -- {_command(audit)}", target=Chosen(target))
+    runs = max((s.runs_needed or 0 for s in audit.series if not s.reached), default=0)
+    typed = _precise(audit, runs)
+    told = runs if isinstance(typed, str) and runs else None
+    return _next("precise", typed, target=Chosen(target), runs=told)
 
 
-def _next(why: str, command: str, **values: Chosen) -> Message:
+def _precise(audit: Audit, runs: int) -> Said:
+    """Return what brings the precision: of series whose commands are unknown, no command."""
+    found = _commands(audit)
+    if len(audit.series) == 1 or len(found) == 1:
+        precision = chosen(audit.question.precision).replace(" ", "")
+        return f"{shlex.join(['tare', 'run', '--precision', precision])} -- {_command(audit)}"
+    if runs and 1 < len(found) <= _MOST_COMMANDS:
+        return shlex.join(["tare", "run", "--trials", str(runs), *found])
+    return message("audit.next.measure", runs=runs or None)
+
+
+def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
     return message(
         "audit.next.command", command=command, why=message(f"audit.next.{why}", **values)
     )

@@ -138,7 +138,9 @@ def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
         [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
-    output.table(_named([["", "ratio", "verdict", "spread"], *rows]))
+    metrics = {c.first.series.metric for c in some}
+    metric = metrics.pop() if len(metrics) == 1 else "median"
+    output.table(_named([["", "change", metric, "spread"], *rows]))
     if len(some) > _MOST_ROWS:
         more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS, whole=whole)
         output.out.print(text(more), style="dim")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare.cli import output
-from tare.cli.again import again
+from tare.cli.again import FILES, again
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
@@ -326,7 +326,7 @@ def by_cpu_time(results: Results, command: str) -> Message | None:
 
     if causes.cpu_metric(results) != "cpu_ns":
         return None
-    by_cpu = again(command, {"--metric": "cpu"})
+    by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
     return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
 
 
@@ -342,16 +342,23 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     if wanted.gate is not None and found and found[0].gated is not None:
         # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
         waiting = []
-    if waiting and (instead := by_cpu_time(results, "compare")):
+    # A baseline has one metric, and is compared with one session, whatever is kept of it.
+    paired = all(d.paired for d in found)
+    if waiting and paired and (instead := by_cpu_time(results, "compare")):
         return f"Next     {text(instead)}"
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
-        if not wanted.out:  # what was measured is not kept, so it begins anew
+        resumes = wanted.out is not None and paired
+        if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
         changes: dict[str, str | None] = {"--budget": output.seconds(max(1.0, 1.5 * more))}
-        if wanted.out:
+        without = ["--trials"]
+        if resumes:
             changes["--resume"] = None
-        return f"Next     {again('compare', changes, ['--trials'])}"
+        elif wanted.out:
+            # Its folder is full.
+            without.append("--out")
+        return f"Next     {again('compare', changes, without)}"
     if page is not None:
         return f"Report   {page}"
     keeping = again("compare", {"--out": "DIR"})

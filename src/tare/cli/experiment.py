@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.conclude import Answers, Prepared
+    from tare.findings.completeness import Failing
 
 app = Commands(
     no_args_is_help=True,
@@ -128,8 +129,19 @@ def run(
             paragraph(short.answer),
             f"a longer budget in {file}, then {again}   (measures for as long again)"
             if completeness.over_budget(conclude.results_of(folder))
-            else f"{again}   (measures what is missing)",
+            else _repaired(completeness.failing(conclude.results_of(folder)), again),
         )
+
+
+def _repaired(failing: Sequence[Failing], again: str) -> str:
+    """Return what measures what is missing: first of all, what fails has to be repaired."""
+    from tare.render.words import listing, text
+    from tare.results.message import message
+
+    if not failing:
+        return f"{again}   (measures what is missing)"
+    cells = listing(name for one in failing for name in one.cells)
+    return text(message("experiment.repair", cells=cells, reason=failing[0].reason, command=again))
 
 
 @app.command()
@@ -227,7 +239,11 @@ def _tell(
         else:
             written = files.write_charts(page, charts, out or folder / "charts")
     if json != "-":
-        output.show(page, written, again)
+        from tare.findings import completeness
+
+        # A session that is incomplete ends with an error, which has the next step.
+        is_complete = all(f.name != completeness.NAME for f in answers.findings)
+        output.show(page, written, again if is_complete or not keep else None)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)

@@ -12,6 +12,8 @@ from tare.errors import TrialError, UsageError
 
 #: Tables that are empty only where nothing was measured.
 _MEASURED = ("samples", "trials")
+#: Tables of what was concluded, which is stored by what measured.
+_CONCLUDED = ("findings", "estimates")
 
 
 def export(
@@ -50,6 +52,13 @@ def export(
             f"{folder} has no {table}: nothing was measured", f"tare experiment report {folder}"
         )
     output.err.print(f"{folder} has no {table}.")
+    if table in _CONCLUDED:
+        # A report works them out of what it reads, which may be some sessions only.
+        output.err.print(
+            "tare experiment run stores them at its end.\n"
+            f"Next: tare experiment report {folder} --json findings.json   (works them out)",
+            soft_wrap=True,
+        )
 
 
 def _format(file: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tare.cli.comparing import Execution, Wanted
     from tare.cli.summary import Summary
     from tare.experiment import Experiment
+    from tare.findings.failures import Failure
 
 #: What is spent on one command, and at least on each of many.
 BUDGET_S, CELL_S = 10, 3
@@ -236,11 +237,24 @@ def _one(
 
 def _more(summary: Summary, out: Path | None) -> str | None:
     """Return what gets the trials that were asked for."""
+    if summary.failed:
+        return (None if out else how_to_see(summary.failed)) or _repair(summary.failed[0], out)
     if out:
         return "the same command with --resume   (measures more)"
-    if len(summary.good) < len(summary.trials):
-        return how_to_see(summary.failed)
     return "the same command again" if summary.by_hand else "a longer --budget"
+
+
+def _repair(failure: Failure, out: Path | None) -> str:
+    """Return the same command, after what fails was repaired."""
+    from tare.cli.again import again
+    from tare.findings.failures import last_lines
+    from tare.render.words import text
+    from tare.results.message import message
+
+    said = last_lines(failure.stderr or "", 1)
+    why = f'"{said[0]}"' if said else failure.reason
+    command = again("run", {"--resume": None} if out else {})
+    return text(message("run.repair", why=why, command=command))
 
 
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:

@@ -23,6 +23,7 @@ from tare.cli.comparing import (
 )
 from tare.errors import ExperimentError, TrialError
 from tare.findings.known import figure, relative_spread
+from tare.results.verdict import EQUIVALENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,7 +262,8 @@ def _own(
 
 def _word(d: Difference) -> str:
     found = d.comparison.verdict
-    return d.words.of(found, units.chosen(d.margin) if found.differs else None)
+    is_within = found.differs or found == EQUIVALENT
+    return d.words.of(found, units.chosen(d.margin) if is_within else None)
 
 
 def markdown(

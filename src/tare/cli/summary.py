@@ -14,7 +14,7 @@ import numpy as np
 
 from tare import journal, plan_file, record, units
 from tare.cli import output
-from tare.cli.again import again
+from tare.cli.again import FILES, again
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
 from tare.findings import disturbance
@@ -99,6 +99,8 @@ class Summary:
     stop: journal.Stop | None
     #: What agents warned of, each once: that children were left, and ended.
     warnings: tuple[str, ...] = ()
+    #: That ran at the same time in each trial.
+    workers: int = 1
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
@@ -311,8 +313,9 @@ def summarize(folder: Path, ended: str) -> Summary:
     finished, facts, stop, warnings = _read(folder)
     asked = plan_file.read(folder)
     summary = Summary(
-        finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings
-    )
+        finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,
+        max((cell.workers for cell in asked.cells), default=1),
+    )  # fmt: skip
     if asked.experiment.fingerprint and summary.good:
         from tare import conclude
         from tare.findings.sessions import caveats
@@ -338,14 +341,17 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         for caveat in sentences(caveats.sentences(summary.caveats, summary.levels_of)):
             _say("Caveat", caveat)
     values = summary.values("wall_ns", time.source)
-    _say("Time", _time(time, values))
+    _say("Time", _time(summary, time, values))
+    if failures := summary.failures:
+        _say("Failed", failures)
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
             _say(_label(known), _asked(known))
     if (target := target_of(summary)) is not None:
         _say("Target", target)
-    _say("Trust", _trust(summary, time))
+    doubt = _doubt(summary, time)
+    _say("Trust", _trust(summary, time, doubt))
     if error := notable(summary.facts.get, time.interval.estimate):
         _say("Error", error)
     _show_resources(summary)
@@ -355,7 +361,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     for note in noted:
         _say("Note", note)
     if summary.short is None:
-        _say("Next", _next(summary, kept, platform), style="dim")
+        _say("Next", _next(summary, kept, platform, doubtful=doubt is not None), style="dim")
 
 
 def _say(label: str, said: Message | str, style: str | None = None) -> None:
@@ -409,7 +415,7 @@ def _sure(known: Known) -> Chosen | None:
     return None if i.low is None or i.high is None else Chosen(i.confidence)
 
 
-def _time(time: Known, values: FloatArray) -> Message:
+def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
     spread = None
     if len(values) > 1:
         several = len(values) >= FEWEST_FOR_QUANTILES
@@ -420,6 +426,7 @@ def _time(time: Known, values: FloatArray) -> Message:
         figure=str(time),
         sure=_sure(time),
         n=time.interval.n,
+        workers=summary.workers if summary.workers > 1 else None,
         spread=spread,
     )
 
@@ -453,7 +460,7 @@ def _show_resources(summary: Summary) -> None:
         _say("Network", network)
 
 
-def _trust(summary: Summary, time: Known) -> Message:
+def _trust(summary: Summary, time: Known, doubt: Message | None) -> Message:
     """Return how well the median is known, and the largest disturbance."""
     reached = time.interval.half_width
     refusals: list[Atom] = [known.refusal for known in summary.asked if known.refusal]
@@ -462,7 +469,6 @@ def _trust(summary: Summary, time: Known) -> Message:
     elif reached is None:
         precision = message("run.no_interval", why=time.interval.refusal)
     else:
-        doubt = _doubt(summary, time)
         precision = message("run.precision", within=_within(time), doubt=doubt)
     return message(
         "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
@@ -486,13 +492,11 @@ def _doubt(summary: Summary, time: Known) -> Message | None:
 
     values = summary.values(time.metric, time.source)
     found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
-    return why(found.reasons[0]) if found.verdict == "DOUBT" else None
+    return why(found.reasons[0], len(values)) if found.verdict == "DOUBT" else None
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:
     found: list[tuple[str, Message | str]] = []
-    if failures := summary.failures:
-        found.append(("Failed", failures))
     if summary.by_hand:
         stopped = message(
             "run.by_hand",
@@ -592,22 +596,32 @@ def _waits(summary: Summary) -> bool:
     )
 
 
-def _next(summary: Summary, kept: Path | None, platform: str) -> Message:
+def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool) -> Message:
     if kept is not None:
         return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
     if _waits(summary):
         by_cpu = message("run.brings.cpu")
-        command = again("run", {"--metric": "cpu"})
+        command = again("run", {"--metric": "cpu"}, FILES)
         return message("run.next", command=command, brings=by_cpu)
     if stop and stop.refusal and not summary.is_only_dependent:
-        return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
+        return _disturbs()
     if stop and stop.reason == "budget":
         longer = _longer(stop, summary.reached, len(summary.good)) or _first_interval(summary)
         if longer is not None:
             return longer
+    return _disturbs() if doubtful else _further(platform)
+
+
+def _disturbs() -> Message:
+    return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
+
+
+def _further(platform: str) -> Message:
+    """Return what else can be measured, where nothing is wrong with what was."""
     if platform == "bare":
         overhead = message("run.brings.overhead")
-        return message("run.next", command=again("run", {"--platform": "unshare"}), brings=overhead)
+        command = again("run", {"--platform": "unshare"}, FILES)
+        return message("run.next", command=command, brings=overhead)
     platforms = message("run.brings.platforms")
     return message("run.next", command="tare experiment new", brings=platforms)

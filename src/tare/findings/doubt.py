@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tare.experiment import Stopping
 from tare.results.message import Message, message
+from tare.statistics.looks import FIRST_LOOK
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import Trust, trust
 
@@ -22,6 +23,10 @@ def judge(values: FloatArray, stopping: Stopping, tick: float | None = None) -> 
     )
 
 
-def why(reason: Message) -> Message:
-    """Return a reason in short, without what to do."""
-    return message(f"trusted.why.{reason.id.removeprefix('trust.')}", **reason.args)
+def why(reason: Message, trials: int) -> Message:
+    """Return a reason in short, without what to do; ``trials``: how many it is of."""
+    # Fewer trials are too few to adjust an interval by.
+    return message(
+        f"trusted.why.{reason.id.removeprefix('trust.')}",
+        **{**reason.args, "adjusted": trials >= FIRST_LOOK},
+    )

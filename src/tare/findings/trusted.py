@@ -89,7 +89,7 @@ def said(results: Results) -> Message | None:
         share=share(len(found.doubted), found.total),
         several=found.total > 1,
         where=where(cell.levels, found.varied),
-        why=why(reason),
+        why=why(reason, len(cell.trial_values)),
     )
 
 

@@ -13,6 +13,7 @@ from tare.statistics.dependence_rows import dependence_times
 from tare.statistics.intervals import Interval, quantile_interval, widened
 from tare.statistics.looks import FIRST_LOOK, Target, bounds, first_look, quantile_of
 from tare.statistics.statistic import FloatArray
+from tare.units import quantile_name
 
 
 def reached_precision(
@@ -86,7 +87,13 @@ def series_interval(
     method = "order statistics, widened for dependence"
     if math.isinf(low) or math.isinf(high):
         worth = len(values) / tau[0]
-        refusal = message("interval.dependent", n=len(values), effective=round(worth), needs=None)
+        refusal = message(
+            "interval.dependent",
+            quantile=None if quantile == 0.5 else quantile_name(quantile),
+            n=len(values),
+            effective=round(worth),
+            needs=None,
+        )
         return replace(plain, low=None, high=None, method=method, refusal=refusal)
     return widened(replace(plain, low=low, high=high, method=method), values, tick)
 

@@ -163,7 +163,7 @@ def _look(
     if (copy := copied(values)) is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:
-        doubts.append(_order_doubt(left, len(values), bool(doubts)))
+        doubts.append(_order_doubt(left, len(values), found if doubts else None))
     changed = found.drift is not None or found.largest is not None
     return doubts, [found.sentence] if changed and not doubts else []
 
@@ -185,12 +185,15 @@ def _change_doubt(found: Changes, precision: float) -> Message:
     return message("trust.shift", trial=(found.at or 0) + 1, size=size, target=target)
 
 
-def _order_doubt(order: Order, n: int, changed: bool) -> Message:
-    """Name the dependence or the change of spread that matters most."""
+def _order_doubt(order: Order, n: int, without: Changes | None) -> Message:
+    """Name the dependence or the change of spread that matters most.
+
+    ``without``: what was taken out before; None: nothing of note.
+    """
     if order.kind == "autocorrelation":
         return message(
             "trust.autocorrelated",
-            changed=changed,
+            without=None if without is None else _taken_out(without),
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
             n=n,
@@ -200,6 +203,12 @@ def _order_doubt(order: Order, n: int, changed: bool) -> Message:
     if order.kind == "spread":
         return _spread_doubt(order, n)
     return message("trust.periodic", said=period_message(order))
+
+
+def _taken_out(found: Changes) -> Message:
+    if found.at is None:
+        return message("trust.without.drift")
+    return message("trust.without.shifts", shifts=len(found.points), trial=found.at + 1)
 
 
 def _spread_doubt(order: Order, n: int) -> Message:

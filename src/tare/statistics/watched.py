@@ -15,6 +15,7 @@ from tare.statistics.exact import ranks as in_order
 from tare.statistics.intervals import Interval, widened
 from tare.statistics.looks import CAP, quantile_of
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.units import quantile_name
 
 #: Of all intervals up to ``CAP`` independent trials together.
 ERROR = 0.05
@@ -129,7 +130,13 @@ def watched_interval(values: FloatArray, q: float = 0.5, tick: float | None = No
     needs = _boundary(q).first
     refusal = message("interval.few", n=n, needs=needs)
     if worth < n:
-        refusal = message("interval.dependent", n=n, effective=worth, needs=needs)
+        refusal = message(
+            "interval.dependent",
+            quantile=None if q == 0.5 else quantile_name(q),
+            n=n,
+            effective=worth,
+            needs=needs,
+        )
     return Interval(estimate, None, None, 1 - ERROR, method, n, refusal)
 
 
