@@ -87,7 +87,7 @@ def test_the_first_line_says_that_a_precision_was_missed(tmp_path: Path) -> None
             assert first.startswith("TRUST ")
             assert "≈" not in first
         else:
-            runs = first.split("(≈ ")[1].split(" runs")[0]
+            runs = first.split("≈ ")[1].split(" runs")[0]
             assert "± 35 %" in first
             assert any(f"≈ {runs}  TRUST" in line for line in rest)
 

@@ -63,6 +63,8 @@ def test_the_answer_comes_first_then_every_size(study: Path) -> None:
 def test_the_whole_audit_tells_it_too_and_what_to_type(study: Path) -> None:
     _, out, _ = tare(study, *ASKED)
     assert "CN at 2 cores: × " in out
+    assert "--trial row" in out.splitlines()[-1]
+    _, out, _ = tare(study, *ASKED, "--trial", "row")
     assert "--finding overhead" in out.splitlines()[-1]
 
 

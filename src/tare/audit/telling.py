@@ -25,6 +25,8 @@ _LEAST_SHARE = 0.01
 _LEAST_HALF = 1e-4
 #: Numbers, signs included, by which two sentences that say the same differ.
 _NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
+#: Series that are named one by one.
+_NAMED = 3
 #: Digits of a median: it is often known to less than 0.1 %.
 _DIGITS = 4
 
@@ -161,12 +163,26 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
     if not worse:
         return None
     needed = [n for s in worse if (n := s.runs_needed) is not None]
+    target = Chosen(worse[0].repetitions.precision)
+    few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
     return message(
         "audit.headline.missed",
+        each=[
+            message(
+                "audit.headline.each",
+                name=s.name,
+                half=Amount(s.median.half_width, "share"),
+                runs=s.runs_needed,
+                target=target,
+            )
+            for s in worse
+        ]
+        if few
+        else None,
         missed=len(worse),
         total=len(some),
         span=_span([h for s in worse if (h := s.median.half_width) is not None]),
-        target=Chosen(worse[0].repetitions.precision),
+        target=target,
         runs=max(needed, default=None),
         several=len(needed) > 1,
         coarse=sum(s.clock_too_coarse for s in worse),

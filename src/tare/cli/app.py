@@ -35,7 +35,7 @@ from tare.cli import (
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.cli.lines import LineCommand
-from tare.errors import InterruptError, TareError
+from tare.errors import InterruptError, TareError, UsageError
 from tare.harmless import harmless
 
 #: What a shell expects of a program that was interrupted.
@@ -134,10 +134,15 @@ def _told(error: BaseException) -> Failure:
         message = "this is a fault of tare's own; please report it"
         print(f"tare: {message}", file=sys.stderr)
         return Failure("Fault", CRASH, f"{type(error).__name__}: {error}", message)
+    hint = told.hint
+    if isinstance(told, UsageError) and (at := _command_at()) is not None:
+        # A value that is none may be an option's of the measured command.
+        own = any(word.startswith("-") for word in sys.argv[at:])
+        hint = _unseparated() if own else hint
     print(f"tare: {harmless(told.message)}", file=sys.stderr)
-    if told.hint:
-        print(f"  try: {harmless(told.hint)}", file=sys.stderr)
-    return Failure(type(told).__name__, told.exit_code, told.message, told.hint)
+    if hint:
+        print(f"  try: {harmless(hint)}", file=sys.stderr)
+    return Failure(type(told).__name__, told.exit_code, told.message, hint)
 
 
 def _moved() -> str | None:
@@ -151,11 +156,18 @@ def _unseparated() -> str | None:
     """Return what to type where the options of a measured command were taken for tare's own."""
     if sys.argv[1:2] != ["run"] or "--" in sys.argv:
         return None
-    # The first word from which on everything could be a command is one that can be executed.
-    at = next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
+    at = _command_at()
     if at is None:
         return "tare run [options] -- command   (what follows -- is the command's own)"
     return shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]])
+
+
+def _command_at() -> int | None:
+    """Return where the words of a measured command begin that no -- separates; None: nowhere."""
+    if sys.argv[1:2] != ["run"] or "--" in sys.argv:
+        return None
+    # The first word from which on everything could be a command is one that can be executed.
+    return next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
 
 
 def _write_anything() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tare.conclude import Answers, Prepared
     from tare.findings.completeness import Failing
+    from tare.frames import Results
 
 app = Commands(
     no_args_is_help=True,
@@ -170,19 +172,21 @@ def report(
 
         tare experiment report demo-results --report demo.md
     """
-    from tare import plan_file
-
     options.check_charts(charts, out, report)
-    again = (
-        "more trials (or a longer time budget) in its file, then "
-        f"tare experiment run FILE --out {folder} --resume"
-        if plan_file.text(folder) is not None
-        else "the command that measured it, with --resume and more trials or budget"
-    )
     _tell(
         folder, json, sessions=session or (), charts=charts, out=out or report, keep=False,
-        again=again,
     )  # fmt: skip
+
+
+def _longer(results: Results, folder: Path) -> str:
+    """Return what to type for more trials of what is kept in a folder."""
+    typed = results.sessions.get("argv")
+    words = [] if typed is None or typed.empty else [str(word) for word in typed.iloc[0][1:]]
+    if words[:2] != ["experiment", "run"]:
+        return "the command that measured it, with --resume and more trials or budget"
+    file = next((word for word in words if word.endswith(".toml")), "FILE")
+    again = shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
+    return f"more trials (or a longer time budget) in {file}, then {again}"
 
 
 def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:
@@ -243,7 +247,8 @@ def _tell(
 
         # A session that is incomplete ends with an error, which has the next step.
         is_complete = all(f.name != completeness.NAME for f in answers.findings)
-        output.show(page, written, again if is_complete or not keep else None)
+        following = again or _longer(results, folder)
+        output.show(page, written, following if is_complete or not keep else None)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)
