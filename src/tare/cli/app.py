@@ -134,11 +134,9 @@ def _told(error: BaseException) -> Failure:
         message = "this is a fault of tare's own; please report it"
         print(f"tare: {message}", file=sys.stderr)
         return Failure("Fault", CRASH, f"{type(error).__name__}: {error}", message)
-    hint = told.hint
-    if isinstance(told, UsageError) and (at := _command_at()) is not None:
-        # A value that is none may be an option's of the measured command.
-        own = any(word.startswith("-") for word in sys.argv[at:])
-        hint = _unseparated() if own else hint
+    # A value that is none may be that of an option of the measured command.
+    own = isinstance(told, UsageError) and any(w.startswith("-") for w in _measured())
+    hint = _unseparated() if own else told.hint
     print(f"tare: {harmless(told.message)}", file=sys.stderr)
     if hint:
         print(f"  try: {harmless(hint)}", file=sys.stderr)
@@ -156,18 +154,19 @@ def _unseparated() -> str | None:
     """Return what to type where the options of a measured command were taken for tare's own."""
     if sys.argv[1:2] != ["run"] or "--" in sys.argv:
         return None
-    at = _command_at()
-    if at is None:
+    words = _measured()
+    if not words:
         return "tare run [options] -- command   (what follows -- is the command's own)"
-    return shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]])
+    return shlex.join(["tare", *sys.argv[1 : -len(words)], "--", *words])
 
 
-def _command_at() -> int | None:
-    """Return where the words of a measured command begin that no -- separates; None: nowhere."""
+def _measured() -> list[str]:
+    """Return the words of a measured command that no -- separates; none where it is not known."""
     if sys.argv[1:2] != ["run"] or "--" in sys.argv:
-        return None
+        return []
     # The first word from which on everything could be a command is one that can be executed.
-    return next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
+    at = next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
+    return [] if at is None else sys.argv[at:]
 
 
 def _write_anything() -> None:

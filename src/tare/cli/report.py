@@ -79,10 +79,9 @@ def _loaded(file: Path) -> Report:
     try:
         return files.load(file)
     except InputError as error:
-        hint = interop.command_for(file)
         # What this command refuses is not to be given to it again.
-        own = hint is not None and hint.startswith("tare report ")
-        raise InputError(error.message, error.hint if own or hint is None else hint) from error
+        hint = None if interop.is_report(file) else interop.command_for(file)
+        raise InputError(error.message, hint or error.hint) from error
 
 
 def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:

@@ -20,6 +20,7 @@ __all__ = [
     "Series",
     "Specification",
     "command_for",
+    "is_report",
     "read",
 ]
 
@@ -62,14 +63,27 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
 
 def command_for(file: Path) -> str | None:
     """Return what to type for a file that is no saved report; None: nothing is known of it."""
-    try:
-        check_regular(file)
-        head = _head(file)
-    except InputError:
+    head = _known_head(file)
+    if head is None:
         return None
     if any(unit.recognises(head, file) for unit in scan("interop").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return of_tare.command(head, file)
+
+
+def is_report(file: Path) -> bool:
+    """Tell whether a file calls itself a saved report."""
+    head = _known_head(file)
+    return head is not None and of_tare.is_report(head)
+
+
+def _known_head(file: Path) -> bytes | None:
+    """Return the beginning of a file; None of what cannot be read."""
+    try:
+        check_regular(file)
+        return _head(file)
+    except InputError:
+        return None
 
 
 def check_regular(file: Path) -> None:

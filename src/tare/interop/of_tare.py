@@ -7,9 +7,11 @@ from pathlib import Path
 
 from tare.interop import json_file
 
+#: First keys of a saved report.
+_REPORT = ("format", "version", "question", "answers")
 #: First keys of a document to what reads it, or what it was made from.
 _READ_BY = {
-    ("format", "version", "question", "answers"): "tare report {file}   (it is a saved report)",
+    _REPORT: "tare report {file}   (it is a saved report)",
     ("version", "verdict", "exit_code", "precision_required"):
         "tare audit RESULTS   (name the file of results, not its audit)",
     ("version", "question", "headline", "overview"):
@@ -19,6 +21,11 @@ _READ_BY = {
     ("version", "effort", "end", "direction"):
         "tare net fingerprint diff {file} ANOTHER   (it is a fingerprint of a network)",
 }  # fmt: skip
+
+
+def is_report(head: bytes) -> bool:
+    """Tell whether a document calls itself a saved report."""
+    return json_file.outline(head).issuperset(_REPORT)
 
 
 def command(head: bytes, file: Path) -> str | None:
