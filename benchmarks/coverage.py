@@ -3,7 +3,7 @@
 Twenty kinds of series (fifteen of the research behind the rule, five nasty ones of ours), each
 scaled to coefficients of variation of 1, 2 and 5 %, are measured until the rule stops; then it
 is counted how often the interval that it stopped on holds the true quantile. What is measured is
-the product's own ``tare.statistics.looks.look`` and ``next_look``, on many series at a time; a
+the product's own ``tare.statistics.interim_analysis.look`` and ``next_look``, on many series at a time; a
 unit test holds that to be what ``decide_cell`` does with one.
 
 Run: ``python benchmarks/coverage.py [--replicates 2000] [--quantiles 0.5,0.9,0.95,0.99]
@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 from scipy.signal import lfilter
 
-from tare.statistics.looks import CAP, FIRST_LOOK, Target, first_look, look, next_look
+from tare.statistics.interim_analysis import CAP, FIRST_LOOK, Target, first_look, look, next_look
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 #: Values of one batch of series; bounds the memory.

@@ -31,10 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tare import lease, remnants
-from tare.network.emulator import Emulator
+from tare.experiment import remnants
+from tare.host import lease
+from tare.networks.emulator import Emulator
+from tare.networks.shaping.specification import Bucket, Replay
 from tare.platforms import processes
-from tare.shaping.specification import Bucket, Replay
 
 GBIT = 1_000_000_000
 MBIT = 1_000_000

@@ -24,9 +24,9 @@ import numpy as np
 from pyperf._utils import is_significant
 from scipy import stats
 
-from tare import agent
+from tare.agent import client
 from tare.cli.app import app
-from tare.selftest.control import RIGHT, STEPS, limit
+from tare.features.machine.selftest.control import RIGHT, STEPS, limit
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--steps", default=STEPS, help="of work in an execution [about 3 ms]")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        command = f"{agent.binary()} truth work {options.steps}"
+        command = f"{client.binary()} truth work {options.steps}"
         found = []
         for number in range(options.comparisons):
             found.append(compare(command, options.budget, Path(folder)))

@@ -23,11 +23,11 @@ import made_traces
 import numpy as np
 from made_traces import GIGA, NO_BUCKETS, Link, bursts, noise, searched
 
-from tare.identification import identify
-from tare.identification.document import Estimate, Identification
-from tare.shaping.carried import Phase, carried, pattern
-from tare.shaping.specification import Bucket
-from tare.shaping.trace import Trace
+from tare.experiment.fingerprints.network.identified import Estimate, Identification
+from tare.features.network.identify import identify
+from tare.networks.shaping.carried import Phase, carried, pattern
+from tare.networks.shaping.specification import Bucket
+from tare.networks.shaping.trace import Trace
 
 #: 95th percentiles of relative errors that are asked for, and the share of false alarms.
 BARS = {"high": 0.035, "low": 0.035, "budget": 0.04, "refill": 0.03}

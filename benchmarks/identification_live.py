@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tare import peering
+from tare.networks import peering
 
 TARE = (sys.executable, "-c", "from tare.cli import main; main()")
 #: Low rate in Mbit/s: high rate, and bytes of burst.

@@ -29,8 +29,8 @@ from statistics import median
 
 import numpy as np
 
-from tare import record
-from tare.agent import Agent, ProcessChannel, binary
+from tare.agent import record
+from tare.agent.client import Agent, ProcessChannel, binary
 
 #: Operations that a process is given in a round: a second or less.
 ROUND = 3e10

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tare.identification import next_phase
-from tare.shaping.trace import Trace
+from tare.features.network.identify import next_phase
+from tare.networks.shaping.trace import Trace
 
 #: A super-segment on the wire, headers included.
 PIECE_BITS = 8 * 65_160 * 1514 / 1448

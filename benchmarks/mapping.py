@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.calibration.document import Calibration, Interval, Machine, Point
-from tare.calibration.mapping import mapping
 from tare.errors import ExperimentError
+from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
+from tare.features.calibration.mapping import mapping
 from tare.statistics.scaling import scaling
 
 WINDOWS = 7

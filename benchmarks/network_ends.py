@@ -28,8 +28,9 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from tare import peering, record
-from tare.agent import binary
+from tare.agent import record
+from tare.agent.client import binary
+from tare.networks import peering
 
 SIZES = {"1 KiB": 1 << 10, "16 KiB": 16 << 10, "128 KiB": 128 << 10, "1 MiB": 1 << 20}
 MESSAGE = 64

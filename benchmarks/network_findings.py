@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
 
 from networked import Program, budgets, make
 
-from tare.findings.network_cells import Networks, networks_of
-from tare.findings.network_course import courses
-from tare.findings.network_slowdown import slowdowns
-from tare.findings.network_spread import spreads
+from tare.experiment.findings.network_cells import Networks, networks_of
+from tare.features.network.findings.depletion import courses
+from tare.features.network.findings.slowdown import slowdowns
+from tare.features.network.findings.spread import spreads
 
 #: Machines under the program: what its times do apart from the network.
 MACHINES: dict[str, dict[str, float]] = {

@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tare import peering
-from tare.network_fingerprint import file
-from tare.network_fingerprint.document import NetworkFingerprint
-from tare.network_fingerprint.telling import value_told
+from tare.experiment.fingerprints.network import file
+from tare.experiment.fingerprints.network.document import NetworkFingerprint
+from tare.experiment.fingerprints.network.messages import value_told
+from tare.networks import peering
 
 TARE = (sys.executable, "-c", "from tare.cli import main; main()")
 #: High, low, budget, refill; the second is that of CLOUDNET's c5.xlarge in small, in the third

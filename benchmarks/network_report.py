@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.network import writing
-from tare.network.histogram import EDGES_NS
-from tare.network.lines import encode
-from tare.network.writing import Asked
-from tare.record import Connected, EndFact, Histogram, Interval, PhaseOver, Sending
+from tare.agent.record import Connected, EndFact, Histogram, Interval, PhaseOver, Sending
+from tare.networks.recording import writer as writing
+from tare.networks.recording.histogram import EDGES_NS
+from tare.networks.recording.lines import encode
+from tare.networks.recording.writer import Asked
 
 INTERVAL_NS = 10 * 10**9
 TRIPS = 413

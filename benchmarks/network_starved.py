@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
-from tare import peering
-from tare.network_fingerprint import file
-from tare.network_fingerprint.difference import compare
-from tare.network_fingerprint.document import NetworkFingerprint
+from tare.experiment.fingerprints.network import file
+from tare.experiment.fingerprints.network.difference import compare
+from tare.experiment.fingerprints.network.document import NetworkFingerprint
+from tare.networks import peering
 
 TARE = (sys.executable, "-c", "from tare.cli import main; main()")
 #: Of the namespaces, and of the interfaces in them.

@@ -24,8 +24,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from tare import agent, lease, platforms, record, remnants
-from tare.fingerprint import trial_probe
+from tare import platforms
+from tare.agent import client, record
+from tare.experiment import remnants
+from tare.features.machine.fingerprint import trial_probe
+from tare.host import lease
 from tare.platforms import processes
 
 TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
@@ -76,7 +79,7 @@ def steady(stack: str, trials: int, starts: int) -> None:
                 took.append(instance.start_ns / 1e9)
                 try:
                     if number == starts - 1:
-                        trips, beyond = empty_trials(agent.Agent(instance.channel), trials)
+                        trips, beyond = empty_trials(client.Agent(instance.channel), trials)
                         weight = processes.weight(place.name)
                 finally:
                     instance.close()
@@ -89,7 +92,7 @@ def steady(stack: str, trials: int, starts: int) -> None:
     )
 
 
-def empty_trials(there: agent.Agent, trials: int) -> tuple[list[float], list[float]]:
+def empty_trials(there: client.Agent, trials: int) -> tuple[list[float], list[float]]:
     """Return the round trip of each trial, and that less the program's own time, in ms."""
     trips, beyond = [], []
     for n in range(trials + 5):
@@ -111,7 +114,7 @@ def others() -> None:
     """Print what others take for one execution of an empty program, on this machine."""
     if shutil.which("docker"):
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(agent.binary(), Path(folder) / "empty")
+            shutil.copy(client.binary(), Path(folder) / "empty")
             (Path(folder) / "Dockerfile").write_text("FROM scratch\nCOPY empty /empty\n")
             quietly("docker", "build", "-q", "-t", IMAGE, folder)
         quietly("docker", "run", "-d", "-i", "--network", "none", "--name", IMAGE, IMAGE,
@@ -121,7 +124,7 @@ def others() -> None:
         quietly("docker", "rmi", IMAGE)
     if shutil.which("runexec"):
         command = ("runexec", "--no-container", "--output", "/dev/null", "--")
-        print(f"  {'runexec':<20} {timed(*command, str(agent.binary()), '--version'):>18}")
+        print(f"  {'runexec':<20} {timed(*command, str(client.binary()), '--version'):>18}")
 
 
 def quietly(*command: str) -> subprocess.CompletedProcess[bytes]:

@@ -30,8 +30,8 @@ from statistics import median
 
 from probe_processes import ENOUGH, Runs, favoured, line
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
 
 PROBES = ("clock", "loop", "call", "syscall", "branch", "cpu.smt")
 #: Our name, lmbench's program and its arguments.

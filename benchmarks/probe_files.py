@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
 
 FILE_BYTES = 64 << 20
 ORDERS = {"sequential": "read", "random": "randread"}

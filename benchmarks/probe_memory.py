@@ -24,8 +24,8 @@ from statistics import median
 
 import numpy as np
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
 from tare.render.words import sentence
 from tare.statistics.knees import knees
 

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
 
 HERE = "127.0.0.1"
 #: Rounds of a probe in one turn, of which the median counts, as a fingerprint would take them.

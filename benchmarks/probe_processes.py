@@ -26,8 +26,8 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
 
 HERE = Path(__file__).parent
 #: Microseconds of one of lmbench's timings, where it would find out for itself, for minutes.

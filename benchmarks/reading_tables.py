@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tare.interop import Columns, growing, read, table  # noqa: F401
+from tare.readers import Columns, growing, read, table  # noqa: F401
 
 WAYS = ("tare", "pandas", "duckdb")
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from scipy import stats
 
-from tare.catalogue import catalogue
-from tare.fingerprint import brief
-from tare.fingerprint.difference import Rule, Take, differences, rule
+from tare.experiment.catalogue import catalogue
+from tare.experiment.fingerprints.machine.difference import Rule, Take, differences, rule
+from tare.features.machine.fingerprint import brief
 
 #: Changes that are made up, relative.
 CHANGES = (0.15, 0.3, 0.6)

@@ -24,7 +24,7 @@ from statsmodels.sandbox.stats.runs import runstest_1samp
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import adfuller, kpss
 
-from tare.interop.series import Defect
+from tare.readers.series import Defect
 from tare.statistics.trust import trust
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

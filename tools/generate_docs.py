@@ -22,13 +22,13 @@ import msgspec
 import typer
 
 from tare import registry
-from tare.catalogue import catalogue
 from tare.cli.app import app
 from tare.cli.help import explanation, head, is_example, paragraphs
-from tare.experiment import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
-from tare.experiment_file import keys
-from tare.experiment_file.kinds import of
-from tare.experiment_file.table import Key
+from tare.experiment.catalogue import catalogue
+from tare.experiment.file import keys
+from tare.experiment.file.kinds import of
+from tare.experiment.file.table import Key
+from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.registry import Description, Metric, Probe
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -2,7 +2,7 @@
 """Generate the front's structs from the agent's types.
 
 ``agent/src/record.rs`` is the only definition of what crosses the stream. Its JSON Schema, as
-``tare-agent schema`` prints it, becomes ``schema/record.json``, and that ``src/tare/record.py``.
+``tare-agent schema`` prints it, becomes ``schema/record.json``, and that ``src/tare/agent/record.py``.
 
     tools/generate_record.py --write    after a change of record.rs
     tools/generate_record.py --check    fails where what is committed differs
@@ -64,7 +64,7 @@ def main() -> int:
     document = read_schema(arguments.agent)
     generated = {
         ROOT / "schema/record.json": json.dumps(document, indent=2) + "\n",
-        ROOT / "src/tare/record.py": module(document),
+        ROOT / "src/tare/agent/record.py": module(document),
     }
     stale = [p for p, text in generated.items() if not p.exists() or p.read_text() != text]
     if arguments.write:

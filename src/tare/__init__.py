@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from os import PathLike
 
-    from tare.frames import Results
+    from tare.experiment.results import Results
 
 __version__ = "0.1.0"
 
@@ -56,6 +56,6 @@ def open(folder: str | PathLike[str]) -> Results:
     tare.errors.StoreError
         If the folder holds no experiment, or one of another version.
     """
-    from tare.store import load
+    from tare.experiment.store import load
 
     return load(folder)

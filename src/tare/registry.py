@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import shlex
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
 import msgspec
+
+from tare.errors import ExperimentError
+from tare.results.message import Said
 
 #: The packages that are scanned, and the noun of what they hold.
 KINDS = {
@@ -131,6 +136,18 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     loads: dict[str, Description]
 
 
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a platform or a load works here; if not, why, and what would fix it."""
+
+    name: str
+    works: bool
+    why: Said | None = None
+    #: The line to type, where there is one.
+    fix: str | None = None
+    #: Instructions are translated: what is measured there is no measure of a machine.
+    emulated: bool = False
+
+
 @cache
 def scan(kind: str) -> dict[str, Any]:
     """Import every unit of a kind.
@@ -155,3 +172,88 @@ def scan(kind: str) -> dict[str, Any]:
             continue  # the package's own plumbing, such as findings/finding.py
         units[unit.description.name] = unit
     return dict(sorted(units.items()))
+
+
+#: What a value is called in errors.
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def checked(where: str, description: Description, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of all parameters of a unit: those given, otherwise the defaults.
+
+    Parameters
+    ----------
+    where : str
+        What the user wrote them in: ``[platforms.docker]``.
+    description : Description
+        Of the unit.
+    given : mapping
+        By name.
+
+    Raises
+    ------
+    ExperimentError
+        If one is unknown, of the wrong type, or out of range: which, and what was expected.
+    """
+    known = {parameter.name: parameter for parameter in description.parameters}
+    for name, value in given.items():
+        if name not in known:
+            hint = f"it has: {', '.join(known)}" if known else "it has nothing to set"
+            raise ExperimentError(f"{where} has no {name!r}", hint)
+        if not fits(known[name], value):
+            raise ExperimentError(f"{where}: {name} = {value!r} is not {expected(known[name])}")
+    return {name: given.get(name, parameter.default) for name, parameter in known.items()}
+
+
+def words(where: str, text: str) -> list[str]:
+    """Return the words of a parameter that is written like a command line.
+
+    Parameters
+    ----------
+    where : str
+        What the user wrote them in: ``[platforms.ssh] options``.
+    text : str
+        Its value.
+
+    Raises
+    ------
+    ExperimentError
+        If a quotation does not end.
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ExperimentError(f"{where} = {text!r} is no command line: {error}") from error
+
+
+def _type(parameter: Parameter) -> type:
+    if parameter.default is not None:
+        return type(parameter.default)
+    return str if parameter.minimum is None and parameter.maximum is None else float
+
+
+def fits(parameter: Parameter, value: Any) -> bool:
+    """Tell whether a value can be that of a parameter."""
+    kinds = (int, float) if _type(parameter) is float else (_type(parameter),)
+    if not any(type(value) is kind for kind in kinds):
+        return False
+    if parameter.choices is not None:
+        return value in parameter.choices
+    low, high = parameter.minimum, parameter.maximum
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def expected(parameter: Parameter) -> str:
+    """Return what a parameter's value must be, in words that follow "expected"."""
+    if parameter.choices is not None:
+        return f"one of {', '.join(map(repr, parameter.choices))}"
+    told = _WORDS[_type(parameter)]
+    if parameter.minimum is not None:
+        told += f" from {_number(parameter.minimum)}"
+    if parameter.maximum is not None:
+        told += f" to {_number(parameter.maximum)}"
+    return told
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:g}"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tare import platforms, registry
-from tare.parameters import checked
 from tare.platforms import Place
 from tare.platforms.layer import Ground, Layer, View
 from tare.platforms.stack import layers
+from tare.registry import checked
 
 LAYERS: dict[str, Layer] = registry.scan("platforms")
 UNITS: list[tuple[str, Any]] = [

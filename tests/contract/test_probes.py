@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.agent import Agent, ProcessChannel, binary
-from tare.catalogue import catalogue
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.catalogue import catalogue
+from tare.experiment.session.probing import Given, Turn, perform_round
 from tare.registry import Probe
 
 PROBES = catalogue().probes

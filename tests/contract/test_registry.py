@@ -15,13 +15,15 @@ import msgspec
 import pytest
 from synthetic import make
 
-from tare import experiment_file, record, registry, workloads
-from tare.catalogue import catalogue
-from tare.experiment import Cell, WorkloadSpec
-from tare.experiment_file import kinds
+from tare import registry, workloads
+from tare.agent import record
+from tare.experiment import file
+from tare.experiment.catalogue import catalogue
+from tare.experiment.file import kinds
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.specification import Cell, WorkloadSpec
 from tare.registry import KINDS, Description, Parameter
 from tare.render import words
-from tare.report.charts.chart import ChartUnit
 from tare.results.finding import Finding
 from tare.statistics.statistic import Statistic
 
@@ -115,7 +117,7 @@ def test_workloads_are_found_by_what_they_have() -> None:
 @pytest.mark.parametrize("name", catalogue().kernels)
 def test_every_kernel_can_be_asked_for(name: str) -> None:
     text = f'[experiment]\nname = "a"\nquestion = "b?"\n[[workload]]\nkernel = "{name}"\n'
-    asked = experiment_file.parse(text, "kernel.toml", catalogue())
+    asked = file.parse(text, "kernel.toml", catalogue())
     defaults = {p.name: p.default for p in catalogue().kernels[name].parameters}
     assert asked.workloads[0].parameters == defaults
 
@@ -165,10 +167,10 @@ def test_a_chart_can_be_told_in_words(unit: ChartUnit) -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_the_examples_are_experiments(path: Path) -> None:
-    asked = experiment_file.parse(experiment_file.read(path), path.name, catalogue())
+    asked = file.parse(file.read(path), path.name, catalogue())
     assert asked.name == path.stem
     assert asked.skip_missing
 
 
 def test_the_template_is_an_experiment_here() -> None:
-    experiment_file.parse(experiment_file.template(), "template.toml", catalogue())
+    file.parse(file.template(), "template.toml", catalogue())

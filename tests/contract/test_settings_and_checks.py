@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from trees import MACHINES, grow
 
-from tare import registry, settings
-from tare.doctor.check import Check
-from tare.doctor.view import View
+from tare import registry
 from tare.errors import ExperimentError, TareError
-from tare.kernel_files import KernelFiles
+from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.view import View
+from tare.host import settings
+from tare.host.kernel_files import KernelFiles
+from tare.host.settings.setting import Setting
 from tare.render import words
-from tare.settings.setting import Setting
 
 SETTINGS: dict[str, Setting] = registry.scan("settings")
 CHECKS: dict[str, Check] = registry.scan("doctor")

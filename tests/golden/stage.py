@@ -78,7 +78,7 @@ def set_up() -> None:
 
 def put_on(tape: Tape) -> None:
     """Have all that follows in this process come from a tape, or be written on it."""
-    from tare import state
+    from tare.host import state
 
     _Playing.tape = tape
     state.ROOT = Path("state").absolute()
@@ -156,7 +156,7 @@ def _chance() -> None:
 
 
 def _agents() -> None:
-    from tare import agent
+    from tare.agent import client as agent
 
     live = agent.ProcessChannel
 
@@ -243,7 +243,7 @@ def _plain_text(text: str) -> str:
 
 
 def _kernel_files() -> None:
-    from tare.kernel_files import KernelFiles
+    from tare.host.kernel_files import KernelFiles
 
     def replace(name: str) -> None:
         live = getattr(KernelFiles, name)
@@ -336,7 +336,7 @@ def _held() -> None:
 
 def _doctor() -> None:
     """Replace what the doctor asks of the kernel that is in no file."""
-    from tare.doctor import view
+    from tare.features.machine.doctor import view
 
     def clock() -> Any:
         found = _Playing.tape.through(

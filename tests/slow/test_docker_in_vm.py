@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent, lease, platforms, record
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import PlatformError
+from tare.host import lease
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +23,7 @@ def test_an_engine_starts_in_a_guest_and_holds_its_container(tmp_path: Path) -> 
             raise
         pytest.skip(error.message)
     try:
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         assert speaking.hello.pid == 1
         assert instance.host_pid is None
         assert speaking.ask(record.MeasureSelf(id=speaking.next_id()), 60)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.statistics.looks import Target
+from tare.statistics.interim_analysis import Target
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

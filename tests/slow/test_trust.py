@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 from scipy.signal import lfilter
 
-from tare.interop.series import Defect
+from tare.readers.series import Defect
 from tare.statistics.mixed_units import mixed_units
 from tare.statistics.modes import modes
 from tare.statistics.order import order_of

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare import agent
+from tare.agent import client
 from tare.errors import AgentError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def kernel() -> Path | None:
 
 
 class Guest:
-    """A running guest; the :class:`tare.agent.Channel` to the agent in it.
+    """A running guest; the :class:`tare.agent.client.Channel` to the agent in it.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ class Guest:
 
     def __init__(self, folder: Path, programs: Mapping[str, Path]) -> None:
         self.console = folder / "console.log"
-        image = _image(folder, {"tare-agent": agent.binary(), **programs})
+        image = _image(folder, {"tare-agent": client.binary(), **programs})
         self._socket, theirs = socket.socketpair()
-        self._lines = agent.LineBuffer()
+        self._lines = client.LineBuffer()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._socket, selectors.EVENT_READ)
         with theirs:

@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from tare import platforms
-from tare.calibration.document import Calibration
-from tare.calibration.matrix import Matrix
+from tare.experiment.sweep.document import Calibration
+from tare.features.calibration.matrix import Matrix
 
 pytestmark = pytest.mark.system
 
@@ -197,7 +197,7 @@ def test_without_rights_it_says_what_it_needs(home: Path) -> None:
     environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("XDG_RUNTIME_DIR", None)
     tried = subprocess.run(
-        [*as_nobody, sys.executable, "-c", "import typer, tare.agent"],
+        [*as_nobody, sys.executable, "-c", "import typer, tare.agent.client"],
         env=environment,
         capture_output=True,
         check=False,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from guest import Guest, missing
 
-from tare import record
-from tare.agent import Agent
+from tare.agent import record
+from tare.agent.client import Agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

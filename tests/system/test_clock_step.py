@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tare import store
+from tare.experiment import store
 
 pytestmark = pytest.mark.system
 #: Sets what the front takes for the time of day once a trial has ended. Only the front reads

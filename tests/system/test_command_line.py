@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tare import journal, lease, remnants
+from tare.experiment import journal, remnants
+from tare.host import lease
 
 pytestmark = pytest.mark.system
 

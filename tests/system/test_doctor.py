@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 
-from tare import lease, registry, settings
+from tare import registry
 from tare.errors import TareError
-from tare.kernel_files import KernelFiles
+from tare.host import lease, settings
+from tare.host.kernel_files import KernelFiles
+from tare.host.settings import saved
+from tare.host.settings.setting import Setting
 from tare.render import words
 from tare.results.message import message
-from tare.settings import kept
-from tare.settings.setting import Setting
 
 pytestmark = pytest.mark.system
 
@@ -71,7 +72,7 @@ def untouched() -> Iterator[dict[str, str | None]]:
         yield before
         assert now() == before
     finally:
-        for left in kept.remnants():
+        for left in saved.remnants():
             if not lease.sessions().get(left.name, False):
                 left.remove()
                 lease.forget(left.name)
@@ -237,7 +238,7 @@ def test_without_the_right_it_says_what_to_type(untouched: dict[str, str | None]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     environment = {**os.environ, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
     able = subprocess.run(
-        [*nobody, sys.executable, "-c", "import tare.agent"],
+        [*nobody, sys.executable, "-c", "import tare.agent.client"],
         env=environment, capture_output=True, check=False,
     )  # fmt: skip
     if able.returncode != 0:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tare import agent, lease
+from tare.agent import client
 from tare.errors import PlatformError
-from tare.network import remnants
+from tare.host import lease
+from tare.networks import remnants
 
 pytestmark = [
     pytest.mark.system,
@@ -55,7 +56,7 @@ class Emulating:
 
     def __init__(self, *before: str, user: int | None = None, binary: str | None = None) -> None:
         self.name = lease.new_name()
-        self.binary = binary or str(agent.binary())
+        self.binary = binary or str(client.binary())
         self.process = subprocess.Popen(
             [*before, self.binary, "emulate", "--name", self.name],
             stdin=subprocess.PIPE,
@@ -296,7 +297,7 @@ def test_an_ordinary_user_builds_one_of_his_own() -> None:
     folder = Path(tempfile.mkdtemp(prefix="tare-test-"))
     try:
         folder.chmod(0o755)
-        binary = shutil.copy(agent.binary(), folder / "tare-agent")
+        binary = shutil.copy(client.binary(), folder / "tare-agent")
         Path(binary).chmod(0o755)
         one = Emulating(user=nobody, binary=str(binary))
         assert "sudo" in one.take("lo")["hint"]
@@ -328,7 +329,7 @@ def test_an_ordinary_user_builds_one_of_his_own() -> None:
 )
 def test_enter_says_why_it_cannot(argv: list[str], code: int, said: str) -> None:
     done = subprocess.run(
-        [str(agent.binary()), "enter", *argv], capture_output=True, text=True, check=False
+        [str(client.binary()), "enter", *argv], capture_output=True, text=True, check=False
     )
     assert done.returncode == code
     assert said in done.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tare import journal
+from tare.experiment import journal
 
 pytestmark = pytest.mark.system
 

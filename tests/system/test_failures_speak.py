@@ -13,8 +13,8 @@ from xml.etree import ElementTree as Xml
 import chromium
 import pytest
 
-from tare import journal
-from tare.harmless import ORDERS
+from tare.experiment import journal
+from tare.render.harmless import ORDERS
 
 pytestmark = pytest.mark.system
 

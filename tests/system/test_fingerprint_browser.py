@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import fingerprints
 
+from tare.features.machine.fingerprint import page as fingerprint_page
 from tare.render import files
-from tare.report import fingerprint_page
 
 pytestmark = [
     pytest.mark.system,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tare import peering
-from tare.network_fingerprint import file
+from tare.experiment.fingerprints.network import file
+from tare.networks import peering
 
 pytestmark = pytest.mark.system
 

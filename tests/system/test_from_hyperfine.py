@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.interop import read
+from tare.readers import read
 
 pytestmark = pytest.mark.system
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tare import peering
+from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 

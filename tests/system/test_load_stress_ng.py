@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tare import lease, loads
+from tare import loads
 from tare.errors import PlatformError
+from tare.host import lease
 
 pytestmark = [
     pytest.mark.system,

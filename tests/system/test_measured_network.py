@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tare import peering
-from tare.agent import binary
-from tare.network import folder
-from tare.network.ends import Ends, connection
-from tare.record import Interval
+from tare.agent.client import binary
+from tare.agent.record import Interval
+from tare.features.network.measure.client import Ends, connection
+from tare.networks import peering
+from tare.networks.recording import folder
 from tare.render.words import sentence
 from tare.results.message import message
 

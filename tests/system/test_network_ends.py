@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tare import peering, record
-from tare.agent import binary
+from tare.agent import record
+from tare.agent.client import binary
 from tare.errors import AgentError
+from tare.networks import peering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tare import conclude, lease, remnants, store
 from tare.errors import TareError, TrialError
-from tare.frames import Results
-from tare.network.emulator import Emulator
+from tare.experiment import pipeline, remnants, store
+from tare.experiment.results import Results
+from tare.host import lease
+from tare.networks.emulator import Emulator
 from tare.render.words import sentence
 from tare.results.message import message
 
@@ -97,7 +98,7 @@ class Quiet:
 
 def run(folder: Path, network: str, resume: bool = False, **changes: Any) -> Results:
     file = folder / "network.toml" if resume else written(folder, network, **changes)
-    conclude.execute(conclude.prepare(file), folder / "out", Quiet(), resume=resume)
+    pipeline.execute(pipeline.prepare(file), folder / "out", Quiet(), resume=resume)
     assert not left(folder / "out")
     return store.load(folder / "out")
 
@@ -159,7 +160,7 @@ def test_a_server_that_ends_fails_the_trials_with_its_last_words(tmp_path: Path)
     ends = f"{reset}\n    peer.close()\n    sys.exit('that was enough')\n    while peer.recv"
     (tmp_path / "server.py").write_text(SERVER.replace("while peer.recv", ends))
     with pytest.raises(TrialError, match=r"on host 2 has ended.*that was enough"):
-        conclude.execute(conclude.prepare(file), tmp_path / "out", Quiet())
+        pipeline.execute(pipeline.prepare(file), tmp_path / "out", Quiet())
     trials = store.load(tmp_path / "out").trials()
     assert trials["reason"].iloc[-1].startswith("the server ")
     assert not left(tmp_path / "out")

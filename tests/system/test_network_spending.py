@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from simulated_network import Network, measured
 
-from tare.network_fingerprint import file, searching
+from tare.experiment.fingerprints.network import file
+from tare.features.network.fingerprint import search
 from tare.render.words import sentence
 from tare.results.message import message
 
@@ -112,7 +113,7 @@ def plan(enter: list[str], folder: Path, *words: str) -> subprocess.CompletedPro
         EXPERIMENT.format(python=sys.executable, folder=folder, little=LITTLE, much=MUCH)
     )
     network = folder / "network.json"
-    file.write(measured(Network(), searching.Bounds(seconds=60)), network)
+    file.write(measured(Network(), search.Bounds(seconds=60)), network)
     command = [*enter, *TARE, "net", "plan", str(network), str(experiment), *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent, lease, loads, platforms, record, remnants
+from tare import loads, platforms
+from tare.agent import client, record
+from tare.experiment import remnants
+from tare.host import lease
 
 pytestmark = pytest.mark.system
 
@@ -51,7 +54,7 @@ def test_a_killed_session_is_cleaned_away_and_a_living_one_is_not(tmp_path: Path
             platforms.start(stack, platforms.Place(name=f"{living}-{n}", shared=str(shared)))
             for n, stack in enumerate(stacks)
         ]
-        speaking = [agent.Agent(instance.channel) for instance in instances]
+        speaking = [client.Agent(instance.channel) for instance in instances]
         running = loads.start(load, {"workers": 1} if load == "stress-ng" else {}, f"{living}-load")
         try:
             argv = [sys.executable, "-c", script, killed, *stacks]

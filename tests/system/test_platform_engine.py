@@ -15,8 +15,10 @@ import msgspec
 import pytest
 import sshd
 
-from tare import agent, lease, platforms, record
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
+from tare.host import lease
 from tare.platforms.docker import UNIT, nested
 
 pytestmark = pytest.mark.system
@@ -37,7 +39,7 @@ def place(tmp_path: Path) -> Iterator[platforms.Place]:
     assert list(shared.iterdir()) == []
 
 
-def ask_for_ever(speaking: agent.Agent) -> None:
+def ask_for_ever(speaking: client.Agent) -> None:
     while True:
         speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
 
@@ -78,7 +80,7 @@ def test_an_engine_inside_another_layer(
 def holds_what_it_is_told(stack: str, place: platforms.Place) -> None:
     instance = platforms.start(stack, place)
     try:
-        assert agent.Agent(instance.channel).hello.pid == 1
+        assert client.Agent(instance.channel).hello.pid == 1
         form = "{{.CpuQuota}} {{.CpuPeriod}} {{.CpusetCpus}} {{.Memory}}"
         said = docker("inspect", "--format", form.replace("{{.", "{{.HostConfig."), place.name)
         assert said.split() == ["50000", "100000", "0", str(1 << 28)]
@@ -129,7 +131,7 @@ def test_a_container_that_is_killed_in_mid_trial(place: platforms.Place) -> None
     threading.Timer(0.1, docker, ["kill", place.name]).start()
     try:
         with pytest.raises(AgentError, match="the container has ended: "):
-            ask_for_ever(agent.Agent(instance.channel))
+            ask_for_ever(client.Agent(instance.channel))
     finally:
         instance.close()
 
@@ -175,7 +177,7 @@ def test_an_engine_that_stops_in_mid_trial(
     threading.Timer(0.1, engine.terminate).start()
     try:
         with pytest.raises(AgentError, match=r"engine stopped answering: .*docker"):
-            ask_for_ever(agent.Agent(instance.channel))
+            ask_for_ever(client.Agent(instance.channel))
     finally:
         instance.close()
     engine.wait(timeout=PATIENCE_S)

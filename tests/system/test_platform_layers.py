@@ -11,8 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
+from tare.experiment import remnants
+from tare.host import lease
 
 pytestmark = pytest.mark.system
 
@@ -47,7 +50,7 @@ def need(stack: str) -> None:
         pytest.skip(f"{stack}: {found.why}")
 
 
-def measure_self(speaking: agent.Agent) -> list[record.Record]:
+def measure_self(speaking: client.Agent) -> list[record.Record]:
     return speaking.ask(record.MeasureSelf(id=speaking.next_id()), 60)
 
 
@@ -77,7 +80,7 @@ def test_the_agent_is_resident_and_ends_with_its_stream(session: str, stack: str
     instance = platforms.start(stack, place(session))
     pid = instance.host_pid
     try:
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         for _ in range(3):
             measure_self(speaking)
         if not instance.shares_memory:
@@ -101,7 +104,7 @@ def test_instances_start_side_by_side(session: str, stack: str) -> None:
     try:
         assert len({instance.host_pid for instance in started}) == 4
         for instance in started:
-            agent.Agent(instance.channel)
+            client.Agent(instance.channel)
     finally:
         for instance in started:
             instance.close()
@@ -111,7 +114,7 @@ def test_unshare_gives_namespaces(session: str) -> None:
     need("unshare")
     instance = platforms.start("unshare", place(session))
     try:
-        assert agent.Agent(instance.channel).hello.pid == 1
+        assert client.Agent(instance.channel).hello.pid == 1
         for kind in ("mnt", "pid", "net", "user"):
             inside = Path(f"/proc/{instance.host_pid}/ns/{kind}").readlink()
             assert inside != Path(f"/proc/self/ns/{kind}").readlink()
@@ -123,7 +126,7 @@ def test_docker_keeps_what_it_promises(session: str) -> None:
     need("docker")
     instance = platforms.start("docker", place(session))
     try:
-        assert agent.Agent(instance.channel).hello.pid == 1
+        assert client.Agent(instance.channel).hello.pid == 1
         proc = Path(f"/proc/{instance.host_pid}")
         mounts = [line.split() for line in (proc / "mounts").read_text().splitlines()]
         root = next(fields for fields in mounts if fields[1] == "/")
@@ -192,7 +195,7 @@ def test_the_image_of_the_user_has_the_agent_in_it(session: str) -> None:
             "docker", place(session, runs_commands=True, options={"docker": {"image": image}})
         )
         try:
-            agent.Agent(instance.channel)
+            client.Agent(instance.channel)
             assert "docker_image" in {name for name, *_ in instance.facts}
         finally:
             instance.close()
@@ -204,7 +207,7 @@ def test_a_killed_container_is_a_gone_agent(session: str) -> None:
     need("docker")
     instance = platforms.start("docker", place(session))
     try:
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         subprocess.run(["docker", "kill", f"{session}-0"], capture_output=True, check=True)
         with pytest.raises(AgentError):
             measure_self(speaking)

@@ -12,8 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
+from tare.experiment import remnants
+from tare.host import lease
 from tare.platforms import podman, session_folder
 
 pytestmark = pytest.mark.system
@@ -62,7 +65,7 @@ def test_it_is_held_to_its_size_and_listed(place: platforms.Place) -> None:
     given = msgspec.structs.replace(place, cores=0.5, cpus=(0,), memory_bytes=64 * MIB)
     instance = platforms.start("podman", given)
     try:
-        assert agent.Agent(instance.channel).hello.pid == 1
+        assert client.Agent(instance.channel).hello.pid == 1
         (found,) = (one for one in podman.UNIT.remnants() if one.name == place.name)
         assert found.what.endswith("of podman")
         assert any(one.name == place.name for one in remnants.found())
@@ -79,12 +82,12 @@ def test_a_container_that_is_removed_in_mid_trial(place: platforms.Place) -> Non
     threading.Timer(0.1, found.remove).start()
     try:
         with pytest.raises(AgentError, match="exit code 137"):
-            ask_for_ever(agent.Agent(instance.channel))
+            ask_for_ever(client.Agent(instance.channel))
     finally:
         instance.close()
 
 
-def ask_for_ever(speaking: agent.Agent) -> None:
+def ask_for_ever(speaking: client.Agent) -> None:
     while True:
         speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
 

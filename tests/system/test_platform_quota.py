@@ -12,8 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import PlatformError
+from tare.experiment import remnants
+from tare.host import lease
 from tare.platforms import groups, quota
 
 pytestmark = pytest.mark.system
@@ -47,7 +50,7 @@ def busy(stack: str, **given: object) -> Iterator[tuple[platforms.Instance, str]
                 pytest.skip(error.message)
             raise
         try:
-            speaking = agent.Agent(instance.channel)
+            speaking = client.Agent(instance.channel)
             speaking.submit(job(speaking.next_id(), cpus))
             yield instance, name
         finally:

@@ -14,8 +14,11 @@ import msgspec
 import pytest
 from outputs import written
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
+from tare.experiment import remnants
+from tare.host import lease
 from tare.platforms import processes, quota
 
 pytestmark = pytest.mark.system
@@ -43,7 +46,7 @@ class Started:
     name: str
     folder: Path
     instance: platforms.Instance
-    speaking: agent.Agent
+    speaking: client.Agent
 
     @property
     def pid(self) -> int:
@@ -71,7 +74,7 @@ def started(stack: str, **given: object) -> Iterator[Started]:
                     raise
                 pytest.skip(error.message)
             try:
-                yield Started(place.name, folder, instance, agent.Agent(instance.channel))
+                yield Started(place.name, folder, instance, client.Agent(instance.channel))
             finally:
                 instance.close()
             assert list(folder.iterdir()) == []
@@ -86,7 +89,7 @@ def left_of(session: str) -> list[str]:
     return [one.what for one in remnants.found() if lease.session_of(one.name) == session]
 
 
-def command(speaking: agent.Agent, *argv: str) -> list[record.Record]:
+def command(speaking: client.Agent, *argv: str) -> list[record.Record]:
     return speaking.ask(
         record.Trial(
             id=speaking.next_id(),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import tare
-from tare import conclude, platforms
+from tare import platforms
 from tare.cli.progress import Bar
+from tare.experiment import pipeline
 from tare.render.words import text
 from tare.results.message import message
 
@@ -44,9 +45,9 @@ def measured(
             stacks=json.dumps(stacks), sizes=json.dumps(sizes), pinnings=json.dumps(pinnings)
         )
     )
-    prepared = conclude.prepare(file)
+    prepared = pipeline.prepare(file)
     with Bar() as bar:
-        conclude.execute(prepared, folder / "sizes", bar)
+        pipeline.execute(prepared, folder / "sizes", bar)
     found = tare.open(folder / "sizes")
     assert set(found.trials()["status"]) == {"ok"}
     assert found.instances["stop_ns"].notna().all()

@@ -17,8 +17,10 @@ import msgspec
 import pytest
 import sshd
 
-from tare import agent, lease, platforms, record
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
+from tare.host import lease
 from tare.platforms import quota
 
 pytestmark = pytest.mark.system
@@ -74,12 +76,12 @@ def test_the_agent_is_copied_works_and_is_removed(place: platforms.Place) -> Non
         assert not dead.exists()
         (folder / "tare-0123ab-8").rmdir()
         (copied,) = folder.rglob("tare-agent")
-        assert copied.read_bytes() == agent.binary().read_bytes()
+        assert copied.read_bytes() == client.binary().read_bytes()
         assert copied.parent.stat().st_mode & 0o777 == 0o700
         assert not instance.shares_memory
         told = {name: value for name, value, *_ in instance.facts}
         assert told == {"remote_host": os.uname().nodename, "remote_kernel": os.uname().release}
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         facts = speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
         assert any(isinstance(fact, record.Fact) for fact in facts)
     finally:
@@ -108,7 +110,7 @@ def test_a_layer_stands_on_it(place: platforms.Place) -> None:
     except PlatformError as error:
         pytest.skip(error.message)
     try:
-        assert agent.Agent(instance.channel).hello.pid == 1
+        assert client.Agent(instance.channel).hello.pid == 1
     finally:
         instance.close()
 
@@ -152,7 +154,7 @@ def test_a_configuration_that_is_not_there(place: platforms.Place, tmp_path: Pat
 def test_a_host_that_drops_off_in_mid_trial(place: platforms.Place, server: sshd.Server) -> None:
     quickly = "-o ServerAliveInterval=1 -o ServerAliveCountMax=1"
     instance = platforms.start("ssh:here", with_options(place, options=quickly))
-    speaking = agent.Agent(instance.channel)
+    speaking = client.Agent(instance.channel)
     server.tell(signal.SIGSTOP)
     try:
         with pytest.raises(AgentError, match=r"connection to here is lost: .*not responding"):
@@ -165,13 +167,13 @@ def test_a_host_that_drops_off_in_mid_trial(place: platforms.Place, server: sshd
 
 def test_a_server_that_is_killed_in_mid_trial(place: platforms.Place, server: sshd.Server) -> None:
     instance = platforms.start("ssh:here", place)
-    speaking = agent.Agent(instance.channel)
+    speaking = client.Agent(instance.channel)
     threading.Timer(0.1, server.tell, [signal.SIGKILL]).start()
     with contextlib.closing(instance), pytest.raises(AgentError, match="the connection to here"):
         ask_for_ever(speaking)
 
 
-def ask_for_ever(speaking: agent.Agent) -> None:
+def ask_for_ever(speaking: client.Agent) -> None:
     while True:
         speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
 

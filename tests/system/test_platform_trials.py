@@ -10,8 +10,12 @@ import msgspec
 import pytest
 from outputs import written
 
-from tare import agent, lease, platforms, record, remnants
-from tare.execute.meeting import Meeting
+from tare import platforms
+from tare.agent import client as agent
+from tare.agent import record
+from tare.experiment import remnants
+from tare.experiment.session.meeting import Meeting
+from tare.host import lease
 
 pytestmark = pytest.mark.system
 

@@ -49,7 +49,7 @@ def as_nobody(home: Path) -> dict[str, Any]:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     python = [*AS_NOBODY, sys.executable]
     try:
-        subprocess.run([*python, "-c", "import tare.agent"], env=environment, check=True)
+        subprocess.run([*python, "-c", "import tare.agent.client"], env=environment, check=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("another user cannot read this Python or this checkout")
     done = subprocess.run(

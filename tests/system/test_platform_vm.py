@@ -16,8 +16,11 @@ from typing import Any
 
 import pytest
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import PlatformError
+from tare.experiment import remnants
+from tare.host import lease
 from tare.platforms import processes, programs
 
 MIB = 1 << 20
@@ -62,7 +65,7 @@ class Guest:
     def __init__(self, instance: platforms.Instance, name: str) -> None:
         self.instance = instance
         self.name = name
-        self.agent = agent.Agent(instance.channel)
+        self.agent = client.Agent(instance.channel)
 
     def execute(
         self, workload: record.Workload, workers: int = 1, **changes: Any

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tare import lease, platforms, remnants
+from tare import platforms
+from tare.experiment import remnants
+from tare.host import lease
 from tare.platforms import processes
 
 pytestmark = pytest.mark.system

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tare import peering, record
-from tare.agent import Agent, ProcessChannel, binary
-from tare.execute.probing import Given, Turn, perform_round
+from tare.agent import record
+from tare.agent.client import Agent, ProcessChannel, binary
+from tare.experiment.session.probing import Given, Turn, perform_round
+from tare.networks import peering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import journals
 import synthetic
 
-from tare import report
+from tare.experiment import report
 
 pytestmark = [
     pytest.mark.system,

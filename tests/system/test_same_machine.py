@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tare import store
-from tare.findings import same_machine
+from tare.experiment import store
+from tare.experiment.findings import same_machine
 
 pytestmark = pytest.mark.system
 

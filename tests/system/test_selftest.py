@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tare import agent
+from tare.agent import client
+from tare.features.machine.selftest.programs import PROGRAMS
 from tare.render.words import text
 from tare.results.message import message
-from tare.selftest.programs import PROGRAMS
 
 pytestmark = pytest.mark.system
 
@@ -38,7 +38,7 @@ def selftest(*words: str) -> dict[str, Any]:
 def test_a_program_tells_its_truth(program: Any) -> None:
     if program.timeout_s is not None:
         pytest.skip("goes on until it is killed")
-    words = [str(agent.binary()), "truth", *program.words]
+    words = [str(client.binary()), "truth", *program.words]
     done = subprocess.run(words, capture_output=True, timeout=60, check=False)
     if program.known:
         assert abs(done.returncode) in program.known.values()
@@ -53,7 +53,7 @@ def test_a_program_tells_its_truth(program: Any) -> None:
 def test_programs_say_what_there_is() -> None:
     for words in ([], ["nonsense", "1"], ["spin", "much"], ["spin"], ["spin", "9" * 18]):
         done = subprocess.run(
-            [str(agent.binary()), "truth", *words], capture_output=True, text=True, check=False
+            [str(client.binary()), "truth", *words], capture_output=True, text=True, check=False
         )
         assert done.returncode == 2
         assert "  spin " in done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tare import peering
+from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import documents
 import pytest
 
-from tare import lease, platforms, remnants
+from tare import platforms
 from tare.errors import TareError
-from tare.network.emulator import Emulator
+from tare.experiment import remnants
+from tare.host import lease
+from tare.networks.emulator import Emulator
 
 pytestmark = pytest.mark.system
 

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent, lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import PlatformError
-from tare.execute.observer import Observer
+from tare.experiment import remnants
+from tare.experiment.session.observer import Observer
+from tare.host import lease
 
 pytestmark = pytest.mark.system
 
@@ -59,7 +62,7 @@ def trial(instance: platforms.Instance, folder: Path, workload: record.Workload)
     try:
         assert instance.host_pid is not None
         observer.watch(1, [record.WatchedGroup(worker=None, pid=instance.host_pid)])
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         job = record.Trial(
             id=speaking.next_id(), trial=1, nonce=1, workload=workload,
             workers=tuple(record.Worker(worker=w, cpus=None) for w in range(2)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tare import record
-from tare.shaping.specification import Bucket, Shaping
+from tare.agent import record
+from tare.networks.shaping.specification import Bucket, Shaping
 
 
 class ScriptedEmulator:
-    """Stands in for ``tare.network.emulator.Emulator``; remembers what was asked of it."""
+    """Stands in for ``tare.networks.emulator.Emulator``; remembers what was asked of it."""
 
     #: All that were made, the last one last.
     made: list[ScriptedEmulator] = []  # noqa: RUF012

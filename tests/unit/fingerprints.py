@@ -6,7 +6,15 @@ import math
 
 import numpy as np
 
-from tare.fingerprint.document import VERSION, Axis, Curve, Figure, Fingerprint, Point, Problem
+from tare.experiment.fingerprints.machine.document import (
+    VERSION,
+    Axis,
+    Curve,
+    Figure,
+    Fingerprint,
+    Point,
+    Problem,
+)
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric, Seconds
 

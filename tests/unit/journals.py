@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from tare import journal, plan, plan_file, record
-from tare.experiment import KNOWN_FACTORS, Cell
-from tare.frames import Results
+from tare.agent import record
+from tare.experiment import journal, plan, plan_file
+from tare.experiment.results import Results
+from tare.experiment.specification import KNOWN_FACTORS, Cell
 
 #: CLOCK_MONOTONIC at the start of the first trial, and how long each takes.
 BEGIN, LASTS = 10**12, 10**9

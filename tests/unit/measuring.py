@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from tare import record
+from tare.agent import record
 from tare.errors import AgentError
-from tare.network import writing
-from tare.network.ends import Ends
-from tare.network.histogram import of_times
-from tare.network.writing import Asked
+from tare.features.network.measure.client import Ends
+from tare.networks.recording import writer as writing
+from tare.networks.recording.histogram import of_times
+from tare.networks.recording.writer import Asked
 
 #: Bits a second that the network carries at a second since the measurement began.
 Rate = Callable[[float], float]

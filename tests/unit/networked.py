@@ -17,9 +17,9 @@ import pandas as pd
 from synthetic import Behaviour
 from synthetic import make as plain
 
-from tare.experiment import NetworkSpec
-from tare.frames import NETWORK_LOG, NETWORK_USE, Results
-from tare.shaping.specification import Bucket, parse
+from tare.experiment.results import NETWORK_LOG, NETWORK_USE, Results
+from tare.experiment.specification import NetworkSpec
+from tare.networks.shaping.specification import Bucket, parse
 
 #: Buckets that differ in their budget only.
 RATES = "bucket high=2Gbit low=200Mbit refill=200Mbit"

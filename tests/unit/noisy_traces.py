@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tare.shaping.specification import Bucket
-from tare.shaping.trace import Trace
+from tare.networks.shaping.specification import Bucket
+from tare.networks.shaping.trace import Trace
 
 GIGA = 10**9
 

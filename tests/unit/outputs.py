@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from tare import record
+from tare.agent import record
 
 
 def written(records: Iterable[record.Record], stream: str = "out") -> str:

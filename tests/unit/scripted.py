@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tare import record
+from tare.agent import record
 from tare.errors import AgentError, PlatformError
 from tare.platforms import Instance, Place
 

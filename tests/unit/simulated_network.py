@@ -7,13 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tare.identification import Next
-from tare.network.ends import Ends
-from tare.network.histogram import of_times
-from tare.network_fingerprint import searching
-from tare.network_fingerprint.document import NetworkFingerprint
-from tare.network_fingerprint.measuring import Wanted, take
-from tare.record import (
+from tare.agent.record import (
     Connect,
     Connected,
     EndFact,
@@ -24,6 +18,12 @@ from tare.record import (
     Sending,
     Skip,
 )
+from tare.experiment.fingerprints.network.document import NetworkFingerprint
+from tare.features.network.fingerprint import search
+from tare.features.network.fingerprint.session import Wanted, take
+from tare.features.network.identify import Next
+from tare.features.network.measure.client import Ends
+from tare.networks.recording.histogram import of_times
 from tare.results.message import Said
 
 SEGMENT = 1448
@@ -184,7 +184,7 @@ class Silent:
 
 
 def measured(
-    network: Network | None = None, bucket: searching.Bounds | None = None, **more: object
+    network: Network | None = None, bucket: search.Bounds | None = None, **more: object
 ) -> NetworkFingerprint:
     network = network or Network()
     wanted = Wanted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.calibration.document import Calibration, Interval, Machine, Point
+from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
 from tare.statistics.scaling import scaling
 
 CPUS = tuple(round(0.1 * n, 1) for n in range(1, 21))

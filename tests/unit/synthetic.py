@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.experiment import Experiment, LoadSpec, SizeSpec, WorkloadSpec
-from tare.frames import Results
+from tare.experiment.results import Results
+from tare.experiment.specification import Experiment, LoadSpec, SizeSpec, WorkloadSpec
 
 MS = 1_000_000
 

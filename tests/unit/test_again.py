@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tare.cli import comparing
 from tare.cli.again import FILES, again
+from tare.measure.comparison import session
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_files_of_the_answer_to_another_question_are_left_out(monkeypatch):
 )
 def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--out", "o", "a"])
-    monkeypatch.setattr(comparing, "by_cpu_time", lambda *_: None)
-    monkeypatch.setattr(comparing.output, "seconds", lambda _: "3 s")
+    monkeypatch.setattr(session, "by_cpu_time", lambda *_: None)
+    monkeypatch.setattr(session.output, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
-    wanted = comparing.Wanted(None, Path("o"), None, None, None, None)
-    assert comparing._next(found, None, None, wanted) == f"Next     tare compare {then}"
+    wanted = session.Wanted(None, Path("o"), None, None, None, None)
+    assert session._next(found, None, None, wanted) == f"Next     tare compare {then}"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent, record
-from tare.agent import LINE_LIMIT, Agent, LineBuffer, ProcessChannel
+from tare.agent import client as agent
+from tare.agent import record
+from tare.agent.client import LINE_LIMIT, Agent, LineBuffer, ProcessChannel
 from tare.errors import AgentError
 
 HELLO = (

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tare import record
-from tare.agent import Agent, Answer, ProcessChannel, SilenceError
+from tare.agent import record
+from tare.agent.client import Agent, Answer, ProcessChannel, SilenceError
 from tare.errors import AgentError
-from tare.execute import answers as module
-from tare.execute.answers import Asked, answers
-from tare.execute.resident import Key, Resident
+from tare.experiment.session import answers as module
+from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.resident import Key, Resident
 from tare.platforms import Instance, Place
 
 #: Says hello, answers the first job with what it is told to, and then does what else it is told.

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.audit.comparison import ComparisonAudit, compare_series
-from tare.audit.naming import named, varied
-from tare.audit.pairing import match
-from tare.audit.question import Question, Sizing
-from tare.audit.series import SeriesAudit, audit_series
-from tare.audit.trials import Trials, trials_of
 from tare.errors import InputError
-from tare.interop import Columns, Defect, Series, read
+from tare.features.audit.comparison import ComparisonAudit, compare_series
+from tare.features.audit.naming import named, varied
+from tare.features.audit.pairing import match
+from tare.features.audit.question import Question, Sizing
+from tare.features.audit.series import SeriesAudit, audit_series
+from tare.features.audit.trials import Trials, trials_of
+from tare.readers import Columns, Defect, Series, read
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 

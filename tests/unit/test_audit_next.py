@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.audit import Question, audit
-from tare.audit.naming import in_order
-from tare.audit.telling import reasons
-from tare.cli.audit_next import follow_up
-from tare.interop import Columns
+from tare.features.audit import Question, audit
+from tare.features.audit.messages import reasons
+from tare.features.audit.naming import in_order
+from tare.features.audit.next_steps import follow_up
+from tare.readers import Columns
 
 RNG = np.random.default_rng(7)
 STEADY = RNG.normal(1, 0.002, 60)

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from said import args
 
-from tare.audit import Audit, Question, Sizing, audit
-from tare.audit import overhead_telling as words
-from tare.audit.answers import findings
-from tare.audit.cold import cold_start
-from tare.audit.cold_telling import cold_start as begin
-from tare.audit.contract import as_json
-from tare.audit.design import cores_of
-from tare.audit.overhead import Cost, OverheadAudit
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.report.audit_page import make
+from tare.features.audit import Audit, Question, Sizing, audit
+from tare.features.audit import overhead_messages as words
+from tare.features.audit.answers import findings
+from tare.features.audit.cold import cold_start
+from tare.features.audit.cold_messages import cold_start as begin
+from tare.features.audit.contract import as_json
+from tare.features.audit.design import cores_of
+from tare.features.audit.overhead import Cost, OverheadAudit
+from tare.features.audit.page import make
+from tare.readers import Columns
 from tare.results.message import Chosen
 from tare.results.verdict import HIGHER, INCONCLUSIVE
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from tare.cli import audit_progress
-from tare.cli.audit_progress import Progress
+from tare.cli import counter
+from tare.cli.counter import Progress
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(audit_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(counter.time, "monotonic", lambda: now[0])
     return now
 
 

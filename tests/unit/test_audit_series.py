@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from said import args, ids
 
-from tare.audit import telling
-from tare.audit.question import Question
-from tare.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
-from tare.audit.trials import trials_of
 from tare.errors import InputError
-from tare.interop import Defect, Series
+from tare.features.audit import messages
+from tare.features.audit.question import Question
+from tare.features.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
+from tare.features.audit.trials import trials_of
+from tare.readers import Defect, Series
 from tare.results.message import message
 from tare.statistics.intervals import quantile_interval
 
@@ -192,4 +192,4 @@ def test_no_number_of_runs_is_given_where_more_do_not_help() -> None:
     assert steady.runs_needed is not None
     assert not shifted.more_runs_help
     assert (shifted.runs_needed, shifted.runs_assured) == (None, None)
-    assert args(telling.runs(shifted), "audit.runs.count")["unsteady"]
+    assert args(messages.runs(shifted), "audit.runs.count")["unsteady"]

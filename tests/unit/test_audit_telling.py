@@ -11,19 +11,18 @@ import numpy as np
 import pytest
 from said import args
 
-from tare.audit import Audit, Question, audit
-from tare.audit import telling as words
-from tare.audit.answers import findings
-from tare.audit.contract import as_json, plain
-from tare.audit.raters import agreements
-from tare.audit.specification import score
-from tare.audit.telling import shared
 from tare.errors import InputError
-from tare.interop import Columns, Specification
+from tare.features.audit import Audit, Question, audit, page
+from tare.features.audit import messages as words
+from tare.features.audit.answers import findings
+from tare.features.audit.contract import as_json, plain
+from tare.features.audit.messages import shared
+from tare.features.audit.raters import agreements
+from tare.features.audit.specification import score
+from tare.readers import Columns, Specification
 from tare.registry import scan
 from tare.render import files
 from tare.render.words import text as text_of
-from tare.report import audit_page
 from tare.results.message import Amount, Chosen, Deviation, message
 
 
@@ -192,7 +191,7 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
     assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
                      "as_stability_would_say", "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
-    assert files.write(audit_page.make(found, "tare audit x"), target) == [target]
+    assert files.write(page.make(found, "tare audit x"), target) == [target]
     text = target.read_text()
     assert "docker<b>" not in text
     assert "docker&lt;b&gt;" in text
@@ -201,13 +200,13 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
 
 def test_a_page_takes_a_command_that_is_no_text(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    files.write(audit_page.make(found, "tare audit --report u\udcff.html"), target)
+    files.write(page.make(found, "tare audit --report u\udcff.html"), target)
     assert "u\\udcff.html" in target.read_text()
 
 
 def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.md"
-    written = files.write(audit_page.make(found, "tare audit x"), target)
+    written = files.write(page.make(found, "tare audit x"), target)
     assert written[0] == target
     charts = {p.name for p in written[1:]}
     assert {"medians-0.svg", "convergence.svg", "comparisons.svg", "shares-0.svg"} <= charts

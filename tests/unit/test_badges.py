@@ -13,10 +13,10 @@ import networked
 import pytest
 from synthetic import Behave, Behaviour, make
 
-from tare.experiment import Stopping
-from tare.findings.answers import all_findings
-from tare.findings.finding import settled
-from tare.frames import Results
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.finding import settled
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
 from tare.render.words import paragraph
 
 #: Words by which texts tell that something is not known.

@@ -10,10 +10,10 @@ import pytest
 from test_calibration_mapping import jumping, swept
 from typer.testing import CliRunner
 
-from tare.calibration import file
-from tare.cli import calibrate_compare as command
 from tare.cli.app import app
 from tare.errors import ExperimentError, StoreError
+from tare.features.calibration import compare_command as command
+from tare.features.calibration import file
 from tare.render.words import sentence
 from tare.results.message import message
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tare.calibration import sweep_file
 from tare.cli.app import app
 from tare.errors import InputError
+from tare.features.calibration import sweep_file
 
 LINE = "quota,gflops\n" + "".join(f"{i / 10},{5.4 * i}\n" for i in range(1, 21))
 

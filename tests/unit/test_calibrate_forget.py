@@ -9,9 +9,9 @@ import pytest
 from test_calibration_remembered import calibrated, remember
 from typer.testing import CliRunner
 
-from tare import state
-from tare.cli import calibrate_forget
 from tare.cli.app import app
+from tare.features.calibration import forget_command
+from tare.host import state
 from tare.results.message import Message
 
 
@@ -29,7 +29,7 @@ def forget(*words: str) -> str:
 
 def test_it_says_what_was_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[Message] = []
-    monkeypatch.setattr(calibrate_forget, "_say", said.append)
+    monkeypatch.setattr(forget_command, "_say", said.append)
     remember(calibrated())
     forget()
     forget()

@@ -12,12 +12,11 @@ import pytest
 from swept import calibration
 from trees import grow
 
-from tare import lease
-from tare.calibration import fairness, matrix, sweep
-from tare.cli import calibrate_matrix
 from tare.errors import InterruptError, PlatformError, StoreError, TrialError
-from tare.experiment import Experiment, WorkloadSpec
-from tare.kernel_files import KernelFiles
+from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.features.calibration import fairness, matrix, matrix_command, sweep
+from tare.host import lease
+from tare.host.kernel_files import KernelFiles
 from tare.render.words import sentence
 
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
@@ -46,7 +45,7 @@ def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
         made = calibration(slow_until=slow, seed=len(found))
         (folder / "calibration.json").write_bytes(msgspec.json.encode(made))
 
-    monkeypatch.setattr(calibrate_matrix, "measure", measure)
+    monkeypatch.setattr(matrix_command, "measure", measure)
     return found
 
 
@@ -58,14 +57,14 @@ def asked() -> Experiment:
 
 
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
-    values = calibrate_matrix.asked([words])
-    calibrate_matrix.begin(asked(), values, folder, None, 8.0, as_root=False, kernel=kernel)
-    return matrix.read(folder, calibrate_matrix.known())
+    values = matrix_command.asked([words])
+    matrix_command.begin(asked(), values, folder, None, 8.0, as_root=False, kernel=kernel)
+    return matrix.read(folder, matrix_command.known())
 
 
 def resumed(folder: Path, kernel: KernelFiles) -> matrix.Matrix:
-    calibrate_matrix.resume(folder, None, as_root=False, kernel=kernel)
-    return matrix.read(folder, calibrate_matrix.known())
+    matrix_command.resume(folder, None, as_root=False, kernel=kernel)
+    return matrix.read(folder, matrix_command.known())
 
 
 def states(made: matrix.Matrix) -> dict[str, str]:
@@ -103,13 +102,13 @@ def test_what_cannot_be_had_is_left_out_and_told(
 
 
 def test_where_nothing_can_be_had_nothing_is_begun(server: KernelFiles, tmp_path: Path) -> None:
-    values = calibrate_matrix.asked(["governor=ondemand,userspace"])
+    values = matrix_command.asked(["governor=ondemand,userspace"])
     with pytest.raises(PlatformError, match="none of the 2 combinations") as told:
-        calibrate_matrix.check(values, server)
+        matrix_command.check(values, server)
     assert told.value.hint
-    values = calibrate_matrix.asked(["driver=passive"])
+    values = matrix_command.asked(["driver=passive"])
     with pytest.raises(PlatformError, match="no combination can be had here; driver=passive"):
-        calibrate_matrix.check(values, grow("cloud_vm", tmp_path / "vm"))
+        matrix_command.check(values, grow("cloud_vm", tmp_path / "vm"))
 
 
 def test_what_needs_a_start_waits_for_it(
@@ -146,7 +145,7 @@ def failing(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[[E
         def measure(experiment: Experiment, folder: Path, each_s: float, **other: Any) -> None:
             raise error
 
-        monkeypatch.setattr(calibrate_matrix, "measure", measure)
+        monkeypatch.setattr(matrix_command, "measure", measure)
 
     return fail
 
@@ -158,9 +157,7 @@ def test_a_failed_sweep_is_told_and_the_rest_goes_on(
     failing(TrialError("trial 3 went wrong", "look"))
     with pytest.raises(TrialError, match="trial 3 went wrong"):
         begin("turbo=on,off", tmp_path / "out", server)
-    assert set(states(matrix.read(tmp_path / "out", calibrate_matrix.known())).values()) == {
-        "failed"
-    }
+    assert set(states(matrix.read(tmp_path / "out", matrix_command.known())).values()) == {"failed"}
     assert server.read(TURBO) == "0"
     assert "trial 3 went wrong" in capsys.readouterr().err
 
@@ -169,15 +166,13 @@ def test_an_interruption_keeps_what_is_to_do(
     server: KernelFiles, failing: Callable[[Exception], None], held: Held, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    whole = calibrate_matrix.measure
+    whole = matrix_command.measure
     failing(InterruptError("interrupted", "tare calibrate --resume --out x"))
     with pytest.raises(InterruptError):
         begin("turbo=on,off", tmp_path / "out", server)
-    assert set(states(matrix.read(tmp_path / "out", calibrate_matrix.known())).values()) == {
-        "to do"
-    }
+    assert set(states(matrix.read(tmp_path / "out", matrix_command.known())).values()) == {"to do"}
     assert server.read(TURBO) == "0"
-    monkeypatch.setattr(calibrate_matrix, "measure", whole)
+    monkeypatch.setattr(matrix_command, "measure", whole)
     assert set(states(resumed(tmp_path / "out", server)).values()) == {"measured"}
     assert set(held) == {"turbo=on", "turbo=off"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sweeps
 
-from tare.calibration.conclude import calibration
-from tare.cli.calibrate_picture import picture
-from tare.report.calibration_charts import asked, fitted
+from tare.experiment.sweep.analysis import calibration
+from tare.features.calibration.charts import asked, fitted
+from tare.features.calibration.picture import picture
 from tare.statistics.scaling import scaling
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))

@@ -9,12 +9,11 @@ import pytest
 from said import ids
 
 from tare import platforms
-from tare.availability import Availability
-from tare.calibration import sweep
-from tare.cli import calibrate_rights
 from tare.errors import PlatformError
-from tare.experiment import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.features.calibration import rights, sweep
 from tare.platforms import Place, groups, scope
+from tare.registry import Availability
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def test_who_has_no_group_is_told_what_would_do(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(groups, "limited", limited)
     with pytest.raises(PlatformError, match="Permission denied") as told:
-        calibrate_rights.check(asked())
+        rights.check(asked())
     assert "sudo tare calibrate" in told.value.hint
     assert "--platform docker" in told.value.hint
 
@@ -48,7 +47,7 @@ def test_a_platform_that_is_not_there_is_told_with_its_remedy(
     gone = Availability(name="docker", works=False, why="no Docker", fix="start it")
     monkeypatch.setattr(platforms, "availability", lambda *words: gone)
     with pytest.raises(PlatformError, match="no Docker") as told:
-        calibrate_rights.check(asked(platform="docker"))
+        rights.check(asked(platform="docker"))
     assert told.value.hint == "start it"
 
 
@@ -58,7 +57,7 @@ def test_what_gives_the_steps_is_said() -> None:
         ({"platform": "vm"}, "quota", "vm"),
         ({"by": "cpuset"}, "cpuset", "affinity"),
     ):
-        assert ids(calibrate_rights.check(asked(**options))) == [
+        assert ids(rights.check(asked(**options))) == [
             "calibration.limits.by",
             f"calibration.limits.{limits}",
             f"calibration.limits.{means}",

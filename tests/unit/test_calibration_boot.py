@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from trees import grow
 
-from tare.calibration import boot
 from tare.errors import ExperimentError
-from tare.kernel_files import KernelFiles
+from tare.features.calibration import boot
+from tare.host.kernel_files import KernelFiles
 
 STATUS = "/sys/devices/system/cpu/intel_pstate/status"
 DRIVER = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"

@@ -10,11 +10,10 @@ import pytest
 import sweeps
 from said import args, ids
 
-from tare.calibration.conclude import calibration
-from tare.calibration.document import Calibration
-from tare.calibration.numbers import step
-from tare.drawing import MOST_MARKS, by_itself
-from tare.report.calibration_charts import (
+from tare.experiment.sweep.analysis import calibration
+from tare.experiment.sweep.document import Calibration
+from tare.experiment.sweep.numbers import step
+from tare.features.calibration.charts import (
     asked,
     delivered,
     delivered_chart,
@@ -23,7 +22,8 @@ from tare.report.calibration_charts import (
     tell_delivered,
     tell_sweep,
 )
-from tare.report.calibration_charts.residuals import residual
+from tare.features.calibration.charts.residuals import residual
+from tare.render.drawing import MOST_MARKS, by_itself
 from tare.results.message import Amount
 from tare.statistics.scaling import MATTERS, scaling
 

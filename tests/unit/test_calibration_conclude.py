@@ -12,20 +12,21 @@ import sweeps
 from said import args, ids, unwritten
 from sweeps import Sweep
 
-from tare.calibration import causes, conclude, file, telling
-from tare.calibration.numbers import cpus, span, step
-from tare.experiment import SizeSpec
-from tare.report.calibration_charts import asked, sweep_chart, tell_sweep
+from tare.experiment.specification import SizeSpec
+from tare.experiment.sweep import analysis, causes, messages
+from tare.experiment.sweep.numbers import cpus, span, step
+from tare.features.calibration import file
+from tare.features.calibration.charts import asked, sweep_chart, tell_sweep
 
 
 @pytest.fixture
 def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave evidence and caveats as messages."""
-    unwritten(monkeypatch, causes, conclude)
+    unwritten(monkeypatch, causes, analysis)
 
 
 def test_a_straight_machine_is_linear_and_every_point_has_its_interval():
-    found = conclude.calibration(sweeps.make())
+    found = analysis.calibration(sweeps.make())
     assert found is not None
     assert (found.by, found.platform, found.workers, found.period_s) == ("quota", "bare", 2, 0.1)
     assert found.workload == "linpack (size 1000)"
@@ -49,7 +50,7 @@ def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys(as_messages):
     quotas = [round(0.1 * n, 1) for n in range(1, 41)]
     facts = {"cpus": 4, "driver": "intel_pstate", "governor": "powersave"}
     results = sweeps.make(sweeps.h90(), quotas=quotas, workers=4, facts=facts)
-    found = conclude.calibration(results)
+    found = analysis.calibration(results)
     assert found.asked.verdict == "piecewise"
     assert [r.cause for r in found.regimes] == ["none", "frequency", "none"]
     slow = found.regimes[1]
@@ -65,7 +66,7 @@ def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys(as_messages):
 
 
 def test_one_thread_ends_at_one_cpu_and_the_count_is_checked(as_messages):
-    found = conclude.calibration(sweeps.make(workers=1))
+    found = analysis.calibration(sweeps.make(workers=1))
     assert found.asked.verdict == "saturating"
     assert found.asked.saturates_at == pytest.approx(1, abs=0.05)
     top = found.regimes[-1]
@@ -76,7 +77,7 @@ def test_one_thread_ends_at_one_cpu_and_the_count_is_checked(as_messages):
 
 
 def test_a_ceiling_below_what_is_there_is_told(as_messages):
-    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: min(1, 1.3 / q))))
+    found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda q: min(1, 1.3 / q))))
     assert found.regimes[-1].cause == "saturated"
     assert found.regimes[-1].evidence.id == "calibration.ceiling.early"
     assert found.regimes[-1].expected is False
@@ -132,7 +133,7 @@ def test_a_ceiling_below_what_is_there_is_told(as_messages):
     ],
 )
 def test_what_happened_in_the_slow_range_is_its_cause(as_messages, machine, facts, cause, known):
-    found = conclude.calibration(sweeps.make(machine, facts=facts))
+    found = analysis.calibration(sweeps.make(machine, facts=facts))
     assert found.asked.verdict == "piecewise"
     slow = found.regimes[-1]
     assert slow.cause == {"slow_clock": "frequency"}.get(cause, cause), slow.evidence
@@ -157,7 +158,7 @@ def test_each_platform_and_each_period_has_its_calibration():
         platforms=("bare", "docker"),
         extra={"period": ("0.1", "0.005")},
     )
-    found = conclude.calibrations(results)
+    found = analysis.calibrations(results)
     assert [(c.platform, c.period_s) for c in found] == [
         ("bare", 0.1), ("bare", 0.005), ("docker", 0.1), ("docker", 0.005),
     ]  # fmt: skip
@@ -166,44 +167,44 @@ def test_each_platform_and_each_period_has_its_calibration():
 
 @pytest.mark.parametrize("off", [-0.02, 0.02])
 def test_a_line_that_misses_zero_is_said_to(off):
-    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda quota: 1 + off / quota)))
+    found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda quota: 1 + off / quota)))
     assert found.asked.verdict == "linear"
-    said = telling.comparability(found)
+    said = messages.comparability(found)
     assert (said.id, said.args["offset"]) == ("calibration.half.unfair", True)
 
 
 def test_two_whole_cpus_are_told_and_decide_nothing():
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
-    found = conclude.calibration(sweeps.make(sizes=cpus))
+    found = analysis.calibration(sweeps.make(sizes=cpus))
     assert found.asked.verdict == "inconclusive"
     assert found.asked.reason == "few steps"
-    assert telling.comparability(found).args["pairs"] == 1
+    assert messages.comparability(found).args["pairs"] == 1
 
 
 def test_steps_that_others_disturbed_say_nothing_of_half_the_cpu():
     """Few steps need no line, but the CPU time that was due."""
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
-    found = conclude.calibration(sweeps.make(sizes=cpus))
-    assert telling.comparability(msgspec.structs.replace(found, lost_share=0.04)) is not None
-    assert telling.comparability(msgspec.structs.replace(found, lost_share=0.27)) is None
+    found = analysis.calibration(sweeps.make(sizes=cpus))
+    assert messages.comparability(msgspec.structs.replace(found, lost_share=0.04)) is not None
+    assert messages.comparability(msgspec.structs.replace(found, lost_share=0.27)) is None
 
 
 def test_whole_cpus_and_memory_sizes_are_steps_too():
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in range(1, 5)}
-    found = conclude.calibration(sweeps.make(Sweep(usable=4), sizes=cpus, workers=4))
+    found = analysis.calibration(sweeps.make(Sweep(usable=4), sizes=cpus, workers=4))
     assert (found.by, [p.cpus for p in found.points]) == ("cpuset", [1, 2, 3, 4])
     memory = {
         f"{mb} MB": SizeSpec(cores=mb / 1769, memory_bytes=mb << 20)
         for mb in (128, 256, 512, 1024, 1769)
     }
-    found = conclude.calibration(sweeps.make(sizes=memory))
+    found = analysis.calibration(sweeps.make(sizes=memory))
     assert found.by == "memory"
     assert found.points[-1].cpus == 1
     assert found.points[-1].memory_bytes == 1769 << 20
 
 
 def test_what_is_missing_is_absent_and_told(as_messages):
-    found = conclude.calibration(
+    found = analysis.calibration(
         sweeps.make(Sweep(delivered=False, clock_hz=None), kernel=None, trials=1)
     )
     assert found.delivered is None
@@ -219,23 +220,23 @@ def test_what_is_missing_is_absent_and_told(as_messages):
 
 
 def test_failed_trials_are_left_out_and_told(as_messages):
-    found = conclude.calibration(sweeps.make(Sweep(failing=0.2)))
+    found = analysis.calibration(sweeps.make(Sweep(failing=0.2)))
     good = sum(p.n for p in found.points)
     assert good < 140
     assert args(found.caveats, "calibration.caveat.failed") == {"trials": 140 - good}
 
 
 def test_sessions_that_differ_are_told(as_messages):
-    same = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 1.0})))
+    same = analysis.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 1.0})))
     assert args(same.caveats, "calibration.caveat.sessions") == {"sessions": 2}
-    apart = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 0.9})))
+    apart = analysis.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 0.9})))
     told = args(apart.caveats, "calibration.caveat.sessions_differ")
     assert (told["slow"], told["fast"], told["sessions"]) == (2, 1, 2)
     assert told["slower"].value == pytest.approx(0.1, abs=0.01)
 
 
 def test_more_than_was_asked_for_is_told(as_messages):
-    found = conclude.calibration(sweeps.make(Sweep(withheld=lambda q: -0.1 if q < 0.5 else 0)))
+    found = analysis.calibration(sweeps.make(Sweep(withheld=lambda q: -0.1 if q < 0.5 else 0)))
     steps = args(found.caveats, "calibration.caveat.too_much")["steps"]
     assert steps.args["steps"] == [step(q) for q in (0.1, 0.2, 0.3, 0.4)]
 
@@ -250,26 +251,26 @@ def test_more_than_was_asked_for_is_told(as_messages):
 )
 def test_what_is_no_calibration_says_why(results, why):
     made = results()
-    assert conclude.calibration(made) is None
-    assert conclude.refusal(made).id == why
+    assert analysis.calibration(made) is None
+    assert analysis.refusal(made).id == why
 
 
 def test_an_experiment_without_windows_is_no_calibration():
     import synthetic
 
     made = synthetic.make()
-    assert conclude.calibrations(made) == ()
-    assert conclude.refusal(made).id == "calibration.refusal.windows"
+    assert analysis.calibrations(made) == ()
+    assert analysis.refusal(made).id == "calibration.refusal.windows"
 
 
 def test_a_busy_machine_is_no_ceiling_of_its_own(as_messages):
     busy = Sweep(withheld=lambda q: max(0.0, 1 - 0.4 / min(q, 2)))
-    found = conclude.calibration(sweeps.make(busy))
+    found = analysis.calibration(sweeps.make(busy))
     assert (found.asked.verdict, found.asked.reason) == ("inconclusive", "disturbed")
     assert found.lost_share == pytest.approx(0.5, abs=0.01)
     assert (found.regimes, found.asked.saturates_at) == ((), None)
     # Nobody waited: who had it is not known.
-    found = conclude.calibration(sweeps.make(dataclasses.replace(busy, waited=False)))
+    found = analysis.calibration(sweeps.make(dataclasses.replace(busy, waited=False)))
     assert found.lost_share == 0
     top = found.regimes[-1]
     assert top.cause == "quota"
@@ -284,7 +285,7 @@ def test_what_others_had_is_told_from_what_the_quota_withheld():
     """At short periods less arrives than was asked for, which is no disturbance."""
 
     def lost(**how: Any) -> float | None:
-        return conclude.calibration(sweeps.make(Sweep(**how))).lost_share
+        return analysis.calibration(sweeps.make(Sweep(**how))).lost_share
 
     assert lost() == 0
     assert lost(withheld=lambda q: 0.07) == pytest.approx(0.07)
@@ -294,9 +295,9 @@ def test_what_others_had_is_told_from_what_the_quota_withheld():
 
 
 def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
-    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: 0.5 if q < 0.15 else 1.0)))
-    assert telling.answer(found) == "no"
-    said = telling.verdict(found)
+    found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda q: 0.5 if q < 0.15 else 1.0)))
+    assert messages.answer(found) == "no"
+    said = messages.verdict(found)
     assert (said.id, said.args["span"]) == ("calibration.scales.one", span(0.2, 2.0))
     assert said.args["apart"] == [cpus(0.1)]
     first, rest = found.regimes
@@ -311,4 +312,4 @@ def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
 
 def test_a_ceiling_is_no_loss():
     """Two threads on two CPUs, or one: what cannot be used is not due."""
-    assert conclude.calibration(sweeps.make(Sweep(usable=1.0), workers=1)).lost_share == 0
+    assert analysis.calibration(sweeps.make(Sweep(usable=1.0), workers=1)).lost_share == 0

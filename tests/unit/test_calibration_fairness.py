@@ -6,10 +6,10 @@ import pytest
 from said import args, ids
 from swept import calibration
 
-from tare.calibration import fairness, matrix
-from tare.calibration.document import Calibration
-from tare.calibration.matrix import Combination, Matrix, Standing
 from tare.errors import ExperimentError
+from tare.experiment.sweep.document import Calibration
+from tare.features.calibration import fairness, matrix
+from tare.features.calibration.matrix import Combination, Matrix, Standing
 
 
 def standings(**found: Calibration) -> tuple[Standing, ...]:

@@ -6,13 +6,14 @@ import journals
 import pytest
 import sweeps
 
-from tare.calibration import conclude, file
 from tare.errors import StoreError
+from tare.experiment.sweep import analysis
+from tare.features.calibration import file
 
 
 @pytest.fixture(scope="module")
 def found():
-    return conclude.calibrations(sweeps.make(platforms=("bare", "docker")))
+    return analysis.calibrations(sweeps.make(platforms=("bare", "docker")))
 
 
 def test_one_or_several_are_read_as_they_were_written(found, tmp_path):
@@ -27,7 +28,7 @@ def test_a_folder_of_results_holds_calibrations_too(tmp_path):
     folder = journals.write(results, tmp_path / "out")
     (read,) = file.load(folder)
     assert [p.cpus for p in read.points] == [0.5, 1.0, 1.5, 2.0]
-    assert read.points[0].rates == pytest.approx(conclude.calibration(results).points[0].rates)
+    assert read.points[0].rates == pytest.approx(analysis.calibration(results).points[0].rates)
 
 
 def test_a_folder_without_one_says_why(tmp_path):

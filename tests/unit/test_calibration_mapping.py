@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from said import args, unwritten
 
-from tare.calibration import mapping as mappings
-from tare.calibration import numbers
-from tare.calibration.document import Calibration, Interval, Machine, Point
-from tare.calibration.mapping import mapping
-from tare.calibration.mapping_document import Equal
 from tare.errors import ExperimentError
+from tare.experiment.sweep import numbers
+from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
+from tare.features.calibration import mapping as mappings
+from tare.features.calibration.mapping import mapping
+from tare.features.calibration.mapping_document import Equal
 from tare.results.message import Chosen, message
 from tare.statistics.scaling import scaling
 

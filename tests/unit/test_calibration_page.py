@@ -9,15 +9,15 @@ import pytest
 import sweeps
 from said import args, ids
 
-from tare.calibration import fairness, telling
-from tare.calibration.conclude import calibration
-from tare.calibration.document import Calibration
-from tare.calibration.mapping import mapping
-from tare.calibration.matrix import Matrix, combinations
+from tare.experiment.sweep import messages
+from tare.experiment.sweep.analysis import calibration
+from tare.experiment.sweep.document import Calibration
+from tare.features.calibration import fairness, page
+from tare.features.calibration.charts import fitted
+from tare.features.calibration.mapping import mapping
+from tare.features.calibration.matrix import Matrix, combinations
 from tare.render import files, words
 from tare.render.words import sentence
-from tare.report import calibration_page as page
-from tare.report.calibration_charts import fitted
 from tare.results.message import message
 from tare.statistics.scaling import scaling
 
@@ -107,10 +107,10 @@ def test_somebody_else_s_sweep(tmp_path):
     rates = [28.4 * q * (1 + 0.001 * (i % 3)) for i, q in enumerate(QUOTAS)]
     sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")
     laid = page.of_fit(sweep, "sweep.csv", "tare calibrate fit sweep.csv")
-    assert laid.answers == (telling.of_fit(sweep.scaling, "points"),)
+    assert laid.answers == (messages.of_fit(sweep.scaling, "points"),)
     assert ids(laid.answers)[0] == "calibration.fit.yes"
     bent = [54 * q if q < 1.25 else 40 + 20 * q for q in QUOTAS]
-    pieces = args(telling.of_fit(scaling(QUOTAS, bent), "points"), "calibration.fit.pieces")
+    pieces = args(messages.of_fit(scaling(QUOTAS, bent), "points"), "calibration.fit.pieces")
     assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
         (pytest.approx(54), "points"), (pytest.approx(20), "points"),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.calibration.rates import unit_for
+from tare.experiment.sweep.rates import unit_for
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 from said import unwritten
 from test_calibration_mapping import swept
 
-from tare import state
-from tare.calibration import remembered
-from tare.calibration.document import Calibration, Machine
-from tare.journal import MachineFact
+from tare.experiment.journal import MachineFact
+from tare.experiment.sweep import cache
+from tare.experiment.sweep.document import Calibration, Machine
+from tare.host import state
 from tare.results.message import Message
 from tare.statistics import scaling
 
@@ -37,18 +37,18 @@ def calibrated(**more: Any) -> Calibration:
 
 
 def remember(one: Calibration) -> bool:
-    return remembered.remember(one, periods=20)
+    return cache.remember(one, periods=20)
 
 
 def told(here: Mapping[str, Any] = HERE, *platforms: str) -> dict[str, Any]:
     now = [MachineFact(name=name, value=value, source="made up") for name, value in here.items()]
-    return {f.name: f.value for f in remembered.facts(now, platforms or ("bare",))}
+    return {f.name: f.value for f in cache.facts(now, platforms or ("bare",))}
 
 
 def as_messages(here: Mapping[str, Any], name: str) -> Message:
     """Return a fact as the message that its text is made of."""
     with pytest.MonkeyPatch.context() as patch:
-        unwritten(patch, remembered)
+        unwritten(patch, cache)
         return told(here)[name]
 
 
@@ -129,10 +129,10 @@ def test_of_several_the_one_of_this_platform_and_machine_is_cited() -> None:
 def test_the_newest_of_a_workload_on_a_platform_is_kept(folder: Path) -> None:
     for day in range(1, 10):
         remember(calibrated(measured=f"2026-05-0{day}T10:00:00+00:00"))
-    assert [one.measured[:10] for one in remembered.kept()] == ["2026-05-09"]
+    assert [one.measured[:10] for one in cache.kept()] == ["2026-05-09"]
     for number in range(50):
         remember(calibrated(workload=f"kernel {number}"))
-    assert len(remembered.kept()) == 32
+    assert len(cache.kept()) == 32
     assert (folder / state.CALIBRATIONS).stat().st_size < 32 << 10
 
 
@@ -142,7 +142,7 @@ def test_what_was_measured_under_a_load_is_not_the_machine() -> None:
 
 
 def test_what_was_only_tried_is_not_cited() -> None:
-    assert not remembered.remember(calibrated(), periods=4)
+    assert not cache.remember(calibrated(), periods=4)
     assert told() == {}
 
 
@@ -153,17 +153,17 @@ def test_all_cpus_speak_for_the_machine() -> None:
 
 
 def test_what_is_remembered_is_forgotten_at_a_word(folder: Path) -> None:
-    assert remembered.forget() == (None, ())
+    assert cache.forget() == (None, ())
     remember(calibrated())
     remember(calibrated(platform="docker"))
-    path, removed = remembered.forget()
+    path, removed = cache.forget()
     assert path == folder / state.CALIBRATIONS
     assert [one.platform for one in removed] == ["docker", "bare"]
     assert told() == {}
-    assert remembered.forget() == (None, ())
+    assert cache.forget() == (None, ())
     # Of another tare, or damaged: nobody can read it, and it goes as well.
     (folder / state.CALIBRATIONS).write_text("{")
-    assert remembered.forget() == (path, ())
+    assert cache.forget() == (path, ())
     assert not path.exists()
 
 
@@ -188,7 +188,7 @@ def test_what_an_earlier_tare_remembered_is_not_known(folder: Path) -> None:
     remember(calibrated())
     file = folder / state.CALIBRATIONS
     file.write_text(re.sub(r'"lost_share": [0-9.]+,', "", file.read_text()))
-    assert len(remembered.kept()) == 1
+    assert len(cache.kept()) == 1
     assert told() == {}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tare.calibration import steps
 from tare.errors import ExperimentError
+from tare.features.calibration import steps
 
 
 def test_tenths_are_tenths() -> None:

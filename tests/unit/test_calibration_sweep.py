@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tare import plan
-from tare.calibration import steps, sweep
-from tare.calibration.document import By
 from tare.errors import ExperimentError
-from tare.experiment import Experiment, WorkloadSpec
-from tare.placement import Machine
+from tare.experiment import plan
+from tare.experiment.placement import Machine
+from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.sweep.document import By
+from tare.features.calibration import steps, sweep
 from tare.registry import Description, Parameter
 
 KERNELS = {

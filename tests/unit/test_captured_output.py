@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pytest
 
-from tare import record
+from tare.agent import record
 from tare.errors import AgentError, StoreError
-from tare.execute.output import FOLDER, Outputs
+from tare.experiment.session.output import FOLDER, Outputs
 
 
 def piece(data: bytes, trial: int = 1, stream: Literal["out", "err"] = "out") -> record.Output:

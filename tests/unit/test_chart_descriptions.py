@@ -8,13 +8,13 @@ import pytest
 import synthetic
 from said import args, ids, messages
 
-from tare.findings.answers import all_findings
-from tare.findings.cells import Cells, basis_of
-from tare.frames import Results
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.cells import Cells, basis_of
+from tare.experiment.findings.charts.forest import Ratio, describe_ratios
+from tare.experiment.findings.charts.grid import left_out
+from tare.experiment.findings.charts.rows import first_of, tables_of
+from tare.experiment.results import Results
 from tare.registry import scan
-from tare.report.charts.forest import Ratio, describe_ratios
-from tare.report.charts.grid import left_out
-from tare.report.charts.rows import first_of, tables_of
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.message import Ratio as Estimated

@@ -12,11 +12,11 @@ import pytest
 from journals import write
 from synthetic import Behaviour, make
 
-from tare import baseline
-from tare.baseline import agreement
 from tare.errors import StoreError
-from tare.experiment import Experiment, NetworkSpec, WindowSpec
-from tare.fingerprint.difference import Rule
+from tare.experiment.fingerprints.machine.difference import Rule
+from tare.experiment.specification import Experiment, NetworkSpec, WindowSpec
+from tare.measure import baseline
+from tare.measure.baseline import agreement
 from tare.render.words import text
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE

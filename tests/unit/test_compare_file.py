@@ -6,7 +6,7 @@ import pytest
 from offered import catalogue
 
 from tare.errors import ExperimentError
-from tare.experiment_file import parse
+from tare.experiment.file import parse
 
 FILE = """
 [experiment]

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from scripted import Behaviour, BlindObserver, Stage
 
-from tare import execute, journal, plan, plan_file, record, store
-from tare.execute.past import past
-from tare.experiment import Experiment, Stopping, WorkloadSpec
-from tare.findings.judgement import Difference, differences, earlier_ends
-from tare.findings.pairing import compared_cells, stopping_rule
-from tare.placement import Machine
+from tare.agent import record
+from tare.experiment import journal, plan, plan_file, store
+from tare.experiment import session as execute
+from tare.experiment.findings.judgement import Difference, differences, earlier_ends
+from tare.experiment.findings.pairing import compared_cells, stopping_rule
+from tare.experiment.placement import Machine
+from tare.experiment.session.resume_state import past
+from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
 from tare.render.words import text
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
@@ -78,15 +80,17 @@ def taking(spread: float, **factors: float) -> Behaviour:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Conduct a session and return its journal, its differences, and what progress was told."""
-    monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
+    monkeypatch.setattr("tare.experiment.session.opening.agent.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"
     folder.mkdir()
 
     def conduct(asked: Experiment, behaviour: Behaviour) -> Any:
-        monkeypatch.setattr("tare.execute.pool.platforms.start", Stage(behaviour, ()).start)
+        monkeypatch.setattr(
+            "tare.experiment.session.pool.platforms.start", Stage(behaviour, ()).start
+        )
         made = plan.make(asked, plan.cells(asked, MACHINE))
         plan_file.write(made, folder)
         listener = Listener()
@@ -211,7 +215,7 @@ def test_going_on_after_an_end_says_what_it_costs(session: Any, tmp_path: Path) 
     session(short, taking(0.8))
     results = store.load(tmp_path / "results")
     assert earlier_ends(results) == 1
-    from tare.findings.difference import find
+    from tare.experiment.findings.difference import find
 
     finding = find(results)
     assert finding is not None

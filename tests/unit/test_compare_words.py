@@ -16,20 +16,20 @@ from said import args, ids
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
-from tare.cli import verdict
 from tare.cli.app import app
 from tare.cli.command_line import as_option, split
-from tare.cli.comparing import Execution, check_complete
 from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError, IncompleteError, InputError
-from tare.experiment import Cell, Stopping
-from tare.findings.cells import Basis
-from tare.findings.difference import find
-from tare.findings.judgement import Difference, differences
+from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.charts import difference as chart
+from tare.experiment.findings.difference import find
+from tare.experiment.findings.judgement import Difference, differences
+from tare.experiment.report import compared
+from tare.experiment.specification import Cell, Stopping
+from tare.measure.comparison import screen as verdict
+from tare.measure.comparison.session import Execution, check_complete
 from tare.render import comment, files, junit
 from tare.render.words import text
-from tare.report import compared
-from tare.report.charts import difference as chart
 from tare.results.message import Change, Chosen, Message, Ratio, each, message
 from tare.results.report import Report
 from tare.results.verdict import (
@@ -275,7 +275,7 @@ def test_wrong_options_are_refused_before_anything_is_measured(
     def measure(*_: Any, **__: Any) -> None:
         pytest.fail("something was measured")
 
-    monkeypatch.setattr("tare.conclude.execute", measure)
+    monkeypatch.setattr("tare.experiment.pipeline.execute", measure)
     done = CliRunner().invoke(app, ["compare", *words])
     assert isinstance(done.exception, TareError), done.exception
     assert done.exception.exit_code == code

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tare import platforms
-from tare.availability import Availability
-from tare.cli.describe import describe
 from tare.errors import ExperimentError
+from tare.features.machine.describe import describe
+from tare.registry import Availability
 
 FOUND = {
     "bare": Availability(name="bare", works=True),

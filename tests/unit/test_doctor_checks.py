@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from trees import MACHINES, grow, seen
 
-from tare import doctor
-from tare.doctor.noise import period
-from tare.doctor.noise_readings import CpuNoise, Noise
-from tare.doctor.view import ClockState, Snapshot, View
-from tare.kernel_files import KernelFiles
+from tare.features.machine import doctor
+from tare.features.machine.doctor.noise import period
+from tare.features.machine.doctor.noise_readings import CpuNoise, Noise
+from tare.features.machine.doctor.view import ClockState, Snapshot, View
+from tare.host.kernel_files import KernelFiles
 from tare.registry import scan
 from tare.results.message import Amount, Duration, Message, message
 

@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 from trees import MACHINES, seen
 
-from tare import doctor
-from tare.cli import doctor as command
-from tare.cli import doctor_fix as fix
-from tare.cli import doctor_screen as screen
-from tare.conclude import calling_user
 from tare.errors import ExperimentError
+from tare.experiment.pipeline import calling_user
+from tare.features.machine import doctor
+from tare.features.machine.doctor import command, fix, screen
+from tare.host.settings import Change, Held
+from tare.host.settings.setting import NeedsRootError
 from tare.render.vocabulary import CHECKS
 from tare.results.message import message
-from tare.settings import Change, Held
-from tare.settings.setting import NeedsRootError
 
 #: What a line begins with.
 SIGNS = ("✕ ", "! ", "✓ ", "? ")

@@ -7,8 +7,8 @@ import json
 import networked
 import pytest
 
-from tare.drawing import distinct, label_axis, label_width
 from tare.registry import scan
+from tare.render.drawing import distinct, label_axis, label_width
 
 BUCKET = "at network bucket high=1Gbit low=200Mbit budget=2Gbit"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tare import record
-from tare.execute.error_capture import MOST, ErrorCapture
-from tare.experiment import Cell, WorkloadSpec
+from tare.agent import record
+from tare.experiment.session.error_capture import MOST, ErrorCapture
+from tare.experiment.specification import Cell, WorkloadSpec
 
 
 def fault(

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import Behaviour, make
 
-from tare.experiment import Stopping
-from tare.findings.answers import all_findings
-from tare.fingerprint.difference import Rule, differences
-from tare.fingerprint.figures import figure
-from tare.frames import Results
-from tare.network_fingerprint import difference as network_difference
-from tare.network_fingerprint import document
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.fingerprints.machine.difference import Rule, differences
+from tare.experiment.fingerprints.network import difference as network_difference
+from tare.experiment.fingerprints.network import document
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
+from tare.features.machine.fingerprint.figures import figure
 from tare.results.finding import Finding, Table
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.comparison import compare, compare_unpaired

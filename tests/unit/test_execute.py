@@ -14,15 +14,24 @@ import msgspec
 import pytest
 from scripted import Behaviour, BlindObserver, Stage
 
-from tare import execute, journal, plan, record
+from tare.agent import record
 from tare.errors import TareError, TrialError
-from tare.execute.budget import Budget
-from tare.execute.observer import NoObserverError
-from tare.execute.past import past
-from tare.execute.weighing import weigh
-from tare.execute.window import window
-from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
-from tare.placement import Machine
+from tare.experiment import journal, plan
+from tare.experiment import session as execute
+from tare.experiment.placement import Machine
+from tare.experiment.session.budget import Budget
+from tare.experiment.session.observer import NoObserverError
+from tare.experiment.session.probe_snapshot import weigh
+from tare.experiment.session.resume_state import past
+from tare.experiment.session.window import window
+from tare.experiment.specification import (
+    Cell,
+    Experiment,
+    SizeSpec,
+    Stopping,
+    WindowSpec,
+    WorkloadSpec,
+)
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.statistics import repetitions
@@ -75,8 +84,8 @@ def session(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
     """Conduct a session and return its whole journal."""
-    monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
+    monkeypatch.setattr("tare.experiment.session.opening.agent.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"
@@ -90,7 +99,7 @@ def session(
         **said: Any,
     ) -> tuple[list[journal.Line], Stage, Quiet]:
         stage, quiet = Stage(behaviour, broken, **said), Quiet()
-        monkeypatch.setattr("tare.execute.pool.platforms.start", stage.start)
+        monkeypatch.setattr("tare.experiment.session.pool.platforms.start", stage.start)
         execute.conduct(
             execute.Request(
                 folder=folder,
@@ -207,7 +216,7 @@ def test_probes_count_towards_the_budget(session: Any, monkeypatch: pytest.Monke
         time.sleep(0.05)
         return []
 
-    monkeypatch.setattr("tare.execute.session.Budget", budget)
+    monkeypatch.setattr("tare.experiment.session.session.Budget", budget)
     session(experiment(stopping=Stopping(trials=1, budget_s=1.0)), weigh=probed)
     # Those after the trials are expected to take as long again.
     assert made[0] >= 0.1
@@ -348,7 +357,7 @@ def test_when_observers_end_again_and_again_the_session_does(
             if trial == 7:
                 raise NoObserverError("5 observers of this session have ended", "--resume")
 
-    monkeypatch.setattr("tare.execute.session.Observer", Mortal)
+    monkeypatch.setattr("tare.experiment.session.session.Observer", Mortal)
     with pytest.raises(NoObserverError) as told:
         session(experiment())
     assert told.value.exit_code == 13
@@ -490,7 +499,7 @@ def test_a_window_begins_throttled_where_the_quota_is_less_than_can_be_used(
 def test_the_longest_unused_instance_makes_room(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tare.execute.pool.MOST_RESIDENT", 3)
+    monkeypatch.setattr("tare.experiment.session.pool.MOST_RESIDENT", 3)
     living: list[int] = []
 
     def counted(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
@@ -512,7 +521,7 @@ def test_the_longest_unused_instance_makes_room(
 def test_a_trial_keeps_all_of_its_instances_however_many(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tare.execute.pool.MOST_RESIDENT", 1)
+    monkeypatch.setattr("tare.experiment.session.pool.MOST_RESIDENT", 1)
     lines, _, _ = session(experiment(factors={"workers": (1, 3)}))
     assert {end.status for end in ends(lines)} == {"ok"}
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tare import plan, plan_file
-from tare.catalogue import catalogue
 from tare.errors import ExperimentError
-from tare.experiment_file import changes, parse
-from tare.placement import Machine
+from tare.experiment import plan, plan_file
+from tare.experiment.catalogue import catalogue
+from tare.experiment.file import changes, parse
+from tare.experiment.placement import Machine
 
 MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30

@@ -11,11 +11,12 @@ import pytest
 import synthetic
 from typer.testing import CliRunner
 
-from tare import conclude
-from tare.cli import output, planning
+from tare.cli import console
 from tare.cli.app import app
-from tare.experiment import Experiment, Stopping, WorkloadSpec
-from tare.pilot import Forecast
+from tare.experiment import pipeline
+from tare.experiment.pilot import Forecast
+from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
+from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
 from tare.results.message import Duration, Message, message
@@ -34,7 +35,7 @@ def report(*words: str) -> str:
 
 def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
     said = report(str(folder))
-    answers = conclude.answers(None, conclude.results_of(folder))
+    answers = pipeline.answers(None, pipeline.results_of(folder))
     one = " ".join(said.split())
     assert answers.question in one
     for line in sentences(answers.headline):
@@ -45,7 +46,7 @@ def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
 def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
     folder: Path,
 ) -> None:
-    answers = conclude.answers(None, conclude.results_of(folder))
+    answers = pipeline.answers(None, pipeline.results_of(folder))
     overview = answers.overview
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column
@@ -93,7 +94,7 @@ def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: P
     ("value", "told"), [(0.2, "under 1 s"), (7.2, "about 7 s"), (600.0, "about 10 min")]
 )
 def test_what_is_estimated_is_said_once(value: float, told: str) -> None:
-    assert output.about(value) == told
+    assert console.about(value) == told
 
 
 def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Message]:
@@ -106,7 +107,7 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
         factors={},
         stopping=Stopping(trials=trials, budget_s=budget_s),
     )
-    return planning.answers(asked, told)
+    return plan_screen.answers(asked, told)
 
 
 def test_a_plan_answers_how_long_it_takes() -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offered import catalogue
 
-from tare import experiment_file
 from tare.errors import ExperimentError
-from tare.experiment import Experiment, LoadSpec, SizeSpec, WindowSpec
-from tare.experiment_file import kinds
+from tare.experiment import file
+from tare.experiment.file import kinds
+from tare.experiment.specification import Experiment, LoadSpec, SizeSpec, WindowSpec
 
 CATALOGUE = catalogue()
 HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
@@ -22,7 +22,7 @@ COMMAND = '[[workload]]\ncommand = ["./prog", "{input}"]\n'
 
 
 def parse(text: str) -> Experiment:
-    return experiment_file.parse(text, "mine.toml", CATALOGUE)
+    return file.parse(text, "mine.toml", CATALOGUE)
 
 
 def refused(text: str) -> tuple[str, str]:
@@ -40,13 +40,13 @@ def test_a_factor_may_have_as_many_levels_as_there_may_be_cells() -> None:
 
 
 def test_the_template_is_an_experiment() -> None:
-    asked = parse(experiment_file.template())
+    asked = parse(file.template())
     assert asked.factors["platform"] == ("bare", "unshare", "docker")
     assert asked.stopping.budget_s == 300
 
 
 def test_what_the_template_has_as_examples_is_an_experiment_too() -> None:
-    lines = experiment_file.template().splitlines()
+    lines = file.template().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("[[workload]]"))
     keys = [
         line.removeprefix("# ") if line.startswith("# [") or " = " in line else line
@@ -347,18 +347,18 @@ def test_long_values_are_shown_short() -> None:
 
 def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="No such file") as caught:
-        experiment_file.read(tmp_path / "none.toml")
+        file.read(tmp_path / "none.toml")
     assert "tare experiment new" in (caught.value.hint or "")
     with pytest.raises(ExperimentError, match="directory"):
-        experiment_file.read(tmp_path)
-    (tmp_path / "large.toml").write_bytes(b"#" * (experiment_file.SIZE_LIMIT + 1))
+        file.read(tmp_path)
+    (tmp_path / "large.toml").write_bytes(b"#" * (file.SIZE_LIMIT + 1))
     with pytest.raises(ExperimentError, match="larger than"):
-        experiment_file.read(tmp_path / "large.toml")
+        file.read(tmp_path / "large.toml")
     (tmp_path / "garbage.toml").write_bytes(b"a = \xff")
     with pytest.raises(ExperimentError, match="byte 4"):
-        experiment_file.read(tmp_path / "garbage.toml")
+        file.read(tmp_path / "garbage.toml")
     (tmp_path / "good.toml").write_text(HEAD + "µ")
-    assert experiment_file.read(tmp_path / "good.toml") == HEAD + "µ"
+    assert file.read(tmp_path / "good.toml") == HEAD + "µ"
 
 
 VALUES = st.recursive(
@@ -393,7 +393,7 @@ TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
 def test_whatever_a_file_holds_it_is_an_experiment_or_a_complaint(values: dict[str, Any]) -> None:
     complaint = None
     try:
-        experiment_file.from_table(values, "mine.toml", CATALOGUE)
+        file.from_table(values, "mine.toml", CATALOGUE)
     except ExperimentError as error:
         complaint = error.message
     assert complaint is None or complaint.startswith("mine.toml: ")

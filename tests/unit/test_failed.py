@@ -15,7 +15,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 import typer
 
-from tare.cli import app, failed, output
+from tare.cli import app, console, failed
 from tare.errors import ExperimentError, InterruptError
 
 OPTIONS = ("json", "junit", "markdown")
@@ -93,7 +93,7 @@ def test_an_interrupt_and_a_fault(
     def fail(**_: object) -> None:
         raise raised
 
-    monkeypatch.setattr("tare.remnants.cleanup", fail)
+    monkeypatch.setattr("tare.experiment.remnants.cleanup", fail)
     code = enter(monkeypatch, "cleanup", "--json", str(file))
     assert code == (InterruptError.exit_code if isinstance(raised, KeyboardInterrupt) else 70)
     assert json.loads(file.read_text())["error"]["exit_code"] == code
@@ -107,7 +107,7 @@ def test_the_exit_code_says_which_signal_it_was(
 ) -> None:
     file = tmp_path / "answer.json"
     script = (
-        "import signal; from tare.cli import main; import tare.remnants as remnants; "
+        "import signal; from tare.cli import main; import tare.experiment.remnants as remnants; "
         f"remnants.cleanup = lambda **_: signal.raise_signal({int(ending)}); main()"
     )
     done = subprocess.run(
@@ -137,10 +137,10 @@ def test_what_the_command_has_written_stays(
     file = tmp_path / "answer.json"
 
     def fail(*_: object, **__: object) -> None:
-        output.write_json({"removed": []}, str(file))
+        console.write_json({"removed": []}, str(file))
         raise ExperimentError("after writing")
 
-    monkeypatch.setattr("tare.remnants.cleanup", fail)
+    monkeypatch.setattr("tare.experiment.remnants.cleanup", fail)
     assert enter(monkeypatch, "cleanup", "--json", str(file)) == 11
     assert json.loads(file.read_text()) == {"removed": []}
 

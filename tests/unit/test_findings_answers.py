@@ -11,14 +11,14 @@ from said import args, ids
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
-from tare.experiment import Stopping, WindowSpec
-from tare.findings.answers import all_findings
-from tare.findings.headline import headline
-from tare.findings.overview import overview
-from tare.frames import Results
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.headline import headline
+from tare.experiment.findings.overview import overview
+from tare.experiment.report.backing import stop_table
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping, WindowSpec
 from tare.registry import scan
 from tare.render.words import paragraph
-from tare.report.backing import stop_table
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
 

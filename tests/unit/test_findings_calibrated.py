@@ -11,11 +11,11 @@ import pytest
 from said import args
 from synthetic import make
 
-from tare.experiment import SizeSpec
-from tare.findings.answers import all_findings
-from tare.findings.calibrated import cpu_scaling, find
-from tare.frames import Results
-from tare.report.backing import machine_tables
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.calibrated import cpu_scaling, find
+from tare.experiment.report.backing import machine_tables
+from tare.experiment.results import Results
+from tare.experiment.specification import SizeSpec
 from tare.results.message import Amount, Chosen, message
 
 FACTS = {

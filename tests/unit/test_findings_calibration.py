@@ -9,11 +9,11 @@ import synthetic
 from said import args, ids, unwritten
 from sweeps import Sweep
 
-from tare.calibration import causes, conclude
-from tare.calibration.numbers import cpus, span, step
-from tare.findings.answers import all_findings
-from tare.findings.calibration import UNIT
-from tare.findings.headline import headline
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.headline import headline
+from tare.experiment.sweep import analysis, causes
+from tare.experiment.sweep.numbers import cpus, span, step
+from tare.features.calibration.findings.calibration import UNIT
 from tare.render.tables import lay
 from tare.results.message import Chosen
 from tare.statistics import scaling
@@ -24,7 +24,7 @@ FOUR_CPUS = [round(0.1 * n, 1) for n in range(1, 41)]
 @pytest.fixture(autouse=True)
 def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave evidence, caveats and verdicts as messages."""
-    unwritten(monkeypatch, causes, conclude, scaling)
+    unwritten(monkeypatch, causes, analysis, scaling)
 
 
 def test_it_is_the_first_answer_and_no_cells_are_compared():

@@ -11,10 +11,10 @@ import pytest
 from said import args, ids
 from synthetic import MS, Behaviour, make
 
-from tare.experiment import Experiment, Stopping, WorkloadSpec
-from tare.findings import causes
-from tare.findings.parallelism_check import parallel_ratios
-from tare.frames import Results
+from tare.experiment.findings import causes
+from tare.experiment.findings.parallelism_check import parallel_ratios
+from tare.experiment.results import Results
+from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
 from tare.registry import scan
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, each, message

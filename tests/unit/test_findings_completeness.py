@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import synthetic
 
-from tare import store
-from tare.experiment import Stopping
-from tare.findings.answers import all_findings
-from tare.findings.completeness import find, over_budget, short_cells
-from tare.findings.headline import headline
-from tare.findings.phrasing import where
-from tare.frames import Results
+from tare.experiment import store
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.completeness import find, over_budget, short_cells
+from tare.experiment.findings.headline import headline
+from tare.experiment.findings.phrasing import where
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
 from tare.results.message import Chosen, message
 
 FIXED = Stopping(trials=8, budget_s=None)

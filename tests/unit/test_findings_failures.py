@@ -11,11 +11,10 @@ import pytest
 import synthetic
 from said import args
 
-from tare import store
-from tare.experiment import Stopping
-from tare.findings.answers import all_findings
-from tare.findings.completeness import given_up
-from tare.findings.failures import (
+from tare.experiment import store
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.completeness import given_up
+from tare.experiment.findings.failures import (
     MOST_KINDS,
     WIDTH,
     Failed,
@@ -24,13 +23,14 @@ from tare.findings.failures import (
     last_lines,
     together,
 )
-from tare.findings.headline import headline, summarize
-from tare.frames import Results
-from tare.harmless import ORDERS
+from tare.experiment.findings.headline import headline, summarize
+from tare.experiment.report import page
+from tare.experiment.report.origin import Origin
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
 from tare.render import html, markdown
+from tare.render.harmless import ORDERS
 from tare.render.words import sentence, sentences, text
-from tare.report import page
-from tare.report.origin import Origin
 from tare.results.message import Levels, message
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
@@ -160,7 +160,7 @@ def test_without_failures_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_of_many_reasons_the_most_frequent_are_told() -> None:
-    from tare.findings.failures import reasons
+    from tare.experiment.findings.failures import reasons
 
     found = together(Failed(f"reason {n}") for n in range(6) for _ in range(n + 1))
     assert [one.trials for one in found] == [6, 5, 4, 3, 2, 1]

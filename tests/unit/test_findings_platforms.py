@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from synthetic import MS, Behaviour, make
 
-from tare.experiment import Cell
-from tare.findings.answers import all_findings
-from tare.findings.headline import headline
-from tare.findings.platform_kinds import intensities, kind_of
-from tare.frames import Results
-from tare.journal import SEEN
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.headline import headline
+from tare.experiment.findings.platform_kinds import intensities, kind_of
+from tare.experiment.journal import SEEN
+from tare.experiment.results import Results
+from tare.experiment.specification import Cell
 from tare.registry import scan
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding

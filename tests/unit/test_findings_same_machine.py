@@ -16,19 +16,20 @@ import sweeps
 import synthetic
 from synthetic import MS, Behaviour
 
-from tare import conclude, report, store
-from tare.cli import calibrate_sweep, comparing
-from tare.cli.comparing import Wanted
-from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
-from tare.findings.answers import all_findings
-from tare.findings.caveats import notes
-from tare.findings.caveats import sentences as above
-from tare.findings.cells import basis_of, cells_of
-from tare.findings.judgement import differences
-from tare.findings.same_machine import UNIT
-from tare.findings.sessions import caveats, changed, comparisons, judged, probed
-from tare.frames import FIGURES, TAKES, Results
+from tare.experiment import pipeline, report, store
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.caveats import notes
+from tare.experiment.findings.caveats import sentences as above
+from tare.experiment.findings.cells import basis_of, cells_of
+from tare.experiment.findings.judgement import differences
+from tare.experiment.findings.same_machine import UNIT
+from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
+from tare.experiment.results import FIGURES, TAKES, Results
+from tare.features.calibration import session as calibrate_sweep
+from tare.features.run.screen import summarize
+from tare.measure.comparison import session as comparing
+from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence
 from tare.results.message import message
 
@@ -133,7 +134,7 @@ def test_a_machine_that_changed_within_a_session(results: Results) -> None:
     assert (caveat.kind, caveat.sessions) == ("changed", (1,))
     assert [c.metric for c in caveat.changes] == ["syscall.getpid"]
     with pytest.raises(ChangedError):
-        conclude.check_same((caveat,), None, HERE)
+        pipeline.check_same((caveat,), None, HERE)
 
 
 CHANGED = ((1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 141.0))
@@ -150,7 +151,7 @@ def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> Non
     [caveat] = caveats(other)
     assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "machine", (1, 2))
     with pytest.raises(ChangedError) as error:
-        conclude.check_same(caveats(other), other.levels_of, HERE)
+        pipeline.check_same(caveats(other), other.levels_of, HERE)
     assert error.value.exit_code == 17
     assert "report here --session 1" in (error.value.hint or "")
 
@@ -204,7 +205,7 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
     assert caveat.activity is not None
     assert caveat.activity.other_cpus == BUSY
     assert not changed([caveat])
-    conclude.check_same([caveat], None, HERE)
+    pipeline.check_same([caveat], None, HERE)
     [note] = notes([caveat])
     assert note.id == "caveats.busy"
     assert note.args["activity"] == message("caveats.used", used=BUSY, cpus=2)
@@ -325,9 +326,9 @@ def test_a_comparison_s_medians_are_of_one_session() -> None:
 def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     made = _slower_machine()
     folder = _folder(made, tmp_path / "out")
-    results = conclude.results_of(folder)
+    results = pipeline.results_of(folder)
     assert results.levels_of == 2
-    answers = conclude.answers(folder, results)
+    answers = pipeline.answers(folder, results)
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
     page = _plain(report.write(folder, None, answers.findings, results=results)[0].read_text())
     [changed_between, levels] = above(caveats(results), results.levels_of)

@@ -10,18 +10,18 @@ import pandas as pd
 import synthetic
 from said import args, ids
 
-from tare.baseline import Session, networked
-from tare.baseline.agreement import lasting
-from tare.findings.caveats import sentences
-from tare.findings.same_network import UNIT, apart
-from tare.findings.sessions import caveats, judged
-from tare.frames import Results
-from tare.network_fingerprint import remembered
-from tare.network_fingerprint.document import Figure, NetworkFingerprint
-from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
+from tare.experiment.findings.caveats import sentences
+from tare.experiment.findings.same_network import UNIT, apart
+from tare.experiment.findings.sessions import caveats, judged
+from tare.experiment.fingerprints.network import cache
+from tare.experiment.fingerprints.network.cache import GIVEN, REMEMBERED
+from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
+from tare.experiment.results import Results
+from tare.features.network.fingerprint import page as network_fingerprint_page
+from tare.measure.baseline import Session, networked
+from tare.measure.baseline.agreement import lasting
 from tare.render import files
 from tare.render.words import shown, text
-from tare.report import network_fingerprint_page
 from tare.results.message import Amount, Message, each, message
 
 
@@ -45,7 +45,7 @@ def sessions(*told: tuple[NetworkFingerprint, str]) -> Results:
     rows = [
         (number, None, None, fact.name, fact.value, fact.unit, fact.source)
         for number, (one, origin) in enumerate(told, 1)
-        for fact in remembered.of(one, origin)
+        for fact in cache.of(one, origin)
     ]
     facts = pd.DataFrame(
         rows, columns=["session", "instance", "platform", "name", "value", "unit", "source"]
@@ -124,7 +124,7 @@ def test_wide_intervals_decide_nothing() -> None:
 
 def test_baselines_of_another_network_do_not_agree() -> None:
     def facts(one: NetworkFingerprint) -> list[tuple[str, None, object]]:
-        return [(fact.name, None, fact.value) for fact in remembered.of(one, GIVEN)]
+        return [(fact.name, None, fact.value) for fact in cache.of(one, GIVEN)]
 
     assert lasting(facts(fingerprint(9.4))) == {}
     a, b, c = (networked(facts(one)) for one in (

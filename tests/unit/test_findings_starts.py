@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import synthetic
 
-from tare.findings.starts import UNIT
-from tare.frames import Results
+from tare.experiment.findings.starts import UNIT
+from tare.experiment.results import Results
 from tare.render.words import sentence
 from tare.results.message import Message
 

@@ -8,12 +8,12 @@ import pytest
 from said import args, ids
 from synthetic import MS, Behaviour, make
 
-from tare.experiment import Stopping
-from tare.findings import platform_cells
-from tare.findings.answers import all_findings
-from tare.findings.headline import summarize, with_one_total
-from tare.findings.network_dry import _host
-from tare.findings.telling import blocks_needed, corrected
+from tare.experiment.findings import platform_cells
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.headline import summarize, with_one_total
+from tare.experiment.findings.messages import blocks_needed, corrected
+from tare.experiment.specification import Stopping
+from tare.features.network.findings.dry import _host
 from tare.results.message import Amount, Duration, Message, message
 from tare.statistics.comparison import Comparison, compare_family
 

@@ -8,12 +8,12 @@ import pytest
 from said import args, ids
 from synthetic import Behaviour, make
 
-from tare.experiment import Stopping
-from tare.findings import trusted
-from tare.findings.headline import summarize
-from tare.frames import Results
+from tare.experiment.findings import trusted
+from tare.experiment.findings.headline import summarize
+from tare.experiment.report.backing import doubts
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
 from tare.registry import scan
-from tare.report.backing import doubts
 
 
 def shifted(results: Results, cells: int) -> Results:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.fingerprint import activity
-from tare.fingerprint.activity import Watch, busy, share
-from tare.journal import Activity
-from tare.kernel_files import KernelFiles
+from tare.experiment.fingerprints.machine import activity
+from tare.experiment.fingerprints.machine.activity import Watch, busy, share
+from tare.experiment.journal import Activity
+from tare.host.kernel_files import KernelFiles
 
 
 class Machine:

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tare.fingerprint import derived
-from tare.fingerprint.figures import middle
+from tare.features.machine.fingerprint import derived
+from tare.features.machine.fingerprint.figures import middle
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [int(1024 * 2 ** (k / 8)) for k in range(8 * 18)]

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.cli import fingerprint_diff
 from tare.errors import ExperimentError
-from tare.fingerprint import file
-from tare.fingerprint.difference import Rule, compare, differences, rule
-from tare.fingerprint.document import Figure, Fingerprint
+from tare.experiment.fingerprints.machine.difference import Rule, compare, differences, rule
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
+from tare.features.machine.fingerprint import diff_command, file
 from tare.registry import Probe, ProbeMetric, Seconds
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
@@ -194,7 +193,7 @@ def made(values: dict[str, list[float]], **facts: bool | int | float | str) -> F
 def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> int:
     for name, one in (("before", before), ("after", after)):
         file.write(one, tmp_path / name)
-    return fingerprint_diff.diff(tmp_path / "before", tmp_path / "after", None)
+    return diff_command.diff(tmp_path / "before", tmp_path / "after", None)
 
 
 def assert_only(shown: str, what: str, name: str) -> None:
@@ -264,7 +263,7 @@ def test_undecided_is_not_called_the_same(
     noisy = [made({m: list(100 * np.exp(rng.normal(0, 0.3, 7))) for m in names}) for _ in range(2)]
     found = compare(*noisy, {})
     assert found.verdict == "inconclusive"
-    headline = fingerprint_diff.headline(found)
+    headline = diff_command.headline(found)
     assert headline.id == "fingerprint.diff.inconclusive"
     assert (headline.args["inconclusive"], headline.args["metrics"]) == (20, 20)
     assert beside(*noisy, tmp_path) == 2

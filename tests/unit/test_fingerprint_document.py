@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.fingerprint import file
+from tare.features.machine.fingerprint import file
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fingerprint.md"
 
@@ -29,7 +29,7 @@ def test_the_example_of_a_file_is_one(tmp_path: Path) -> None:
 def test_options_that_are_spoken_of_exist(option: str) -> None:
     from typer.main import get_command
 
-    from tare.cli import fingerprint
+    from tare.features.machine.fingerprint import command
 
-    take = get_command(fingerprint.app).commands["take"]  # type: ignore[attr-defined]
+    take = get_command(command.app).commands["take"]  # type: ignore[attr-defined]
     assert option in {name for one in take.params for name in one.opts}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.fingerprint.figures import figure
+from tare.features.machine.fingerprint.figures import figure
 
 
 def test_what_most_rounds_see_nothing_of_has_a_mean() -> None:

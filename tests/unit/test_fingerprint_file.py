@@ -10,8 +10,15 @@ import msgspec
 import pytest
 
 from tare.errors import StoreError
-from tare.fingerprint import file
-from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point, Problem
+from tare.experiment.fingerprints.machine.document import (
+    Axis,
+    Curve,
+    Figure,
+    Fingerprint,
+    Point,
+    Problem,
+)
+from tare.features.machine.fingerprint import file
 
 GOOD = Fingerprint(
     tare="0",

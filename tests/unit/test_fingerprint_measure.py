@@ -12,12 +12,15 @@ import pytest
 from said import args, unwritten
 from test_fingerprint_rounds import probe
 
-from tare import lease, platforms, record, remnants
+from tare import platforms
+from tare.agent import record
 from tare.errors import AgentError
-from tare.execute import room
-from tare.fingerprint import asked as asking
-from tare.fingerprint import figures, measure
-from tare.fingerprint.asked import Asked
+from tare.experiment import remnants
+from tare.experiment.session import scratch_space
+from tare.features.machine.fingerprint import figures, measure
+from tare.features.machine.fingerprint import request as asking
+from tare.features.machine.fingerprint.request import Asked
+from tare.host import lease
 from tare.platforms import Instance, Place
 from tare.registry import Catalogue
 from tare.render import words
@@ -72,7 +75,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviou
     monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "shared",))
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path / "shared")
     monkeypatch.setattr(measure, "catalogue", lambda: known)
-    monkeypatch.setattr(room, "disk", lambda asked, size: (tmp_path / "files", size, None))
+    monkeypatch.setattr(scratch_space, "disk", lambda asked, size: (tmp_path / "files", size, None))
     places: list[Place] = []
 
     def prepare(behaviour: Behaviour) -> list[Place]:

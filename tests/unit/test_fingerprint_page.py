@@ -11,12 +11,13 @@ import msgspec
 import pytest
 from said import args
 
-from tare.fingerprint import summary
-from tare.fingerprint.document import Curve
+from tare.experiment.fingerprints.machine.document import Curve
+from tare.features.machine.fingerprint import page as fingerprint_page
+from tare.features.machine.fingerprint import page_figures, summary
 from tare.render import files, html, words
+from tare.render.charts.heat_map import heat_map
+from tare.render.charts.lines import place
 from tare.render.tables import lay
-from tare.report import fingerprint_figures, fingerprint_page
-from tare.report.machine_charts import heat_map, place
 
 
 def page(**asked):
@@ -70,7 +71,7 @@ def test_every_curve_has_its_chart_and_every_chart_its_words():
 
 
 def test_the_staircase_marks_the_caches_found_and_what_the_kernel_says(monkeypatch):
-    monkeypatch.setattr(fingerprint_figures, "paragraph", tuple)
+    monkeypatch.setattr(page_figures, "paragraph", tuple)
     figure = every_figure(page())["memory-latency"]
     found, reported = (
         {one.args["name"]: one.args["size"] for one in args(figure.alternative, of)["caches"]}
@@ -183,7 +184,7 @@ def test_curves_without_points_are_left_out():
     made = fingerprints.make(only="memory.tlb")
     empty = Curve(unit="ns", axes=made.curves["memory.tlb"].axes, points=())
     made = msgspec.structs.replace(made, curves={"memory.tlb": empty})
-    assert fingerprint_figures.figures(made, {}) == {}
+    assert page_figures.figures(made, {}) == {}
 
 
 def test_markdown_has_the_charts_beside_it(tmp_path):

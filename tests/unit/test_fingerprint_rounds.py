@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tare import record
+from tare.agent import record
 from tare.errors import ExperimentError
-from tare.execute.probing import Round, Turn
-from tare.fingerprint.choice import choose
-from tare.fingerprint.figures import gather
-from tare.fingerprint.rounds import FIRST_LOOK, Rounds, exact
+from tare.experiment.session.probing import Round, Turn
+from tare.features.machine.fingerprint.choice import choose
+from tare.features.machine.fingerprint.figures import gather
+from tare.features.machine.fingerprint.rounds import FIRST_LOOK, Rounds, exact
 from tare.registry import Axis, Probe, ProbeMetric, Seconds
 from tare.statistics import repetitions
 

@@ -6,13 +6,13 @@ import fingerprints
 import msgspec
 import pytest
 
-from tare.cli import fingerprint_screen
-from tare.cli.fingerprint_picture import staircase
-from tare.fingerprint.document import Figure
+from tare.experiment.fingerprints.machine.document import Figure
+from tare.features.machine.fingerprint import screen
+from tare.features.machine.fingerprint.picture import staircase
 
 
 def shown(capsys: pytest.CaptureFixture[str], found: object, *, named: bool = False) -> str:
-    fingerprint_screen.show(found, named=named)  # type: ignore[arg-type]
+    screen.show(found, named=named)  # type: ignore[arg-type]
     return capsys.readouterr().out
 
 

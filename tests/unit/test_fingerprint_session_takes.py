@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tare.fingerprint import brief, session_takes
-from tare.fingerprint.document import Figure, Fingerprint
-from tare.fingerprint.session_takes import REPEATS, SessionTakes
-from tare.journal import Activity, MachineFigure, MachineTake, Moment
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
+from tare.experiment.journal import Activity, MachineFigure, MachineTake, Moment
+from tare.features.machine.fingerprint import brief, session_takes
+from tare.features.machine.fingerprint.session_takes import REPEATS, SessionTakes
 from tare.results.message import Amount, Message, message
 
 CALM, BUSY = 0.02, 1.3

@@ -8,9 +8,9 @@ import pytest
 import recorded
 from said import args
 
-from tare import hardware
-from tare.fingerprint.microarchitectures import TABLE
-from tare.fingerprint.specification import predict
+from tare.features.machine.fingerprint.microarchitectures import TABLE
+from tare.features.machine.fingerprint.specification import predict
+from tare.host import hardware
 from tare.render import words
 
 HOME = Path("/srv/files")

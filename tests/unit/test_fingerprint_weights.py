@@ -7,22 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare import record
-from tare.catalogue import catalogue
-from tare.cli import fingerprint_diff, fingerprint_weights
+from tare.agent import record
 from tare.errors import ExperimentError
-from tare.execute.probing import Round
-from tare.fingerprint import file
-from tare.fingerprint.asked import Asked
-from tare.fingerprint.choice import choose
-from tare.fingerprint.resident import Resident
-from tare.fingerprint.weighing import agreement, weighed
-from tare.fingerprint.weights import Weights
+from tare.experiment.catalogue import catalogue
+from tare.experiment.session.probing import Round
+from tare.features.machine.fingerprint import diff_command, file, weights_screen
+from tare.features.machine.fingerprint import page_weights as page
+from tare.features.machine.fingerprint.choice import choose
+from tare.features.machine.fingerprint.request import Asked
+from tare.features.machine.fingerprint.resident import Resident
+from tare.features.machine.fingerprint.weighing import agreement, weighed
+from tare.features.machine.fingerprint.weights import Weights
 from tare.platforms.clocks import Offset
 from tare.platforms.processes import Share, Weight
 from tare.render import files
 from tare.render.words import sentence
-from tare.report import fingerprint_weights as page
 from tare.results.message import message
 
 MS = 10**6
@@ -113,7 +112,7 @@ def test_the_hosts_share_is_absent_where_it_cannot_be_known(found: Weights) -> N
 def test_an_emulated_platform_is_marked_and_never_called_slow(
     found: Weights, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fingerprint_weights.show(found)
+    weights_screen.show(found)
     told = capsys.readouterr().out
     lines = [line for line in told.splitlines() if line.startswith("system call, syscall.getpid")]
     assert any("▲" in line for line in lines)
@@ -142,10 +141,10 @@ def test_the_file_is_read_and_compared_platform_by_platform(
     file.write(found, before)
     assert file.read(before) == found
     file.write(found.platforms[1].fingerprint, after)  # type: ignore[arg-type]
-    assert fingerprint_diff.diff(before, before, None) == fingerprint_diff.SAME
+    assert diff_command.diff(before, before, None) == diff_command.SAME
     assert "unshare:" in capsys.readouterr().out
-    assert fingerprint_diff.diff(before, after, None) == fingerprint_diff.SAME
+    assert diff_command.diff(before, after, None) == diff_command.SAME
     other = resident("docker", 1)
     file.write(weighed([other], Asked(), "", 1.0)[0].fingerprint, after)  # type: ignore[arg-type]
     with pytest.raises(ExperimentError, match="no platform in common"):
-        fingerprint_diff.diff(before, after, None)
+        diff_command.diff(before, after, None)

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from tare import fitting, platforms
-from tare.availability import Availability
+from tare import platforms
 from tare.errors import ExperimentError, PlatformError, TrialError
-from tare.experiment import Experiment, WorkloadSpec
-from tare.fitting import fitted
-from tare.placement import Machine
+from tare.experiment import availability_filter
+from tare.experiment.availability_filter import fitted
+from tare.experiment.placement import Machine
+from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.registry import Availability
 
 HERE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
@@ -39,7 +40,7 @@ def works(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, plat
                 return Availability(name=stack, works=False, why="too small", fix="more")
             return Availability(name=stack, works=True)
 
-        monkeypatch.setattr(fitting.platforms, "availability", availability)
+        monkeypatch.setattr(availability_filter.platforms, "availability", availability)
         return tried
 
     return let

@@ -11,12 +11,12 @@ from pathlib import Path
 import journals
 import pytest
 
-from tare import journal, plan, plan_file, store
 from tare.errors import ExperimentError, StoreError
-from tare.execute import folder as folders
-from tare.execute.opening import journal_path
-from tare.execute.past import past
-from tare.experiment import Cell, Experiment, WorkloadSpec
+from tare.experiment import journal, plan, plan_file, store
+from tare.experiment.session import folder as folders
+from tare.experiment.session.opening import journal_path
+from tare.experiment.session.resume_state import past
+from tare.experiment.specification import Cell, Experiment, WorkloadSpec
 
 KERNEL = WorkloadSpec(name="null", kernel="null")
 EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})
@@ -60,7 +60,7 @@ def test_one_session_at_a_time(tmp_path: Path) -> None:
 
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     script = (
-        "import os, sys, time; from pathlib import Path; from tare.execute.folder import held\n"
+        "import os, sys, time; from pathlib import Path; from tare.experiment.session.folder import held\n"
         "with held(Path(sys.argv[1])): print(flush=True); time.sleep(600)"
     )
     holder = subprocess.Popen(
@@ -86,7 +86,7 @@ def test_where_folders_cannot_be_locked_a_file_is(
             raise OSError(9, "Bad file descriptor")
         flock(descriptor, operation)
 
-    monkeypatch.setattr("tare.whole_file.fcntl.flock", as_nfs)
+    monkeypatch.setattr("tare.files.fcntl.flock", as_nfs)
     with folders.held(tmp_path), pytest.raises(StoreError), folders.held(tmp_path):
         pass
     with folders.held(tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import recorded
 
-from tare import hardware
-from tare.fingerprint.microarchitectures import TABLE
-from tare.hardware import names
+from tare.features.machine.fingerprint.microarchitectures import TABLE
+from tare.host import hardware
+from tare.host.hardware import names
 
 HOME = Path("/srv/files")
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from tare.errors import CutShortError, TerminatedError, TrialError
-from tare.execute.hooks import Hooks
-from tare.experiment import Cell, WorkloadSpec
+from tare.experiment.session.hooks import Hooks
+from tare.experiment.specification import Cell, WorkloadSpec
 
 #: What Ctrl-C does while we wait for a line.
 CTRL_C = "kill -INT $PPID; exec sleep 60"

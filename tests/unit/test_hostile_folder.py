@@ -11,9 +11,9 @@ import journals
 import pytest
 import synthetic
 
-from tare import execute, report, store
 from tare.errors import StoreError
-from tare.execute import folder as execute_folder
+from tare.experiment import report, session, store
+from tare.experiment.session import folder as execute_folder
 from tare.render import files
 
 STORE = "store.duckdb"
@@ -94,7 +94,7 @@ def test_a_journal_is_begun_in_no_other_folder(folder: Path, tmp_path: Path) -> 
     (folder / "journal").symlink_to(theirs)
     request = type("Request", (), {"folder": folder})
     with pytest.raises(StoreError, match="it is a link"):
-        execute.opening.journal_path(request)  # type: ignore[arg-type]
+        session.opening.journal_path(request)  # type: ignore[arg-type]
     assert list(theirs.iterdir()) == []
 
 

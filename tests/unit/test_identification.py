@@ -9,15 +9,15 @@ import pytest
 from noisy_traces import bucket, flat, noisy
 from said import args
 
-from tare.identification import identify, next_phase
-from tare.identification.document import Estimate, Identification, kind_of
-from tare.identification.tokens_left import tokens_left
+from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
+from tare.features.network.charts import identified
+from tare.features.network.identify import identify, next_phase
+from tare.features.network.identify.tokens_left import tokens_left
+from tare.networks.shaping.carried import Phase, carried, pattern
+from tare.networks.shaping.specification import Bucket
+from tare.networks.shaping.trace import Trace
 from tare.render.words import paragraph, sentence, text
-from tare.report.network_charts import identified
 from tare.results.message import Message, message
-from tare.shaping.carried import Phase, carried, pattern
-from tare.shaping.specification import Bucket
-from tare.shaping.trace import Trace
 from tare.units import quantity
 
 EMPTY = Trace(np.empty(0), np.empty(0), np.empty(0), np.empty(0))

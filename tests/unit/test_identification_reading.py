@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tare.errors import InputError
-from tare.identification import identify
-from tare.identification.reading import Asked, Reading, read
-from tare.interop import units
+from tare.features.network.identify import identify
+from tare.features.network.identify.reading import Asked, Reading, read
+from tare.networks.shaping.trace import Trace
+from tare.readers import units
 from tare.render.words import sentence
 from tare.results.message import Message, message
-from tare.shaping.trace import Trace
 
 DATA = Path(__file__).parents[1] / "data"
 BASE = [(float(i), 5 + 0.01 * (i % 7)) for i in range(200)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.identification import identify
-from tare.shaping.trace import Trace
+from tare.features.network.identify import identify
+from tare.networks.shaping.trace import Trace
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "network").glob("*.csv.gz"))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tare.findings.instrument import notable, own_error
+from tare.experiment.findings.instrument import notable, own_error
 from tare.results.message import Amount, Deviation, message
 
 FACTS: dict[str, Any] = {

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from said import args, ids
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "criterion" / "Fibonacci"
 
 
 def test_a_sample_is_time_by_iterations() -> None:
-    found = interop.read(DATA / "recursive_plain" / "10" / "new" / "sample.json")
+    found = readers.read(DATA / "recursive_plain" / "10" / "new" / "sample.json")
     assert found.format == "criterion"
     (one,) = found.series
     assert one.key == {
@@ -35,25 +35,25 @@ def test_a_sample_is_time_by_iterations() -> None:
 
 
 def test_a_folder_is_all_of_its_benchmarks() -> None:
-    found = interop.read(DATA.parent)
+    found = readers.read(DATA.parent)
     assert [one.key["function"] for one in found.series] == ["flat", "recursive/plain"]
     repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
     assert repetitions["count"].args == {"low": 30, "high": 30, "noun": "sample"}
     assert repetitions["sampling"] is None
     assert ids(found.notes) == ["interop.criterion.unit"]
-    assert interop.read(DATA / "flat").series[0].key == found.series[0].key
+    assert readers.read(DATA / "flat").series[0].key == found.series[0].key
     with pytest.raises(InputError, match="has no samples of criterion"):
-        interop.read(DATA / "flat" / "new", format="criterion")
+        readers.read(DATA / "flat" / "new", format="criterion")
 
 
 def test_flat_sampling_needs_no_remark() -> None:
-    (one,) = interop.read(DATA / "flat" / "new" / "sample.json").series
+    (one,) = readers.read(DATA / "flat" / "new" / "sample.json").series
     assert one.notes == ()
     assert one.key == {"group": "Fibonacci", "function": "flat", "baseline": "new"}
 
 
 def test_estimates_are_a_summary() -> None:
-    found = interop.read(DATA / "flat" / "new" / "estimates.json")
+    found = readers.read(DATA / "flat" / "new" / "estimates.json")
     (one,) = found.series
     (defect,) = one.defects
     assert defect.kind == "summary only"
@@ -63,7 +63,7 @@ def test_estimates_are_a_summary() -> None:
 
 def test_a_change_is_no_measurement() -> None:
     with pytest.raises(InputError, match="a change between two measurements"):
-        interop.read(DATA / "flat" / "change" / "estimates.json")
+        readers.read(DATA / "flat" / "change" / "estimates.json")
 
 
 def test_without_an_identity_the_folders_name_the_benchmark(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_without_an_identity_the_folders_name_the_benchmark(tmp_path: Path) -> N
     file = folder / "sample.json"
     # What 0.2 wrote: the two lists without names.
     file.write_text("[[1.0, 2.0], [10.0, 30.0]]")
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert one.key == {"benchmark": "sort/big", "baseline": "base"}
     assert list(one.values) == pytest.approx([10e-9, 15e-9])
 
@@ -82,7 +82,7 @@ def test_what_is_wrong_beside_the_samples_takes_nothing_from_them(tmp_path: Path
     (tmp_path / "benchmark.json").write_text("[")
     file = tmp_path / "sample.json"
     file.write_text(json.dumps({"sampling_mode": "Flat", "iters": [2.0], "times": [4.0]}))
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert list(one.values) == [2e-9]
     assert one.reported == {}
 
@@ -100,7 +100,7 @@ def test_a_broken_sample_is_a_defect(
 ) -> None:
     file = tmp_path / "sample.json"
     file.write_text(json.dumps(sample))
-    (one,) = interop.read(file, format="criterion").series
+    (one,) = readers.read(file, format="criterion").series
     assert list(one.values) == [5e-9]
     found = args(one.defects[0].message, "interop.place")
     assert found == {"place": place, "found": value}
@@ -119,4 +119,4 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, complaint: str) -> Non
     file = tmp_path / "sample.json"
     file.write_text(text)
     with pytest.raises(InputError, match=complaint):
-        interop.read(file, format="criterion")
+        readers.read(file, format="criterion")

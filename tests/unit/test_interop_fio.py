@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from said import args
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.interop.readings import counted
+from tare.readers import Columns
+from tare.readers.readings import counted
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "fio"
@@ -31,7 +31,7 @@ def written(folder: Path, *runs: dict[str, Any]) -> Path:
 
 
 def test_one_run_is_one_value_with_its_summary() -> None:
-    found = interop.read(DATA / "jobs.json")
+    found = readers.read(DATA / "jobs.json")
     assert found.format == "fio"
     assert [dict(one.key) for one in found.series] == [
         {"job": "reader", "direction": "read"},
@@ -50,7 +50,7 @@ def test_one_run_is_one_value_with_its_summary() -> None:
 
 
 def test_latencies_have_quantiles() -> None:
-    one = interop.read(DATA / "jobs.json", Columns(value="clat_ns")).series[0]
+    one = readers.read(DATA / "jobs.json", Columns(value="clat_ns")).series[0]
     assert (one.metric, one.unit, one.lower_is_better) == ("completion latency", "s", True)
     assert one.values[0] == pytest.approx(one.reported["mean"])
     said = one.reported
@@ -61,53 +61,53 @@ def test_latencies_have_quantiles() -> None:
 
 def test_bins_are_a_distribution(tmp_path: Path) -> None:
     document = json.loads((DATA / "bins.json").read_text())
-    whole = interop.read(DATA / "bins.json", Columns(value="clat_ns")).series[0].reported
+    whole = readers.read(DATA / "bins.json", Columns(value="clat_ns")).series[0].reported
     latency = document["jobs"][0]["write"]["clat_ns"]
     assert sum(latency["bins"].values()) == latency["N"]
     del latency["percentile"]
-    from_bins = interop.read(written(tmp_path, document), Columns(value="clat_ns")).series[0]
+    from_bins = readers.read(written(tmp_path, document), Columns(value="clat_ns")).series[0]
     for name in ("median", "p90", "p95", "p99"):
         assert from_bins.reported[name] == pytest.approx(whole[name], rel=0.02)
 
 
 def test_reports_of_one_run_are_not_runs() -> None:
-    found = interop.read(DATA / "status.json")
+    found = readers.read(DATA / "status.json")
     (one,) = found.series
     assert len(one.values) == 1
     assert args(found.notes, "interop.fio.reports") == {"reports": 3, "runs": 1}
 
 
 def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
-    found = interop.read(written(tmp_path, run(100, 50), run(110, 56), run(120, 62)))
+    found = readers.read(written(tmp_path, run(100, 50), run(110, 56), run(120, 62)))
     (one,) = found.series
     assert list(one.values) == [100, 110, 120]
     assert one.trial is not None
     assert list(one.trial) == [0, 1, 2]
     assert one.defects == ()
-    assert len(interop.read(written(tmp_path, run(1), run(1))).series[0].values) == 2
+    assert len(readers.read(written(tmp_path, run(1), run(1))).series[0].values) == 2
     starts = [run(rate, job_start=start) for rate, start in [(1, 7), (2, 7), (3, 8)]]
     for more, document in enumerate(starts):
         document["jobs"][0]["read"]["io_bytes"] += more
-    assert list(interop.read(written(tmp_path, *starts)).series[0].values) == [2, 3]
+    assert list(readers.read(written(tmp_path, *starts)).series[0].values) == [2, 3]
     assert found.specification.repetitions == counted([3], "run")
 
 
 def test_jobs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     twice = run(100)
     twice["jobs"] *= 2
-    found = interop.read(written(tmp_path, twice))
+    found = readers.read(written(tmp_path, twice))
     assert [one.key.get("clone") for one in found.series] == [None, "2"]
 
 
 def test_a_job_without_io_is_told() -> None:
     with pytest.raises(InputError, match="no job did any I/O"):
-        interop.read(DATA / "failed.json")
+        readers.read(DATA / "failed.json")
 
 
 def test_a_failed_job_is_left_out_and_told(tmp_path: Path) -> None:
     both = run(100)
     both["jobs"].append({"jobname": "b", "error": 28, "read": {"bw_bytes": 1}})
-    found = interop.read(written(tmp_path, both))
+    found = readers.read(written(tmp_path, both))
     assert [one.key["job"] for one in found.series] == ["a"]
     assert args(found.notes, "interop.fio.failed") == {"job": "b", "error": "28"}
 
@@ -115,17 +115,17 @@ def test_a_failed_job_is_left_out_and_told(tmp_path: Path) -> None:
 def test_fio_2_measured_in_other_units(tmp_path: Path) -> None:
     read = {"bw": 10, "io_bytes": 5, "clat": {"mean": 7.0}}
     file = written(tmp_path, run(0, read=read))
-    assert interop.read(file).series[0].values[0] == 10240
-    latency = interop.read(file, Columns(value="clat_ns")).series[0]
+    assert readers.read(file).series[0].values[0] == 10240
+    latency = readers.read(file, Columns(value="clat_ns")).series[0]
     assert latency.values[0] == pytest.approx(7e-6)
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
-    (one,) = interop.read(written(tmp_path, run("fast"))).series
+    (one,) = readers.read(written(tmp_path, run("fast"))).series
     at = args(one.defects[0].message, "interop.place")
     assert at == {"place": "jobs[0].read.bw_bytes", "found": "'fast'"}
     with pytest.raises(InputError, match="have no 'heat'"):
-        interop.read(DATA / "jobs.json", Columns(value="heat"))
+        readers.read(DATA / "jobs.json", Columns(value="heat"))
     for document, complaint in [
         ({"fio version": "3"}, "has no 'client_stats'"),
         ({"fio version": "3", "jobs": [3]}, r"jobs\[0\]: expected an object"),
@@ -133,4 +133,4 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
         ({"fio version": "3", "jobs": []}, "no job did any I/O"),
     ]:
         with pytest.raises(InputError, match=complaint):
-            interop.read(written(tmp_path, document))
+            readers.read(written(tmp_path, document))

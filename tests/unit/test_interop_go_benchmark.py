@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from said import args
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns, Imported
-from tare.interop.readings import counted, mean_of
+from tare.readers import Columns, Imported
+from tare.readers.readings import counted, mean_of
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "go_benchmark"
@@ -19,11 +19,11 @@ DATA = Path(__file__).parents[1] / "data" / "interop" / "go_benchmark"
 def parsed(folder: Path, text: str, value: str | None = None) -> Imported:
     file = folder / "bench.txt"
     file.write_text(text)
-    return interop.read(file, Columns(value=value))
+    return readers.read(file, Columns(value=value))
 
 
 def test_lines_of_one_process_are_no_trials() -> None:
-    found = interop.read(DATA / "count.txt")
+    found = readers.read(DATA / "count.txt")
     assert found.format == "go-benchmark"
     names = [one.key["benchmark"] for one in found.series]
     assert names == ["Sort/n=100-2", "Sort/n=10000-2", "Nothing-2"]
@@ -42,7 +42,7 @@ def test_lines_of_one_process_are_no_trials() -> None:
 
 
 def test_processes_in_one_file_are_trials() -> None:
-    found = interop.read(DATA / "three_runs.txt")
+    found = readers.read(DATA / "three_runs.txt")
     assert len(found.series) == 2
     for one in found.series:
         assert one.trial is not None
@@ -53,7 +53,7 @@ def test_processes_in_one_file_are_trials() -> None:
 
 
 def test_events_say_the_same() -> None:
-    found = interop.read(DATA / "events.json")
+    found = readers.read(DATA / "events.json")
     (one,) = found.series
     assert one.key == {"benchmark": "Nothing-2"}
     assert len(one.values) == 2
@@ -76,7 +76,7 @@ def test_a_line_may_be_cut_into_events(tmp_path: Path) -> None:
     ],
 )
 def test_other_metrics_are_had_by_their_unit(unit: str, said: tuple[object, ...]) -> None:
-    one = interop.read(DATA / "count.txt", Columns(value=unit)).series[0]
+    one = readers.read(DATA / "count.txt", Columns(value=unit)).series[0]
     assert (one.metric, one.unit, one.lower_is_better, pytest.approx(one.values[0])) == said
 
 
@@ -132,4 +132,4 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
     file.write_bytes(b"goos: linux\nBenchmark\xe4 1 7 ns/op\n")
     with pytest.raises(InputError, match="line 2: byte"):
-        interop.read(file)
+        readers.read(file)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from said import args, ids
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.interop.readings import counted, failed, mean_of
+from tare.readers import Columns
+from tare.readers.readings import counted, failed, mean_of
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "google_benchmark"
 
@@ -25,7 +25,7 @@ def written(folder: Path, *benchmarks: dict[str, Any]) -> Path:
 
 
 def test_repetitions_are_iterations_of_one_process() -> None:
-    found = interop.read(DATA / "repetitions.json")
+    found = readers.read(DATA / "repetitions.json")
     assert found.format == "google-benchmark"
     by_name = {one.key["benchmark"]: one for one in found.series}
     assert list(by_name) == [
@@ -52,7 +52,7 @@ def test_repetitions_are_iterations_of_one_process() -> None:
 
 
 def test_what_failed_is_left_out_and_told() -> None:
-    found = interop.read(DATA / "repetitions.json")
+    found = readers.read(DATA / "repetitions.json")
     one = next(one for one in found.series if one.key["benchmark"] == "BM_Skip")
     assert len(one.values) == 0
     assert one.notes == (failed(8, 8, "repetition", ["no such device"]),)
@@ -63,11 +63,11 @@ def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> Non
         {"name": "a", "real_time": 2.0, "time_unit": unit, "iterations": 1}
         for unit in ("s", "ms", "us", "ns")
     ]
-    (one,) = interop.read(written(tmp_path, *runs)).series
+    (one,) = readers.read(written(tmp_path, *runs)).series
     assert list(one.values) == pytest.approx([2, 2e-3, 2e-6, 2e-9])
     assert not one.defects
     runs.append({"name": "a", "real_time": 2.0, "time_unit": "min", "iterations": 1})
-    (one,) = interop.read(written(tmp_path, *runs)).series
+    (one,) = readers.read(written(tmp_path, *runs)).series
     assert one.unit is None
     (defect,) = one.defects
     assert defect.kind == "mixed units"
@@ -77,7 +77,7 @@ def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> Non
 
 
 def test_aggregates_alone_are_a_summary() -> None:
-    found = interop.read(DATA / "aggregates.json")
+    found = readers.read(DATA / "aggregates.json")
     assert len(found.series) == 3
     for one in found.series:
         assert len(one.values) == 0
@@ -89,7 +89,7 @@ def test_aggregates_alone_are_a_summary() -> None:
 
 
 def test_old_aggregates_are_told_by_their_names(tmp_path: Path) -> None:
-    found = interop.read(
+    found = readers.read(
         written(
             tmp_path,
             *({"name": "a", "real_time": t, "time_unit": "us"} for t in (1.0, 3.0)),
@@ -103,22 +103,22 @@ def test_old_aggregates_are_told_by_their_names(tmp_path: Path) -> None:
 
 
 def test_other_metrics_are_had_by_name() -> None:
-    cpu = interop.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
+    cpu = readers.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
     assert (cpu.metric, cpu.unit) == ("CPU time", "s")
-    rate = interop.read(DATA / "repetitions.json", Columns(value="items_per_second")).series[0]
+    rate = readers.read(DATA / "repetitions.json", Columns(value="items_per_second")).series[0]
     assert (rate.unit, rate.lower_is_better) == ("1/s", False)
     assert rate.reported["mean"] == pytest.approx(rate.values.mean())
 
 
 def test_complexity_is_no_measurement() -> None:
-    found = interop.read(DATA / "once.json")
+    found = readers.read(DATA / "once.json")
     assert [one.key["benchmark"] for one in found.series] == ["BM_Sort/64", "BM_Sort/1024"]
     assert all(len(one.values) == 1 for one in found.series)
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     entry = {"name": "a", "real_time": "fast", "time_unit": "ns"}
-    (one,) = interop.read(written(tmp_path, entry)).series
+    (one,) = readers.read(written(tmp_path, entry)).series
     at = args(one.defects[0].message, "interop.place")
     assert at == {"place": "benchmarks[0].real_time", "found": "'fast'"}
     for benchmark, complaint in [
@@ -126,6 +126,6 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
         ({"name": 3}, r"benchmarks\[0\].name: expected a text, found 3"),
     ]:
         with pytest.raises(InputError, match=complaint):
-            interop.read(written(tmp_path, benchmark))
+            readers.read(written(tmp_path, benchmark))
     with pytest.raises(InputError, match="'benchmarks' is empty"):
-        interop.read(written(tmp_path))
+        readers.read(written(tmp_path))

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tare import interop
-from tare.audit.raters import agreements
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns, Imported
+from tare.features.audit.raters import agreements
+from tare.readers import Columns, Imported
 from tare.registry import scan
 from tare.render.words import text
 
@@ -58,7 +58,7 @@ def read_or_refuse(file: Path, name: str) -> None:
         for format in (name, None):
             complaint = ""
             try:
-                sound(interop.read(file, Columns(value=value), format))
+                sound(readers.read(file, Columns(value=value), format))
             except InputError as error:
                 complaint = error.message
             assert not complaint or (complaint.isprintable() and file.name in complaint)
@@ -207,7 +207,7 @@ def test_what_is_no_result_of_any_tool_is_refused(
     file = tmp_path / "results.json"
     file.write_bytes(content)
     with pytest.raises(InputError) as told:
-        interop.read(file, format=name)
+        readers.read(file, format=name)
     assert "results.json" in told.value.message
 
 
@@ -215,7 +215,7 @@ def test_a_folder_and_a_missing_file_are_told(tmp_path: Path) -> None:
     for file in (tmp_path, tmp_path / "missing.json"):
         for name in (None, *FORMATS):
             with pytest.raises(InputError, match=file.name):
-                interop.read(file, format=name)
+                readers.read(file, format=name)
 
 
 def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     except OSError:
         pytest.skip("this file system has no such names")
     with pytest.raises(InputError, match="its name is not UTF-8"):
-        interop.read(file)
+        readers.read(file)
 
 
 #: What may be read only once, or for ever, or by waiting for somebody.
@@ -239,7 +239,7 @@ def test_what_is_no_file_is_refused_before_it_is_opened(
     reading, writing = os.pipe()
     try:
         with pytest.raises(InputError, match="no regular file") as told:
-            interop.read(tmp_path / given.format(reading), Columns(), format)
+            readers.read(tmp_path / given.format(reading), Columns(), format)
         assert told.value.hint
     finally:
         os.close(reading)
@@ -258,4 +258,4 @@ def test_comparisons_of_nothing_are_refused(tmp_path: Path) -> None:
     broken = tmp_path / "compare.json"
     broken.write_text(json.dumps(document | {"comparisons": []}))
     with pytest.raises(InputError, match="nothing was compared"):
-        interop.read(broken, Columns(), "tare-json")
+        readers.read(broken, Columns(), "tare-json")

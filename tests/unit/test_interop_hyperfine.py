@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from said import args, ids
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.interop.readings import counted
+from tare.readers import Columns
+from tare.readers.readings import counted
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "hyperfine"
@@ -26,7 +26,7 @@ def written(folder: Path, *results: dict[str, Any]) -> Path:
 
 
 def test_every_run_is_a_trial() -> None:
-    found = interop.read(DATA / "runs.json")
+    found = readers.read(DATA / "runs.json")
     assert found.format == "hyperfine"
     assert [dict(one.key) for one in found.series] == [
         {"command": "sleep 0.01"},
@@ -45,18 +45,18 @@ def test_every_run_is_a_trial() -> None:
 
 
 def test_parameters_tell_series_apart() -> None:
-    found = interop.read(DATA / "parameters.json")
+    found = readers.read(DATA / "parameters.json")
     assert [one.key["n"] for one in found.series] == ["1000", "100000"]
 
 
 def test_one_run_has_no_spread() -> None:
-    (one,) = interop.read(DATA / "one.json").series
+    (one,) = readers.read(DATA / "one.json").series
     assert len(one.values) == 1
     assert "sd" not in one.reported
 
 
 def test_runs_that_failed_are_left_out_and_told() -> None:
-    (one,) = interop.read(DATA / "failed.json").series
+    (one,) = readers.read(DATA / "failed.json").series
     assert len(one.values) == 8
     assert one.trial is not None
     assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
@@ -66,7 +66,7 @@ def test_runs_that_failed_are_left_out_and_told() -> None:
 
 
 def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
-    (one,) = interop.read(DATA / "always_failed.json").series
+    (one,) = readers.read(DATA / "always_failed.json").series
     assert len(one.values) == 10
     assert ids(one.notes) == ["interop.hyperfine.all_failed"]
     assert one.defects[0].kind == "corrupt"
@@ -75,21 +75,21 @@ def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
 
 
 def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:
-    found = interop.read(DATA / "memory.json")
+    found = readers.read(DATA / "memory.json")
     assert [one.metric for one in found.series] == ["time"]
     assert found.notes == (message("interop.other_metrics", names=["memory_peak_resident"]),)
-    found = interop.read(DATA / "memory.json", Columns(value="memory_peak_resident"))
+    found = readers.read(DATA / "memory.json", Columns(value="memory_peak_resident"))
     (one,) = found.series
     assert (one.metric, one.unit) == ("peak memory", "bytes")
     assert len(one.values) == 6
     assert (one.values > 1e5).all()
     assert ids(found.notes) == ["interop.hyperfine.memory"]
     with pytest.raises(InputError, match="no metric 'heat'"):
-        interop.read(DATA / "memory.json", Columns(value="heat"))
+        readers.read(DATA / "memory.json", Columns(value="heat"))
 
 
 def test_version_2_measures_more() -> None:
-    found = interop.read(DATA / "version_2.json")
+    found = readers.read(DATA / "version_2.json")
     assert [one.key["command"] for one in found.series] == [
         "seq 1000",
         "sh every_fourth_fails.sh",
@@ -105,7 +105,7 @@ def test_version_2_measures_more() -> None:
     assert (failures["n"], failures["total"]) == (2, 8)
     assert found.specification.environment == "Linux x86_64"
     assert {"time_cpu", "time_user"} <= set(args(found.notes, "interop.other_metrics")["names"])
-    cpu = interop.read(DATA / "version_2.json", Columns(value="time_cpu")).series[0]
+    cpu = readers.read(DATA / "version_2.json", Columns(value="time_cpu")).series[0]
     assert cpu.metric == "CPU time"
     assert cpu.reported["mean"] == pytest.approx(cpu.values.mean())
 
@@ -114,7 +114,7 @@ def test_another_unit_is_a_defect(tmp_path: Path) -> None:
     text = (DATA / "version_2.json").read_text().replace('"second"', '"minute"', 1)
     file = tmp_path / "minutes.json"
     file.write_text(text)
-    (defect,) = interop.read(file).series[0].defects
+    (defect,) = readers.read(file).series[0].defects
     assert defect.kind == "mixed units"
     unknown = args(defect.message, "interop.unknown_unit")
     assert (unknown["n"], unknown["total"]) == (1, 8)
@@ -125,7 +125,7 @@ def test_another_unit_is_a_defect(tmp_path: Path) -> None:
 
 
 def test_without_times_there_is_only_a_summary(tmp_path: Path) -> None:
-    (one,) = interop.read(written(tmp_path, {"command": "a", "mean": 1.5, "min": "x"})).series
+    (one,) = readers.read(written(tmp_path, {"command": "a", "mean": 1.5, "min": "x"})).series
     assert [d.kind for d in one.defects] == ["summary only"]
     assert len(one.values) == 0
     assert one.reported == {"mean": 1.5}
@@ -133,7 +133,7 @@ def test_without_times_there_is_only_a_summary(tmp_path: Path) -> None:
 
 def test_a_broken_time_is_a_defect_with_its_place(tmp_path: Path) -> None:
     times = [0.1, -0.2, "0.3", float("nan")]
-    (one,) = interop.read(written(tmp_path, {"command": "a", "times": times})).series
+    (one,) = readers.read(written(tmp_path, {"command": "a", "times": times})).series
     assert list(one.values) == [0.1]
     assert {d.kind for d in one.defects} == {"corrupt"}
     places = [args(d.message, "interop.place") for d in one.defects]
@@ -142,7 +142,7 @@ def test_a_broken_time_is_a_defect_with_its_place(tmp_path: Path) -> None:
 
 def test_a_parameter_may_be_called_command(tmp_path: Path) -> None:
     result = {"command": "a", "times": [1.0], "parameters": {"command": "b", "n": 3}}
-    (one,) = interop.read(written(tmp_path, result)).series
+    (one,) = readers.read(written(tmp_path, result)).series
     assert one.key == {"command": "a", "parameter command": "b", "n": "3"}
     np.testing.assert_array_equal(one.values, [1.0])
 
@@ -168,5 +168,5 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, text: str, complain
     file = tmp_path / "bad.json"
     file.write_text(text)
     with pytest.raises(InputError, match=complaint) as told:
-        interop.read(file, format="hyperfine")
+        readers.read(file, format="hyperfine")
     assert "bad.json" in told.value.message

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from said import args
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.interop.readings import counted
+from tare.readers import Columns
+from tare.readers.readings import counted
 from tare.results.message import Amount, Chosen, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "iperf3"
@@ -33,7 +33,7 @@ def written(folder: Path, *runs: dict[str, Any]) -> Path:
 
 
 def test_intervals_of_one_run_are_no_trials() -> None:
-    found = interop.read(DATA / "tcp.json")
+    found = readers.read(DATA / "tcp.json")
     assert found.format == "iperf3"
     (one,) = found.series
     assert one.key == {
@@ -55,53 +55,53 @@ def test_intervals_of_one_run_are_no_trials() -> None:
 
 
 def test_runs_that_were_appended_are_trials() -> None:
-    (one,) = interop.read(DATA / "three_runs.json").series
+    (one,) = readers.read(DATA / "three_runs.json").series
     assert one.trial is not None
     assert list(one.trial) == [0, 0, 1, 1, 2, 2]
     assert one.reported == {}
 
 
 def test_a_stream_of_events_is_a_run() -> None:
-    found = interop.read(DATA / "stream.jsonl")
+    found = readers.read(DATA / "stream.jsonl")
     (one,) = found.series
     assert len(one.values) == 5
     assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.01)
 
 
 def test_streams_at_once_are_one_series() -> None:
-    (one,) = interop.read(DATA / "reverse_parallel.json").series
+    (one,) = readers.read(DATA / "reverse_parallel.json").series
     assert (one.key["streams"], one.key["direction"]) == ("2", "to client")
     assert one.values.mean() == pytest.approx(200e6, rel=0.1)
 
 
 def test_both_directions_at_once_are_two_series() -> None:
-    found = interop.read(DATA / "bidir.json")
+    found = readers.read(DATA / "bidir.json")
     assert [one.key["direction"] for one in found.series] == ["to server", "to client"]
     for one in found.series:
         assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.05)
 
 
 def test_udp_is_told_from_tcp() -> None:
-    (one,) = interop.read(DATA / "udp.json").series
+    (one,) = readers.read(DATA / "udp.json").series
     assert one.key["protocol"] == "UDP"
 
 
 def test_other_fields_are_had_by_name() -> None:
-    (one,) = interop.read(DATA / "tcp.json", Columns(value="retransmits")).series
+    (one,) = readers.read(DATA / "tcp.json", Columns(value="retransmits")).series
     assert (one.metric, one.unit, one.lower_is_better) == ("retransmits", None, True)
     with pytest.raises(InputError, match="have no 'heat'"):
-        interop.read(DATA / "tcp.json", Columns(value="heat"))
+        readers.read(DATA / "tcp.json", Columns(value="heat"))
 
 
 @pytest.mark.parametrize("name", ["refused.json", "refused.jsonl"])
 def test_a_run_that_failed_says_why(name: str) -> None:
     with pytest.raises(InputError, match="unable to connect"):
-        interop.read(DATA / name)
+        readers.read(DATA / name)
 
 
 def test_a_failed_run_among_others_is_told(tmp_path: Path) -> None:
     failed = {**run(), "error": "no route"}
-    found = interop.read(written(tmp_path, run(1.0, 2.0), failed))
+    found = readers.read(written(tmp_path, run(1.0, 2.0), failed))
     assert found.notes == (message("interop.iperf3.failed", error="no route"),)
     assert found.series[0].trial is None
 
@@ -111,14 +111,14 @@ def test_the_whole_after_a_stream_is_not_counted_twice(tmp_path: Path) -> None:
     events = [{"event": "start", "data": whole["start"]}]
     events += [{"event": "interval", "data": one} for one in whole["intervals"]]
     events += [{"event": "end", "data": {}}, whole]
-    (one,) = interop.read(written(tmp_path, *events)).series
+    (one,) = readers.read(written(tmp_path, *events)).series
     assert list(one.values) == [1, 2]
 
 
 def test_an_interval_cut_short_is_left_out(tmp_path: Path) -> None:
     one_run = run(1.0, 2.0, 3.0, 90.0)
     one_run["intervals"][3]["sum"]["seconds"] = 0.01
-    (one,) = interop.read(written(tmp_path, one_run)).series
+    (one,) = readers.read(written(tmp_path, one_run)).series
     assert list(one.values) == [1, 2, 3]
     assert one.notes == (message("interop.iperf3.cut_short", n=1),)
 
@@ -129,14 +129,14 @@ def test_ends_that_disagree_are_told(tmp_path: Path) -> None:
         "sum_sent": {"bits_per_second": 2e6},
         "sum_received": {"bits_per_second": 1e6},
     }
-    (one,) = interop.read(written(tmp_path, one_run)).series
+    (one,) = readers.read(written(tmp_path, one_run)).series
     sent, received = Amount(2e6, "bits/s"), Amount(1e6, "bits/s")
     assert one.notes == (message("interop.iperf3.disagree", sent=sent, received=received),)
     assert one.reported == {"mean": 2e6}
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
-    (one,) = interop.read(written(tmp_path, run(1.0, "fast"), run(-1.0, 3.0))).series
+    (one,) = readers.read(written(tmp_path, run(1.0, "fast"), run(-1.0, 3.0))).series
     assert list(one.values) == [1, 3]
     assert [args(d.message, "interop.place") for d in one.defects] == [
         {"place": "document 1.intervals[1].sum.bits_per_second", "found": "'fast'"},
@@ -145,6 +145,6 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     broken = run(1.0)
     broken["intervals"][0]["sum"] = 3
     with pytest.raises(InputError, match=r"intervals\[0\].sum: expected an object"):
-        interop.read(written(tmp_path, broken))
+        readers.read(written(tmp_path, broken))
     with pytest.raises(InputError, match="the run has no intervals"):
-        interop.read(written(tmp_path, run()))
+        readers.read(written(tmp_path, run()))

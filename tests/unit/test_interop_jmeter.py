@@ -9,8 +9,8 @@ import pytest
 from said import args, ids
 
 from tare.errors import InputError
-from tare.interop import Columns, Imported, read
-from tare.interop.readings import counted, left_out
+from tare.readers import Columns, Imported, read
+from tare.readers.readings import counted, left_out
 from tare.registry import scan
 from tare.results.message import Message, message
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from said import args, ids
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop import Columns
-from tare.interop.readings import counted
+from tare.readers import Columns
+from tare.readers.readings import counted
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "jmh"
@@ -28,7 +28,7 @@ def written(folder: Path, **metric: Any) -> Path:
 
 
 def test_a_fork_is_a_trial_in_every_mode() -> None:
-    found = interop.read(DATA / "modes.json")
+    found = readers.read(DATA / "modes.json")
     assert found.format == "jmh"
     names = [(one.key["benchmark"], one.key["size"], one.key["mode"]) for one in found.series]
     assert names == [
@@ -54,7 +54,7 @@ def test_a_fork_is_a_trial_in_every_mode() -> None:
 
 
 def test_sampled_times_are_reduced_to_their_iterations() -> None:
-    (one,) = interop.read(DATA / "sampled.json").series
+    (one,) = readers.read(DATA / "sampled.json").series
     assert one.key == {"benchmark": "bench.Sorting.sampled", "size": "64"}
     assert one.trial is not None
     assert list(one.trial) == [0, 0, 0, 1, 1, 1]
@@ -71,39 +71,39 @@ def test_sampled_times_are_reduced_to_their_iterations() -> None:
 
 def test_a_histogram_is_weighed_by_how_often(tmp_path: Path) -> None:
     raw = [[[[1.0, 3], [5.0, 1]], [[4.0, 1]]]]
-    (one,) = interop.read(written(tmp_path, rawDataHistogram=raw)).series
+    (one,) = readers.read(written(tmp_path, rawDataHistogram=raw)).series
     assert list(one.values) == pytest.approx([2e-9, 4e-9])
     assert one.notes == (message("interop.jmh.sampled", n=5),)
 
 
 def test_without_forks_there_is_one_execution() -> None:
-    (one,) = interop.read(DATA / "not_forked.json").series
+    (one,) = readers.read(DATA / "not_forked.json").series
     assert one.trial is None
     assert ids(one.notes) == ["interop.jmh.not_forked"]
 
 
 def test_without_raw_data_there_is_only_a_summary() -> None:
-    (one,) = interop.read(DATA / "no_raw_data.json").series
+    (one,) = readers.read(DATA / "no_raw_data.json").series
     assert [d.kind for d in one.defects] == ["summary only"]
     assert one.reported["mean"] > 0
 
 
 def test_a_secondary_metric_is_had_by_its_name() -> None:
-    (one,) = interop.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate.norm")).series
+    (one,) = readers.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate.norm")).series
     assert (one.metric, one.unit, one.lower_is_better) == ("gc.alloc.rate.norm", "bytes", True)
-    (one,) = interop.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate")).series
+    (one,) = readers.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate")).series
     assert one.unit == "bytes/s"
     with pytest.raises(InputError, match="no secondary metric 'heat'"):
-        interop.read(DATA / "not_forked.json", Columns(value="heat"))
+        readers.read(DATA / "not_forked.json", Columns(value="heat"))
 
 
 def test_one_iteration_is_one_value() -> None:
-    (one,) = interop.read(DATA / "one.json").series
+    (one,) = readers.read(DATA / "one.json").series
     assert len(one.values) == 1
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
-    (one,) = interop.read(written(tmp_path, rawData=[[1.0, "NaN", -1.0]])).series
+    (one,) = readers.read(written(tmp_path, rawData=[[1.0, "NaN", -1.0]])).series
     assert list(one.values) == [1e-9]
     assert [args(d.message, "interop.place") for d in one.defects] == [
         {"place": "[0].primaryMetric.rawData[0][1]", "found": "'NaN'"},
@@ -116,8 +116,8 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
         ({"scoreUnit": None}, r"\[0\].primaryMetric: has no 'scoreUnit'"),
     ]:
         with pytest.raises(InputError, match=complaint):
-            interop.read(written(tmp_path, **metric))
+            readers.read(written(tmp_path, **metric))
     file = tmp_path / "empty.json"
     file.write_text("[]")
     with pytest.raises(InputError, match="holds no benchmark"):
-        interop.read(file, format="jmh")
+        readers.read(file, format="jmh")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tare.errors import InputError
-from tare.interop import json_file
-from tare.interop.readings import counted, left_out, readings, told_apart
-from tare.interop.series import Series
-from tare.interop.text_file import label
+from tare.readers import json_file
+from tare.readers.readings import counted, left_out, readings, told_apart
+from tare.readers.series import Series
+from tare.readers.text_file import label
 from tare.render.words import text
 from tare.results.message import Message, message
 

@@ -11,16 +11,16 @@ import pyperf
 import pytest
 from said import args
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop.readings import counted, mean_of
+from tare.readers.readings import counted, mean_of
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "pyperf"
 
 
 def test_a_process_is_a_trial_and_warm_up_is_left_out() -> None:
-    found = interop.read(DATA / "bench.json")
+    found = readers.read(DATA / "bench.json")
     assert found.format == "pyperf"
     names = [one.key["benchmark"] for one in found.series]
     assert names == ["json_dumps", "sort"]
@@ -44,18 +44,18 @@ def test_a_process_is_a_trial_and_warm_up_is_left_out() -> None:
 
 def test_values_are_those_that_pyperf_itself_reads() -> None:
     suite = pyperf.BenchmarkSuite.load(str(DATA / "bench.json"))
-    for bench, one in zip(suite, interop.read(DATA / "bench.json").series, strict=True):
+    for bench, one in zip(suite, readers.read(DATA / "bench.json").series, strict=True):
         np.testing.assert_array_equal(one.values, bench.get_values())
 
 
 def test_a_packed_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "command.json.gz"
     file.write_bytes(gzip.compress((DATA / "command.json").read_bytes()))
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert one.key == {"benchmark": "true"}
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(InputError, match="damaged or ends early"):
-        interop.read(file, format="pyperf")
+        readers.read(file, format="pyperf")
 
 
 def test_what_calibration_tried_out_is_no_warm_up(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_calibration_tried_out_is_no_warm_up(tmp_path: Path) -> None:
     file.write_text(
         json.dumps({"benchmarks": [{"metadata": metadata, "runs": runs}], "version": "1.0"})
     )
-    (one,) = interop.read(file, format="pyperf").series
+    (one,) = readers.read(file, format="pyperf").series
     assert one.notes == (
         message("interop.warm_up", count=counted([2], "value")),
         message("interop.pyperf.calibration", count=counted([1], "process")),
@@ -87,7 +87,7 @@ def test_memory_is_bytes(tmp_path: Path) -> None:
             }
         )
     )
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert (one.metric, one.unit, one.lower_is_better) == ("memory", "bytes", True)
 
 
@@ -95,7 +95,7 @@ def test_format_5_called_values_samples(tmp_path: Path) -> None:
     bench = {"common_metadata": {"name": "old"}, "runs": [{"samples": [1.0, 2.0]}]}
     file = tmp_path / "old.json"
     file.write_text(json.dumps({"benchmarks": [bench], "version": 5}))
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert one.key == {"benchmark": "old"}
     assert list(one.values) == [1, 2]
 
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     bench = {"metadata": {"name": "a"}, "runs": [{"values": [1.0, -1.0]}, {"values": ["x", 2.0]}]}
     file.write_text(json.dumps({"benchmarks": [bench]}))
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert list(one.values) == [1, 2]
     assert one.trial is not None
     assert list(one.trial) == [0, 1]
@@ -119,4 +119,4 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     ]:
         file.write_text(text)
         with pytest.raises(InputError, match=complaint):
-            interop.read(file, format="pyperf")
+            readers.read(file, format="pyperf")

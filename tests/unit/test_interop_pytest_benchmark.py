@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from said import args, ids
 
-from tare import interop
+from tare import readers
 from tare.errors import InputError
-from tare.interop.readings import counted, mean_of
+from tare.readers.readings import counted, mean_of
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "pytest_benchmark"
 NAMES = ["test_sort[100]", "test_sort[1000]", "test_sum"]
 
 
 def test_rounds_are_iterations_of_one_process() -> None:
-    found = interop.read(DATA / "data.json")
+    found = readers.read(DATA / "data.json")
     assert found.format == "pytest-benchmark"
     assert [one.key["benchmark"].partition("::")[2] for one in found.series] == NAMES
     for one in found.series:
@@ -37,7 +37,7 @@ def test_rounds_are_iterations_of_one_process() -> None:
 
 
 def test_what_was_saved_without_data_is_a_summary() -> None:
-    found = interop.read(DATA / "saved.json")
+    found = readers.read(DATA / "saved.json")
     assert len(found.series) == 3
     for one in found.series:
         (defect,) = one.defects
@@ -51,7 +51,7 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     bench = {"fullname": "a", "stats": {"data": [1.0, None, -2.0]}}
     file.write_text(json.dumps({"machine_info": {"cpu": 3}, "benchmarks": [bench]}))
-    (one,) = interop.read(file).series
+    (one,) = readers.read(file).series
     assert list(one.values) == [1]
     at = args(one.defects[0].message, "interop.place")
     assert at == {"place": "benchmarks[0].stats.data[1]", "found": "None"}
@@ -62,4 +62,4 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     ]:
         file.write_text(text)
         with pytest.raises(InputError, match=complaint):
-            interop.read(file)
+            readers.read(file)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from said import args, ids
 
 from tare.errors import InputError
-from tare.interop import Columns, Imported, Series, blocks, csv_rows, gathering, growing, read
-from tare.interop.readings import left_out
+from tare.readers import Columns, Imported, Series, blocks, csv_rows, gathering, growing, read
+from tare.readers.readings import left_out
 from tare.render.words import text
 from tare.results.message import Message, message
 

@@ -10,7 +10,7 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
-from tare.interop import Columns, command_for, read, readings
+from tare.readers import Columns, command_for, read, readings
 
 
 @pytest.fixture

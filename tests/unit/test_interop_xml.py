@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from said import args, ids
 
 from tare.errors import InputError
-from tare.interop import Imported, read, xml_file
-from tare.interop.readings import counted, failed
+from tare.readers import Imported, read, xml_file
+from tare.readers.readings import counted, failed
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tare.cli.lines import Around, Line, _joined, scanned, typed
-from tare.cli.summary import Trial
 from tare.errors import ExperimentError
-from tare.interop.hyperfine_export import document
+from tare.features.run.hyperfine_export import document
+from tare.features.run.screen import Trial
 
 S = "\x1f"
 
@@ -169,9 +169,9 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     assert one["exit_codes"] == [3] * 6
     assert one["parameters"] == {"n": "1"}
     assert document(trials, measured, named=True)["results"][0]["command"] == "a"
-    from tare import interop
+    from tare import readers
 
     file = tmp_path / "hf.json"
     file.write_text(json.dumps(found))
-    (series,) = interop.read(file).series
+    (series,) = readers.read(file).series
     assert list(series.values) == pytest.approx(one["times"])

@@ -10,7 +10,7 @@ import pytest
 from tare import loads
 from tare.errors import ExperimentError, PlatformError
 from tare.loads import stress_ng
-from tare.parameters import checked
+from tare.registry import checked
 
 NAME = "tare-0123ab-load"
 

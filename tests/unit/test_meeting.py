@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tare import record
+from tare.agent import record
 from tare.errors import TrialError
-from tare.execute.meeting import MOST_ASKING, SIZE, Meeting
+from tare.experiment.session.meeting import MOST_ASKING, SIZE, Meeting
 
 
 def connected(handout: record.Handout) -> socket.socket:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tare import fitting, machine, record
-from tare.execute.files import Missing, from_here, missing, needed
-from tare.experiment import Cell, Experiment, WorkloadSpec
-from tare.placement import Machine
+from tare.agent import record
+from tare.experiment import availability_filter, machine
+from tare.experiment.placement import Machine
+from tare.experiment.session.files import Missing, from_here, missing, needed
+from tare.experiment.specification import Cell, Experiment, WorkloadSpec
 
 
 def cell(*command: str, **given: object) -> Cell:
@@ -25,10 +26,10 @@ def test_where_the_files_are_this_machine_s_they_are_not_looked_for(
     def fail(*_: object) -> None:
         pytest.fail("it looked for the files of every cell")
 
-    monkeypatch.setattr("tare.execute.needed", fail)
+    monkeypatch.setattr("tare.experiment.session.needed", fail)
     spec = WorkloadSpec(name="a", command=("true",))
     asked = Experiment(name="a", question="b?", workloads=(spec,), factors={})
-    found = fitting.fitted(asked, Machine.parse(machine.topology()), skip=False)
+    found = availability_filter.fitted(asked, Machine.parse(machine.topology()), skip=False)
     assert (found.experiment, found.notes) == (asked, [])
 
 

@@ -14,20 +14,20 @@ import pytest
 from msgspec import structs
 from said import ids
 
-from tare import record
-from tare.cli import net_emulate_screen as screen
+from tare.agent import record
 from tare.cli.app import USAGE, enter
-from tare.cli.net_emulate_asked import Options, asked, placed
-from tare.cli.net_emulate_session import _not_delivered, introduction
 from tare.errors import ExperimentError, PlatformError
-from tare.network.commands import Commands
-from tare.network.emulation import summaries
-from tare.network.emulator import Emulator
-from tare.network.tokens import MOST_MOMENTS, Log, Moment
-from tare.network.verifying import Check
-from tare.report.network_charts import tokens as picture
+from tare.features.network.charts import tokens as picture
+from tare.features.network.emulate import screen
+from tare.features.network.emulate.commands import Commands
+from tare.features.network.emulate.emulation import summaries
+from tare.features.network.emulate.options import Options, asked, placed
+from tare.features.network.emulate.session import _not_delivered, introduction
+from tare.features.network.emulate.tokens import MOST_MOMENTS, Log, Moment
+from tare.features.network.emulate.verification import Check
+from tare.networks.emulator import Emulator
+from tare.networks.shaping.specification import Bucket, Rate, parse
 from tare.results.message import message
-from tare.shaping.specification import Bucket, Rate, parse
 
 GBIT = 10**9
 AGENT = [sys.executable, str(Path(__file__).with_name("emulating.py"))]
@@ -92,7 +92,7 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
         seen.append((options.spec, options.command))
         raise ExperimentError("enough")
 
-    monkeypatch.setattr("tare.cli.net_emulate_asked.asked", take)
+    monkeypatch.setattr("tare.features.network.emulate.options.asked", take)
     words = ["tare", "net", "emulate", "rate", "1Gbit", "--hosts", "3", "--", "a", "--hosts", "--"]
     monkeypatch.setattr(sys, "argv", words)
     assert enter() == USAGE
@@ -210,7 +210,7 @@ def test_a_server_that_ended_is_told_with_its_last_words(
 ) -> None:
     # There is no such host.
     monkeypatch.setattr(commands, "start", lambda words, host, **how: Popen(words, **how))
-    monkeypatch.setattr("tare.network.commands.waiting", lambda pid: set())
+    monkeypatch.setattr("tare.features.network.emulate.commands.waiting", lambda pid: set())
     with pytest.raises(PlatformError, match=re.escape(said)) as caught:
         commands.serve(["sh", "-c", script], 2)
     assert caught.value.message.startswith("`sh -c ")
@@ -272,7 +272,7 @@ def test_a_picture_is_drawn_of_buckets_and_of_rates() -> None:
     for number in range(50):
         log.take(_states(number * GBIT, max(0, 10 - number) * GBIT, number * 10**8))
     first = _states(0, 10 * GBIT, 0)
-    from tare.network.emulation import Emulation
+    from tare.features.network.emulate.emulation import Emulation
 
     emulation = Emulation(
         command=("true",), started="2020-01-01T00:00:00+00:00", seconds=50.0,

@@ -12,21 +12,23 @@ import pytest
 from said import args, ids, messages
 from simulated_network import Channel, Network, Silent, measured
 
-from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
-from tare.cli.net_measure_identify import Options, identify
 from tare.errors import ExperimentError, StoreError
-from tare.network.ends import Ends
-from tare.network_fingerprint import file, remembered, searching
-from tare.network_fingerprint.difference import compare
-from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
-from tare.network_fingerprint.measuring import Wanted, take
+from tare.experiment.fingerprints.network import cache, file
+from tare.experiment.fingerprints.network.difference import compare
+from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Starved
+from tare.features.network.fingerprint import command as net_fingerprint
+from tare.features.network.fingerprint import diff_command, screen, search
+from tare.features.network.fingerprint import page as network_fingerprint_page
+from tare.features.network.fingerprint.session import Wanted, take
+from tare.features.network.measure.client import Ends
+from tare.features.network.measure.identified import Options, identify
+from tare.features.network.plan import command as net_plan
 from tare.render.terminal import fitted
-from tare.report import network_fingerprint_page
 
 
 @pytest.fixture(scope="module")
 def bucket() -> NetworkFingerprint:
-    return measured(Network(), searching.Bounds(seconds=60))
+    return measured(Network(), search.Bounds(seconds=60))
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def kept(bucket: NetworkFingerprint, tmp_path: Path) -> Path:
 def test_screen_says_bucket_figures_and_both_ends(
     bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    net_fingerprint_screen.show(bucket)
+    screen.show(bucket)
     said = capsys.readouterr().out
     assert said.startswith("Token bucket: high")
     for word in ("unpaced latency, p50", "throttled latency", "128 KiB", "mtu 1500", "refill"):
@@ -50,18 +52,18 @@ def test_diff_answers_by_its_exit_code(
     kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.json"
-    file.write(measured(Network(high=200e6), searching.Bounds(seconds=60)), other)
-    assert net_fingerprint_diff.diff(kept, kept, None) in (0, 2)
-    assert net_fingerprint_diff.diff(kept, other, None) == 1
+    file.write(measured(Network(high=200e6), search.Bounds(seconds=60)), other)
+    assert diff_command.diff(kept, kept, None) in (0, 2)
+    assert diff_command.diff(kept, other, None) == 1
     assert "bucket: high rate" in capsys.readouterr().out
     found = compare(file.read(kept), file.read(other))
-    assert args(net_fingerprint_diff.headline(found), "net.diff.figures") == {
+    assert args(diff_command.headline(found), "net.diff.figures") == {
         "n": len(found.differing),
         "of": len(found.changes),
     }
     assert found.differing
-    assert net_fingerprint_diff.settle(found) == []
-    assert net_fingerprint_diff.diff(kept, other, str(tmp_path / "diff.json")) == 1
+    assert diff_command.settle(found) == []
+    assert diff_command.diff(kept, other, str(tmp_path / "diff.json")) == 1
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
 
 
@@ -72,11 +74,11 @@ def test_diff_tells_facts_apart_from_how_it_was_measured(
         bucket, streams=4, here={**bucket.here, "kernel": "9.9", "only_here": "1"}
     )
     found = compare(bucket, other)
-    assert [(label, fact.args) for label, fact in net_fingerprint_diff.facts(found)] == [
+    assert [(label, fact.args) for label, fact in diff_command.facts(found)] == [
         ("Setting", {"name": "streams", "before": "1", "after": "4"}),
         ("Fact", {"name": "here kernel", "before": bucket.here["kernel"], "after": "9.9"}),
     ]
-    (only,) = net_fingerprint_diff.of_one(found).values()
+    (only,) = diff_command.of_one(found).values()
     assert only.args == {"names": ["here only_here"], "more": 0, "where": "--json -"}
 
 
@@ -93,13 +95,13 @@ def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     less = msgspec.structs.replace(bucket, figures=changed, writes=())
     other = tmp_path / "other.json"
     file.write(less, other)
-    net_fingerprint_diff.diff(kept, other, None)
+    diff_command.diff(kept, other, None)
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
     assert re.search(r"^unpaced latency, p50 +inconclusive\n +before", said, re.MULTILINE)
     found = compare(bucket, less)
     assert len(found.only_before) > 16
-    (only,) = net_fingerprint_diff.of_one(found).values()
+    (only,) = diff_command.of_one(found).values()
     assert (len(only.args["names"]), only.args["more"]) == (6, len(found.only_before) - 6)
 
 
@@ -129,11 +131,11 @@ def test_an_inconclusive_diff_names_the_first_figure_and_what_would_settle_each(
         "latency.loaded.p50": "cpu",
         "latency.unpaced.p50": "waking",
     }
-    (headline,) = messages(net_fingerprint_diff.headline(found))
+    (headline,) = messages(diff_command.headline(found))
     assert (headline.args["n"], headline.args["of"]) == (3, 3)
     assert headline.args["first"] == "base bandwidth"
     assert headline.args["change"].value == pytest.approx(2)
-    said = net_fingerprint_diff.settle(found)
+    said = diff_command.settle(found)
     assert [one.id for one in said] == [
         f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")
     ]
@@ -149,11 +151,11 @@ def test_an_inconclusive_diff_without_an_inconclusive_figure_says_what_it_is(
     found = msgspec.structs.replace(
         found, changes=tuple(one for one in found.changes if one.verdict == "same")
     )
-    (headline,) = messages(net_fingerprint_diff.headline(found))
+    (headline,) = messages(diff_command.headline(found))
     assert headline.args["kinds"] == ["bucket", "boost"]
-    assert ids(tuple(net_fingerprint_diff.settle(found))) == ["net.diff.settle.search"]
+    assert ids(tuple(diff_command.settle(found))) == ["net.diff.settle.search"]
     nothing = msgspec.structs.replace(found, changes=())
-    assert ids(net_fingerprint_diff.headline(nothing)) == ["net.diff.inconclusive_nothing"]
+    assert ids(diff_command.headline(nothing)) == ["net.diff.inconclusive_nothing"]
 
 
 def test_plan_fits_a_terminal(
@@ -180,16 +182,16 @@ def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
 
 def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
-        net_fingerprint_diff.diff(kept, tmp_path / "none.json", None)
+        diff_command.diff(kept, tmp_path / "none.json", None)
 
 
 def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Path) -> None:
-    from tare import conclude
-    from tare.cli.net_plan_measured import measured as count
+    from tare.experiment import pipeline
+    from tare.features.network.plan.measured import measured as count
 
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(EXPERIMENT)
-    prepared = conclude.prepare(experiment)
+    prepared = pipeline.prepare(experiment)
     away = [msgspec.structs.replace(cell, platform="ssh:lab") for cell in prepared.cells]
     prepared.cells = tuple(away)
     with pytest.raises(ExperimentError, match="on ssh:lab send from another machine"):
@@ -268,7 +270,7 @@ def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
     ],
 )
 def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint: str) -> None:
-    from tare import peering
+    from tare.networks import peering
 
     key = tmp_path / "lab.key"
     peering.make_key(key)
@@ -283,14 +285,15 @@ def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint:
 def test_identify_tells_what_is_left_and_keeps_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tare import peering
-    from tare.network.folder import trace
+    from tare.networks import peering
+    from tare.networks.recording.folder import trace
 
     key = tmp_path / "lab.key"
     peering.make_key(key)
     network = Network()
     monkeypatch.setattr(
-        "tare.network.ends.Ends", lambda asked: Ends(asked, channel=Channel(network))
+        "tare.features.network.measure.client.Ends",
+        lambda asked: Ends(asked, channel=Channel(network)),
     )
     options = Options(
         host="192.0.2.1", key=key, lasts="40s", most=None, precision=None, streams=None,
@@ -317,18 +320,18 @@ def test_identify_decides_itself_what_to_send(tmp_path: Path) -> None:
 def test_interrupted_fingerprint_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: NetworkFingerprint
 ) -> None:
-    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
+    monkeypatch.setattr("tare.host.state.folder", lambda: tmp_path)
     assert net_fingerprint._keep(bucket, None, remember=False) is None
-    assert remembered.kept() == ()
+    assert cache.kept() == ()
     assert net_fingerprint._keep(bucket, None, remember=True) is None
-    assert remembered.kept() == (bucket,)
+    assert cache.kept() == (bucket,)
     # What an older tare took has other names for its figures.
     older = msgspec.structs.replace(bucket, version=1)
-    monkeypatch.setattr("tare.network_fingerprint.remembered.kept", lambda: ())
-    remembered.remember(older)
+    monkeypatch.setattr("tare.experiment.fingerprints.network.cache.kept", lambda: ())
+    cache.remember(older)
     monkeypatch.undo()
-    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
-    assert remembered.kept() == ()
+    monkeypatch.setattr("tare.host.state.folder", lambda: tmp_path)
+    assert cache.kept() == ()
 
 
 def test_a_fingerprint_of_an_older_tare_is_to_be_taken_again(
@@ -337,7 +340,7 @@ def test_a_fingerprint_of_an_older_tare_is_to_be_taken_again(
     path = tmp_path / "old.json"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(bucket, version=1)))
     with pytest.raises(StoreError, match="version 1 of the file, this one reads 2") as caught:
-        net_fingerprint_diff.diff(path, path, None)
+        diff_command.diff(path, path, None)
     assert "--json FILE   (takes it again)" in (caught.value.hint or "")
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tare.cli.app import app
 from tare.errors import InputError
-from tare.shaping.carried import Phase, carried
+from tare.networks.shaping.carried import Phase, carried
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
 WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--group", "instance,region,epoch"]

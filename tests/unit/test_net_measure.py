@@ -14,11 +14,9 @@ from measuring import ScriptedEnds, connect, sending
 from said import args
 from typer.testing import CliRunner
 
-from tare import peering
-from tare.cli import net_measure_asked as asking
-from tare.cli import net_measure_progress, progress
+from tare.agent.record import BeyondLimit, Connect, Interval, OtherKey, Sending
+from tare.cli import progress
 from tare.cli.app import USAGE, app, enter
-from tare.cli.net_measure_progress import MeasureBar
 from tare.errors import (
     AgentError,
     InterruptError,
@@ -26,11 +24,16 @@ from tare.errors import (
     TareError,
     UsageError,
 )
-from tare.network import carrying, ends, folder, writing
-from tare.network.caveats import caveats
-from tare.network.in_short import as_json
-from tare.network.summary import summaries
-from tare.record import BeyondLimit, Connect, Interval, OtherKey, Sending
+from tare.features.network.measure import client, runner
+from tare.features.network.measure import options as asking
+from tare.features.network.measure import progress as net_measure_progress
+from tare.features.network.measure.caveats import caveats
+from tare.features.network.measure.progress import MeasureBar
+from tare.features.network.measure.summary import summaries
+from tare.features.network.measure.summary_json import as_json
+from tare.networks import peering
+from tare.networks.recording import folder
+from tare.networks.recording import writer as writing
 from tare.results.message import Chosen, message
 
 _S = 10**9
@@ -48,10 +51,10 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedEnds]:
     """Agents that are started, one after another."""
     waiting: list[ScriptedEnds] = []
 
-    def start(asked: Connect) -> ends.Ends:
-        return ends.Ends(asked, channel=waiting.pop(0) if waiting else ScriptedEnds())
+    def start(asked: Connect) -> client.Ends:
+        return client.Ends(asked, channel=waiting.pop(0) if waiting else ScriptedEnds())
 
-    monkeypatch.setattr(carrying.carry_out, "__defaults__", (start,))
+    monkeypatch.setattr(runner.carry_out, "__defaults__", (start,))
     return waiting
 
 
@@ -243,11 +246,11 @@ def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
     asked = asking.asked(options(lasts="60s", pings=0, interval="10s"), kept=True)
     listener = Deaf()
     with writing.create(tmp_path / "m", asked) as writer:
-        carrying.carry_out(
+        runner.carry_out(
             tmp_path / "m", writer, Connect(
                 end="192.0.2.1:1", key="00" * 16, direction="out", streams=1, pings=None,
                 interval_ns=10 * _S, sample_ns=10**7, patience_ns=1,
-            ), listener, lambda connect: ends.Ends(connect, channel=waiting.pop(0)),
+            ), listener, lambda connect: client.Ends(connect, channel=waiting.pop(0)),
         )  # fmt: skip
     assert sum(isinstance(one, AgentError) for one in listener.told) == 1
     assert sum(isinstance(one, Interval) for one in listener.told) == 6
@@ -308,8 +311,8 @@ def test_a_limit_that_is_reached_ends_it_and_is_written_down(tmp_path: Path) -> 
     out = tmp_path / "m"
     asked = asking.asked(options(lasts="60s", pings=0, interval="10s"), kept=True)
     with writing.create(out, asked) as writer:
-        ended = carrying.carry_out(
-            out, writer, connect(), Deaf(), lambda asked: ends.Ends(asked, channel=script)
+        ended = runner.carry_out(
+            out, writer, connect(), Deaf(), lambda asked: client.Ends(asked, channel=script)
         )
     assert ended == limit
     assert script.asked is not None
@@ -335,7 +338,7 @@ def test_a_log_has_no_picture_and_a_rest_no_retransmits(
     monkeypatch.setattr(progress, "LOG_EVERY_S", 0.0)
     monkeypatch.setattr(net_measure_progress, "_SHOWN_EVERY_S", 0.0)
     script = ScriptedEnds()
-    with MeasureBar(10 * _S) as bar, ends.Ends(connect(), channel=script) as both:
+    with MeasureBar(10 * _S) as bar, client.Ends(connect(), channel=script) as both:
         for order in (sending(0, 20), sending(1, 10, 0)):
             for happening in both.send(order):
                 bar.happened(order, happening)

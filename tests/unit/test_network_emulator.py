@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tare import record
+from tare.agent import record
 from tare.errors import AgentError, PlatformError
-from tare.network.emulator import Emulator
-from tare.shaping.specification import parse
+from tare.networks.emulator import Emulator
+from tare.networks.shaping.specification import parse
 
 BUCKET = parse("bucket high=2Gbit low=200Mbit budget=10Gbit initial=3Gbit")
 

@@ -6,7 +6,7 @@ import pytest
 from test_experiment_file import HEAD, KERNEL, parse
 
 from tare.errors import ExperimentError
-from tare.experiment import NetworkSpec
+from tare.experiment.specification import NetworkSpec
 
 CLIENT = """
 [[workload]]

@@ -11,17 +11,18 @@ import pytest
 from said import args
 from simulated_network import WIRE, Channel, Network, Silent, measured
 
+from tare.agent.record import Connect
 from tare.errors import StoreError
-from tare.network.ends import Ends
-from tare.network.histogram import of_times
-from tare.network_fingerprint import figures, file, remembered, searching
-from tare.network_fingerprint.difference import all_figures, change, compare, margin
-from tare.network_fingerprint.document import Figure, Write
-from tare.network_fingerprint.measuring import Wanted, take
-from tare.network_fingerprint.telling import doubts, figure_told, name_told, shaping_of
-from tare.record import Connect
+from tare.experiment.fingerprints.network import cache, file
+from tare.experiment.fingerprints.network.difference import all_figures, change, compare, margin
+from tare.experiment.fingerprints.network.document import Figure, Write
+from tare.experiment.fingerprints.network.messages import doubts, figure_told, name_told, shaping_of
+from tare.features.network.fingerprint import figures, search
+from tare.features.network.fingerprint.page import fastest
+from tare.features.network.fingerprint.session import Wanted, take
+from tare.features.network.measure.client import Ends
+from tare.networks.recording.histogram import of_times
 from tare.render.words import text
-from tare.report.network_fingerprint_page import fastest
 from tare.results.message import Amount, Chosen, message
 
 
@@ -49,7 +50,7 @@ def test_no_bucket_is_never_called_none() -> None:
 
 def test_search_finds_the_bucket_and_rests_before_writes() -> None:
     network = Network()
-    found = measured(network, searching.Bounds(seconds=60))
+    found = measured(network, search.Bounds(seconds=60))
     assert found.shaping is not None
     assert found.shaping.kind == "bucket"
     known = found.figures
@@ -65,10 +66,10 @@ def test_search_finds_the_bucket_and_rests_before_writes() -> None:
 
 
 def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
-    slow = measured(Network(), searching.Bounds(seconds=60), rest_s=0.0)
+    slow = measured(Network(), search.Bounds(seconds=60), rest_s=0.0)
     assert any(one.throttled for one in slow.writes)
     assert "net.fingerprint.throttled" in [one.id for one in doubts(slow)]
-    found = compare(measured(Network(), searching.Bounds(seconds=60)), slow)
+    found = compare(measured(Network(), search.Bounds(seconds=60)), slow)
     assert found.throttled
     assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
 
@@ -96,7 +97,7 @@ def test_a_pipe_is_no_fingerprint_and_holds_nobody_up(tmp_path: Path) -> None:
 
 def test_search_stops_at_its_bytes() -> None:
     network = Network(capacity=None)
-    found = measured(network, searching.Bounds(seconds=600, bits=2e9))
+    found = measured(network, search.Bounds(seconds=600, bits=2e9))
     assert found.searched is not None
     assert 2e9 <= found.searched.bits <= 2.1e9
     assert found.searched.ended == text(message("net.search.bits_limit", bits=Chosen(2e9, "bits")))
@@ -157,7 +158,7 @@ def test_what_an_end_does_not_tell_decides_nothing() -> None:
 
 
 def test_bucket_beside_a_short_look_is_not_decided() -> None:
-    bucket = measured(Network(), searching.Bounds(seconds=60))
+    bucket = measured(Network(), search.Bounds(seconds=60))
     one = measured(Network(capacity=None))
     short = msgspec.structs.replace(
         one, searched=msgspec.structs.replace(one.searched, bits=1e8) if one.searched else None
@@ -218,38 +219,38 @@ def test_what_is_no_file_is_refused(tmp_path: Path, text: bytes) -> None:
 
 
 def test_facts_of_a_session_bring_the_figures_back() -> None:
-    found = measured(Network(), searching.Bounds(seconds=60))
-    told = remembered.read((f.name, f.value) for f in remembered.of(found, remembered.GIVEN))
+    found = measured(Network(), search.Bounds(seconds=60))
+    told = cache.read((f.name, f.value) for f in cache.of(found, cache.GIVEN))
     assert told is not None
-    assert told.origin == remembered.GIVEN
+    assert told.origin == cache.GIVEN
     assert set(told.figures) == set(found.figures)
     for name, figure in found.figures.items():
         assert told.figures[name].value == pytest.approx(figure.value, rel=1e-5)
         assert (told.figures[name].ci is None) == (figure.ci is None)
-    assert remembered.difference(told, told).verdict != "differs"
+    assert cache.difference(told, told).verdict != "differs"
 
 
 def test_state_remembers_the_newest_of_each_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
-    assert remembered.facts() == []
+    monkeypatch.setattr("tare.host.state.folder", lambda: tmp_path)
+    assert cache.facts() == []
     first = measured(Network(capacity=None))
     later = msgspec.structs.replace(first, started="2031-01-01T00:00:00Z")
-    remembered.remember(msgspec.structs.replace(later, end="192.0.2.2"))
-    remembered.remember(first)
-    remembered.remember(later)
-    assert len(remembered.kept()) == 2
-    told = {fact.name: fact.value for fact in remembered.facts()}
+    cache.remember(msgspec.structs.replace(later, end="192.0.2.2"))
+    cache.remember(first)
+    cache.remember(later)
+    assert len(cache.kept()) == 2
+    told = {fact.name: fact.value for fact in cache.facts()}
     assert told["network_fingerprint_date"] == "2031-01-01 00:00"
-    assert told["network_fingerprint_origin"] == remembered.REMEMBERED
+    assert told["network_fingerprint_origin"] == cache.REMEMBERED
     # The time of day was set back.
-    remembered.remember(msgspec.structs.replace(first, started="2020-01-01T00:00:00Z"))
-    assert [one.started[:4] for one in remembered.kept()] == ["2020", "2031"]
-    told = {fact.name: fact.value for fact in remembered.facts()}
+    cache.remember(msgspec.structs.replace(first, started="2020-01-01T00:00:00Z"))
+    assert [one.started[:4] for one in cache.kept()] == ["2020", "2031"]
+    told = {fact.name: fact.value for fact in cache.facts()}
     assert told["network_fingerprint_date"] == "2020-01-01 00:00"
-    (tmp_path / remembered.NAME).write_text('{"fingerprints": [{"version": 1}]}')
-    assert remembered.facts() == []
+    (tmp_path / cache.NAME).write_text('{"fingerprints": [{"version": 1}]}')
+    assert cache.facts() == []
 
 
 def test_words() -> None:

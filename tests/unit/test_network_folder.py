@@ -13,15 +13,7 @@ import numpy as np
 import pytest
 from measuring import ScriptedEnds, connect, measure, sending
 
-from tare.errors import AgentError, StoreError
-from tare.identification import identify
-from tare.identification.identifying import on_the_wire
-from tare.network import folder, histogram, lines, writing
-from tare.network.ended import EndedError, advise, describe
-from tare.network.ends import Ends
-from tare.network.rows import Rows
-from tare.network_fingerprint.searching import trace_of
-from tare.record import (
+from tare.agent.record import (
     BeyondLimit,
     CongestionRefused,
     Ended,
@@ -37,6 +29,15 @@ from tare.record import (
     PortClosed,
     Skip,
 )
+from tare.errors import AgentError, StoreError
+from tare.features.network.fingerprint.search import trace_of
+from tare.features.network.identify import identify
+from tare.features.network.identify.identifying import on_the_wire
+from tare.features.network.measure.client import Ends
+from tare.features.network.measure.ended import EndedError, advise, describe
+from tare.networks.recording import folder, histogram, lines
+from tare.networks.recording import writer as writing
+from tare.networks.recording.rows import Rows
 from tare.render.words import text
 from tare.results.message import message
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tare.errors import ExperimentError
-from tare.network import interface
-from tare.network.interface import Counted, between, wire_bytes
-from tare.network_fingerprint.spending import Count, doubts
+from tare.features.network.plan import interface
+from tare.features.network.plan.interface import Counted, between, wire_bytes
+from tare.features.network.plan.spending import Count, doubts
 from tare.results.message import Amount
 
 DEV = """Inter-|   Receive                                                |  Transmit

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from tare.network.listening import waiting
+from tare.networks.listening import waiting
 
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from tare.cli.app import app
 from tare.errors import StoreError
-from tare.network import folder, writing
-from tare.network.caveats import caveats
-from tare.network.summary import summaries
+from tare.features.network.charts.thinning import MOST_BINS, thin
+from tare.features.network.measure import page as network_page
+from tare.features.network.measure.caveats import caveats
+from tare.features.network.measure.summary import summaries
+from tare.networks.recording import folder, writer
 from tare.render import html
 from tare.render.words import paragraph, sentence, shown
-from tare.report import network_page
-from tare.report.network_charts.thinning import MOST_BINS, thin
 from tare.results.message import Message
 
 
@@ -86,7 +86,7 @@ def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
 
 
 def test_page_of_nothing(tmp_path: Path) -> None:
-    with writing.create(tmp_path / "m", folder.read(a_sweep(tmp_path / "s")).asked):
+    with writer.create(tmp_path / "m", folder.read(a_sweep(tmp_path / "s")).asked):
         pass
     with pytest.raises(StoreError, match="holds no measurement"):
         network_page.make([tmp_path / "none"], "x")

@@ -11,11 +11,11 @@ from msgspec import structs
 from said import args
 from simulated_network import Network, measured
 
-from tare.cli import net_plan
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import Cell, WorkloadSpec
-from tare.network_fingerprint import rests, searching, spending
-from tare.network_fingerprint.rests import Bucket, Spending
+from tare.experiment.specification import Cell, WorkloadSpec
+from tare.features.network.fingerprint import search
+from tare.features.network.plan import command, rests, spending
+from tare.features.network.plan.rests import Bucket, Spending
 from tare.results.message import message
 
 #: As CLOUDNET found it on c5.xlarge, with a round budget.
@@ -80,15 +80,15 @@ def test_cells_of_the_same_values_are_one_row_and_columns_without_values_are_lef
     some = spends(10, 10, 20)
     names = ("a, workers 1", "a, workers 2", "b")
     some = [structs.replace(one, cell=cell) for one, cell in zip(some, names, strict=True)]
-    without = net_plan._table(rests.plan(None, some, n=10, seen_bits=200e9))
+    without = command._table(rests.plan(None, some, n=10, seen_bits=200e9))
     assert without[1:] == [("a (2 cells)", "10 Gbit", "given"), ("b", "20 Gbit", "given")]
-    (head, *rows) = net_plan._table(rests.plan(BUCKET, some, n=10))
+    (head, *rows) = command._table(rests.plan(BUCKET, some, n=10))
     assert len(head) == 6
     assert [row[1:4] for row in rows] == [
         ("10 Gbit", "9 Gbit", "yes"),
         ("20 Gbit", "18 Gbit", "yes"),
     ]
-    (_, all_cells) = net_plan._table(rests.plan(BUCKET, some[:2], n=10))
+    (_, all_cells) = command._table(rests.plan(BUCKET, some[:2], n=10))
     assert all_cells[0] == "all 2 cells"
 
 
@@ -103,7 +103,7 @@ def test_trial_lasts_as_the_bucket_lets_it() -> None:
 def test_one_drop_is_planned_with_as_if_it_was_a_bucket() -> None:
     # Longer than a rest would be waited for: one fall is all that is seen.
     network = Network(high=400e6, low=100e6, capacity=3000e6)
-    found = measured(network, searching.Bounds(seconds=12))
+    found = measured(network, search.Bounds(seconds=12))
     assert found.shaping is not None
     assert found.shaping.kind == "drop"
     bucket = rests.bucket_of(found)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tare.errors import InputError, StoreError
-from tare.network import replayed
-from tare.shaping.specification import Replay, parse
-from tare.shaping.trace import Trace
+from tare.networks import replay
+from tare.networks.shaping.specification import Replay, parse
+from tare.networks.shaping.trace import Trace
 
 
 def _file(folder: Path, text: str, name: str = "trace.csv") -> Path:
@@ -21,7 +21,7 @@ def _file(folder: Path, text: str, name: str = "trace.csv") -> Path:
 
 
 def _replay(path: Path) -> Replay:
-    found = replayed.resolved(parse(f"replay:{path}"))
+    found = replay.resolved(parse(f"replay:{path}"))
     assert isinstance(found, Replay)
     return found
 
@@ -51,7 +51,7 @@ def test_gaps_and_rests_go_on_at_the_rate_before(tmp_path: Path) -> None:
         bits=np.array([1e9, np.nan, 0.0, 3e9]),
         on_s=np.array([1.0, 1, 0, 1]),
     )
-    assert replayed.steps(trace) == ((5.0, 10**9), (1.0, 3 * 10**9))
+    assert replay.steps(trace) == ((5.0, 10**9), (1.0, 3 * 10**9))
 
 
 def test_rows_without_a_bandwidth_are_not_known(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_rows_without_a_bandwidth_are_not_known(tmp_path: Path) -> None:
 
 
 def test_long_traces_keep_what_they_carry() -> None:
-    count = 3 * replayed.MOST_STEPS
+    count = 3 * replay.MOST_STEPS
     start = np.arange(count) / 10
-    bits = np.tile([1e6, 2e6, 3e6], replayed.MOST_STEPS)
+    bits = np.tile([1e6, 2e6, 3e6], replay.MOST_STEPS)
     trace = Trace(start_s=start, end_s=start + 0.1, bits=bits, on_s=np.full(count, 0.1))
-    steps = replayed.steps(trace)
-    assert len(steps) <= replayed.MOST_STEPS
+    steps = replay.steps(trace)
+    assert len(steps) <= replay.MOST_STEPS
     assert sum(lasts * rate for lasts, rate in steps) == pytest.approx(bits.sum())
 
 

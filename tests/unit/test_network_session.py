@@ -11,14 +11,15 @@ import pytest
 from emulated import ScriptedEmulator
 from test_execute import experiment, session, starts, steady  # noqa: F401
 
-from tare import journal, record
+from tare.agent import record
 from tare.errors import TrialError
-from tare.execute.budgets import Budgets
-from tare.execute.course import MOST_MOMENTS, Course
-from tare.experiment import NetworkSpec, Stopping, WorkloadSpec
+from tare.experiment import journal
+from tare.experiment.session.bucket_state import Budgets
+from tare.experiment.session.trial_telemetry import MOST_MOMENTS, Course
+from tare.experiment.specification import NetworkSpec, Stopping, WorkloadSpec
+from tare.networks.shaping.specification import Bucket, Distribution
 from tare.render.words import sentence
 from tare.results.message import message
-from tare.shaping.specification import Bucket, Distribution
 
 BUCKET = "bucket high=1Gbit low=100Mbit budget=100Mbit refill=100Mbit"
 SMALL = f"{BUCKET} initial=20Mbit"
@@ -30,7 +31,7 @@ COMMAND = WorkloadSpec(
 @pytest.fixture(autouse=True)
 def emulator(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedEmulator]:
     ScriptedEmulator.made.clear()
-    monkeypatch.setattr("tare.execute.hosts.Emulator", ScriptedEmulator)
+    monkeypatch.setattr("tare.experiment.session.hosts.Emulator", ScriptedEmulator)
     return ScriptedEmulator
 
 
@@ -178,7 +179,7 @@ def test_a_network_that_cannot_be_made_ends_the_session(
     def refuse(name: str, hosts: int) -> None:
         raise TrialError("no right to make a network")
 
-    monkeypatch.setattr("tare.execute.hosts.Emulator", refuse)
+    monkeypatch.setattr("tare.experiment.session.hosts.Emulator", refuse)
     with pytest.raises(TrialError, match="no right"):
         session(networked("none"))
 

@@ -12,16 +12,17 @@ from measuring import ScriptedEnds, measure, sending
 from said import args
 from simulated_network import Network, measured
 
-from tare.identification import identify
-from tare.network import folder, starved
-from tare.network.caveats import advice, blamed, caveats
-from tare.network.histogram import of_times
-from tare.network.starved import lacks, of_intervals
-from tare.network.summary import summaries
-from tare.network_fingerprint import difference, file, searching, starving, telling
-from tare.network_fingerprint.searching import trace_of
-from tare.record import Interval
-from tare.shaping.trace import QUANTUM_BITS
+from tare.agent.record import Interval
+from tare.experiment.fingerprints.network import difference, file, messages
+from tare.features.network.fingerprint import search, starving
+from tare.features.network.fingerprint.search import trace_of
+from tare.features.network.identify import identify
+from tare.features.network.measure.caveats import advice, blamed, caveats
+from tare.features.network.measure.summary import summaries
+from tare.networks.recording import folder, starved
+from tare.networks.recording.histogram import of_times
+from tare.networks.recording.starved import lacks, of_intervals
+from tare.networks.shaping.trace import QUANTUM_BITS
 
 N = 60
 MS = 1_000_000
@@ -221,7 +222,7 @@ def test_a_phase_is_repeated_a_few_times_and_then_told() -> None:
     assert not found.problems
     # Each end is named once, with all figures.
     ends = {one.end for one in found.starved}
-    said = telling.doubts(found)
+    said = messages.doubts(found)
     assert [one.args.get("end") for one in said] == ["sender"] == [*ends]
     assert {"base bandwidth", "writes of 1 KiB"} <= {*said[0].args["figures"]}
     assert "throttled latency" not in said[0].args["figures"]
@@ -249,7 +250,7 @@ def test_fingerprints_of_ends_without_cpu_are_no_other_network() -> None:
 def test_a_search_goes_on_while_an_end_has_no_cpu() -> None:
     network = Network(capacity=None)
     network.waits = lambda phase: (0.5, 0.0)
-    found = measured(network, searching.Bounds(seconds=20.0))
+    found = measured(network, search.Bounds(seconds=20.0))
     assert found.shaping is not None
     assert found.shaping.kind != "stepped"
     assert found.searched is not None

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from said import args
 
-from tare.network import verifying
-from tare.network.verifying import Check
+from tare.features.network.emulate import verification
+from tare.features.network.emulate.verification import Check
+from tare.networks.shaping.specification import Bucket, Rate, parse
 from tare.results.message import Duration
-from tare.shaping.specification import Bucket, Rate, parse
 
 MBIT = 10**6
 STEP_S = 0.02
@@ -38,7 +38,7 @@ def _read(bucket: Bucket, budget: int, high: float, low: float) -> dict[str, Che
     """Read a course of a bucket that is emptied at one rate, and goes on at another."""
     dry = budget / (high - bucket.refill_bps)
     course = _course(lambda at: high if at < dry else low, dry + 0.8)
-    return {one.what: one for one in verifying._of_course(course, 1, bucket, budget)}
+    return {one.what: one for one in verification._of_course(course, 1, bucket, budget)}
 
 
 def test_what_is_delivered_as_asked_is_good() -> None:
@@ -62,7 +62,7 @@ def test_what_is_not_is_told(budget: int, high: int, low: int, bad: set[str]) ->
     bucket = _bucket("high=2000Mbit low=200Mbit budget=10Gbit refill=100Mbit")
     dry = budget * MBIT / (high * MBIT - bucket.refill_bps)
     course = _course(lambda at: MBIT * (high if at < dry else low), dry + 0.8)
-    found = verifying._of_course(course, 1, bucket, 1520 * MBIT)
+    found = verification._of_course(course, 1, bucket, 1520 * MBIT)
     assert {one.what for one in found if not one.good} == bad
 
 
@@ -79,7 +79,7 @@ def test_what_is_too_short_or_too_slow_is_not_measured() -> None:
     assert args(short["high"].why, "net.emulate.budget_lasts") == {"time": Duration(0.0375)}
     slow = _read(_bucket("high=1Gbit low=1Mbit budget=10Gbit"), 800 * MBIT, 1e9, 1e6)
     assert slow["low"].delivered is None
-    assert args(slow["low"].why, "net.emulate.too_slow")["least"].value == verifying.LEAST_BPS
+    assert args(slow["low"].why, "net.emulate.too_slow")["least"].value == verification.LEAST_BPS
     assert "20 Mbit/s" in str(slow["low"].stored().why)
     assert "budget" not in slow
     assert all(check.good for check in (*short.values(), *slow.values()))
@@ -88,7 +88,7 @@ def test_what_is_too_short_or_too_slow_is_not_measured() -> None:
 def test_nothing_delivered_is_not_good() -> None:
     course = _course(lambda at: 0.0, 1.6)
     bucket = _bucket("high=1Gbit low=200Mbit budget=10Gbit")
-    assert not all(one.good for one in verifying._of_course(course, 1, bucket, 800 * MBIT))
+    assert not all(one.good for one in verification._of_course(course, 1, bucket, 800 * MBIT))
     assert not Check(host=1, what="rate", asked=1, delivered=None).good
 
 
@@ -98,22 +98,22 @@ def test_the_best_of_some_tries_counts() -> None:
     def attempt() -> list[Check]:
         return [Check(host=1, what="rate", asked=1000, delivered=1000 * next(tries))]
 
-    (best,) = verifying._best(attempt)
+    (best,) = verification._best(attempt)
     assert best.delivered == 940
     assert next(tries, None) is None
 
 
 def test_the_slowest_and_the_fastest_of_many_rates_are_tried() -> None:
     found = parse("distribution 0%=100Mbit 100%=900Mbit")
-    rates = verifying._rates(found, 1)
+    rates = verification._rates(found, 1)
     assert len(rates) == 4
     assert rates == sorted(rates)
     assert rates[0] < 110 * MBIT < 890 * MBIT < rates[-1]
-    assert verifying._rates(Rate(rate_bps=5), 1) == [5]
-    assert verifying._rates(None, 1) == []
+    assert verification._rates(Rate(rate_bps=5), 1) == [5]
+    assert verification._rates(None, 1) == []
 
 
 def test_a_held_up_sender_does_not_change_what_a_fast_network_delivers() -> None:
     course = _course(lambda at: 0.0 if 0.2 < at < 0.25 else 1e9, 0.6)
-    assert verifying._typical(course, 10**9, 0.1, math.inf) == pytest.approx(1e9)
-    assert verifying._typical([], 10**9, 0.1, math.inf) is None
+    assert verification._typical(course, 10**9, 0.1, math.inf) == pytest.approx(1e9)
+    assert verification._typical([], 10**9, 0.1, math.inf) is None

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from tare.errors import AgentError
-from tare.execute.observer import MOST_STARTS, NoObserverError, Observer
+from tare.experiment.session.observer import MOST_STARTS, NoObserverError, Observer
 
 
 def kill(observer: Observer) -> None:

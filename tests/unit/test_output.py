@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from tare.cli import app, output, progress
+from tare.cli import app, progress
+from tare.cli import console as output
 from tare.errors import InputError, StoreError
-from tare.harmless import harmless
+from tare.render.harmless import harmless
 
 HOSTILE = "a\x1b[2Jbc\x9bd\u202ee\udcfff"
 SHOWN = "a\\x1b[2Jbc\\x9bd\\u202ee\\udcfff"

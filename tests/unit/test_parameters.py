@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tare.errors import ExperimentError
-from tare.parameters import checked
-from tare.registry import Description, Parameter
+from tare.registry import Description, Parameter, checked
 
 UNIT = Description(
     name="one",

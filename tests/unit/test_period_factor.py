@@ -2,11 +2,11 @@
 
 import pytest
 
-from tare import experiment_file
-from tare.catalogue import catalogue
 from tare.errors import ExperimentError
-from tare.execute.window import window
-from tare.experiment import Cell, Experiment
+from tare.experiment import file
+from tare.experiment.catalogue import catalogue
+from tare.experiment.session.window import window
+from tare.experiment.specification import Cell, Experiment
 
 
 def _experiment(factors: str, top: str = "") -> Experiment:
@@ -22,7 +22,7 @@ kernel = "qsort"
 [window]
 periods = 20
 """
-    return experiment_file.parse(text, "periods.toml", catalogue())
+    return file.parse(text, "periods.toml", catalogue())
 
 
 def _cell(experiment: Experiment, **levels: float) -> Cell:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tare import journal, pilot, plan
-from tare.experiment import Experiment, NetworkSpec, WorkloadSpec
-from tare.pilot import Forecast, Took, Trial
-from tare.placement import Machine
+from tare.experiment import journal, pilot, plan
+from tare.experiment.pilot import Forecast, Took, Trial
+from tare.experiment.placement import Machine
+from tare.experiment.specification import Experiment, NetworkSpec, WorkloadSpec
 
 HERE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30

@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import agent, plan
+from tare.agent import client
 from tare.errors import ExperimentError
-from tare.experiment import Cell, Experiment, SizeSpec, WorkloadSpec, listed_cpus, named_size
-from tare.placement import Cpu, Machine, cpu_sets, placement
+from tare.experiment import plan
+from tare.experiment.placement import Cpu, Machine, cpu_sets, placement
+from tare.experiment.specification import (
+    Cell,
+    Experiment,
+    SizeSpec,
+    WorkloadSpec,
+    listed_cpus,
+    named_size,
+)
 from tare.results.message import message
 
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float")
@@ -42,7 +50,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Machine]:
             for path in expand(pattern):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(content + "\n")
-        command = [str(agent.binary()), "topology", "--sysfs", str(root)]
+        command = [str(client.binary()), "topology", "--sysfs", str(root)]
         said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         found[file.stem] = Machine.parse({**said, "memory_bytes": 1 << 40})
     return found

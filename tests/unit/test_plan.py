@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import plan, plan_file
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import (
+from tare.experiment import plan, plan_file
+from tare.experiment.placement import Machine, placement
+from tare.experiment.specification import (
     Cell,
     Experiment,
     SizeSpec,
@@ -23,7 +24,6 @@ from tare.experiment import (
     WindowSpec,
     WorkloadSpec,
 )
-from tare.placement import Machine, placement
 
 MACHINE = Machine(
     spread=(0, 2, 1, 3),

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare import agent
+from tare.agent import client
 from tare.errors import PlatformError
 from tare.platforms import Place, root
 from tare.platforms.docker import UNIT, engine, image, quota
@@ -22,7 +22,7 @@ from tare.platforms.layer import View
 def binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "tare-agent"
     path.write_bytes(b"\x7fELF and so on")
-    monkeypatch.setattr(agent, "binary", lambda: path)
+    monkeypatch.setattr(client, "binary", lambda: path)
     return path
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import agent, platforms
+from tare import platforms
+from tare.agent import client
 from tare.errors import PlatformError
 from tare.platforms import isolate, meta, stack
 from tare.platforms.layer import View
@@ -107,7 +108,7 @@ class Stub:
         monkeypatch.setenv("STUB_LOG", str(self._log))
         monkeypatch.setenv("STUB_BOXES", str(self.boxes))
         monkeypatch.setattr(isolate, "CLAIMS", self.claims)
-        monkeypatch.setattr(agent, "binary", lambda: DATA / "agent")
+        monkeypatch.setattr(client, "binary", lambda: DATA / "agent")
 
     def place(self, number: int = 0, **options: object) -> platforms.Place:
         return platforms.Place(
@@ -130,7 +131,7 @@ def test_control_groups_are_used_where_they_work(
 ) -> None:
     monkeypatch.setenv("STUB_CG", cg)
     instance = platforms.start("isolate", stub.place())
-    speaking = agent.Agent(instance.channel)
+    speaking = client.Agent(instance.channel)
     assert speaking.hello.version == "stand-in"
     assert {name: value for name, value, *_ in instance.facts} == {
         "isolate_control_groups": used,
@@ -274,7 +275,7 @@ def test_without_isolate_it_is_told_where_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(agent, "binary", lambda: DATA / "agent")
+    monkeypatch.setattr(client, "binary", lambda: DATA / "agent")
     with pytest.raises(PlatformError, match="not on PATH") as caught:
         platforms.start("isolate", platforms.Place(name="tare-0123ab-0", shared=str(tmp_path)))
     assert "ioi/isolate" in (caught.value.hint or "")

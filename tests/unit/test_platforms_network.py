@@ -11,8 +11,8 @@ from test_platforms_sandboxes import ARGV, HOST, PLACE, bundle
 
 from tare import platforms
 from tare.errors import PlatformError
-from tare.experiment import Experiment, WorkloadSpec
-from tare.fitting import _outside
+from tare.experiment.availability_filter import _outside
+from tare.experiment.specification import Experiment, WorkloadSpec
 from tare.platforms import isolate
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.isolate import UNIT as ISOLATE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent
+from tare.agent import client
 from tare.errors import ExperimentError, PlatformError
 from tare.platforms import Place, stack
 from tare.platforms.ssh import UNIT, connection
@@ -20,7 +20,7 @@ NAME = "tare-0123ab-0"
 def binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "tare-agent"
     path.write_bytes(b"\x7fELF and so on")
-    monkeypatch.setattr(agent, "binary", lambda: path)
+    monkeypatch.setattr(client, "binary", lambda: path)
     return path
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tare import agent, platforms, record
+from tare import platforms
+from tare.agent import client, record
 from tare.errors import ExperimentError, PlatformError
 from tare.platforms import stack
 from tare.platforms.layer import Ground
@@ -29,7 +30,7 @@ def agent_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str
         path = tmp_path / "agent"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(agent, "binary", lambda: path)
+        monkeypatch.setattr(client, "binary", lambda: path)
 
     return put
 
@@ -84,7 +85,7 @@ def test_wrong_options_name_themselves(
 
 def test_the_null_platform_answers_jobs_with_nothing(place: platforms.Place) -> None:
     instance = platforms.start("null", place)
-    speaking = agent.Agent(instance.channel)
+    speaking = client.Agent(instance.channel)
     assert speaking.hello.version == "null"
     assert speaking.ask(record.MeasureSelf(id=speaking.next_id())) == []
     assert instance.host_pid is None
@@ -95,10 +96,10 @@ def test_the_null_platform_answers_jobs_with_nothing(place: platforms.Place) -> 
 def test_an_agent_on_bare_lives_until_it_is_closed(
     place: platforms.Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent, "binary", lambda: STAND_IN)
+    monkeypatch.setattr(client, "binary", lambda: STAND_IN)
     instance = platforms.start("bare", place)
     try:
-        speaking = agent.Agent(instance.channel)
+        speaking = client.Agent(instance.channel)
         assert speaking.ask(record.MeasureSelf(id=1)) == []
         assert instance.shared == place.shared
         assert Path(f"/proc/{speaking.hello.pid}/cmdline").exists()
@@ -138,7 +139,7 @@ def test_availability_is_tried_once_and_remembered(
 
 
 def test_a_missing_unshare_is_told(monkeypatch: pytest.MonkeyPatch, place: platforms.Place) -> None:
-    monkeypatch.setattr(agent, "binary", lambda: STAND_IN)
+    monkeypatch.setattr(client, "binary", lambda: STAND_IN)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PlatformError, match="unshare is not installed") as caught:
         platforms.start("unshare", place)
@@ -157,7 +158,7 @@ def test_refused_namespaces_name_the_switch(
     stub.chmod(0o755)
     switch = tmp_path / "switch"
     switch.write_text("1\n")
-    monkeypatch.setattr(agent, "binary", lambda: STAND_IN)
+    monkeypatch.setattr(client, "binary", lambda: STAND_IN)
     monkeypatch.setattr(unshare, "SWITCHES", ((str(switch), "1", "sysctl user.it=0"),))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(PlatformError, match="Operation not permitted") as caught:

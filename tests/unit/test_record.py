@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tare import record
+from tare.agent import record
 
 SAMPLE = {
     "record": "sample",

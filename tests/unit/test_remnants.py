@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from tare import lease, remnants
 from tare.errors import PlatformError
-from tare.network import remnants as networks
+from tare.experiment import remnants
+from tare.host import lease
+from tare.host.settings import saved
+from tare.networks import remnants as networks
 from tare.platforms import groups, processes, users
 from tare.render.words import text
 from tare.results.message import message
-from tare.settings import kept
 
 #: Holds a lease and waits, as a process of its own that can be killed.
 HOLDER = """
@@ -146,14 +147,14 @@ def test_cleanup_removes_what_the_dead_left_and_nothing_of_the_living(
 
 
 def test_a_note_of_settings_whose_lease_is_lost_is_of_the_dead(state: Path) -> None:
-    note = kept.Kept(
+    note = saved.Kept(
         name="tare-ffffff", pid=1, boot_id="another", since=1.0, wanted={}, saved={"swap": {}}
     )
-    kept._write(note)
+    saved._write(note)
     with lease.hold(lease.new_name()):
         rebooted = message("settings.left.rebooted", settings=["swap"])
         assert remnants.cleanup() == [text(rebooted)]
-    assert not kept.exists("tare-ffffff")
+    assert not saved.exists("tare-ffffff")
 
 
 def test_who_dies_during_a_cleanup_keeps_its_lease_for_the_next(

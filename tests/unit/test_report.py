@@ -19,14 +19,14 @@ import synthetic
 from said import args
 from synthetic import Behaviour
 
-from tare import report, store
-from tare.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.errors import InputError, StoreError
-from tare.findings.answers import all_findings
+from tare.experiment import report, store
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.report import page
+from tare.experiment.report.origin import origin
 from tare.registry import scan
 from tare.render import files, html, markdown, pictures, screen, words
-from tare.report import page
-from tare.report.origin import origin
+from tare.render.drawing import COLOURS, MOST_MARKS, by_itself
 
 CHARTS = sorted(scan("report.charts"))
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
@@ -508,7 +508,7 @@ def test_a_chart_that_refers_to_what_is_elsewhere_is_not_drawn(made, tmp_path, m
 
 
 def test_a_saved_report_that_draws_for_ever_is_given_up(made, tmp_path, monkeypatch):
-    from tare.cli import report as command
+    from tare.features.experiment import report as command
 
     monkeypatch.setattr(command, "_DRAWN_WITHIN_S", 0.5)
     with pytest.raises(InputError):
@@ -521,7 +521,7 @@ def test_a_saved_report_that_draws_for_ever_is_given_up(made, tmp_path, monkeypa
 
 
 def test_what_draws_ends_by_itself_where_nobody_waits_for_it(tmp_path, monkeypatch):
-    from tare.cli import report as command
+    from tare.features.experiment import report as command
 
     def endless():
         while True:

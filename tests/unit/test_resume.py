@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import journal, plan
-from tare.execute.past import Past, past
-from tare.execute.tally import Tally
-from tare.execute.trial import Outcome
-from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.experiment import journal, plan
+from tare.experiment.session.resume_state import Past, past
+from tare.experiment.session.session_state import Tally
+from tare.experiment.session.trial import Outcome
+from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")
 EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})

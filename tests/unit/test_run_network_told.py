@@ -8,10 +8,10 @@ import msgspec
 from networked import Program, budgets, make
 from said import args
 
-from tare.cli.summary import Trial
-from tare.cli.summary_network import as_json, of_commands, of_trials
-from tare.findings.answers import all_findings
-from tare.frames import Results
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.results import Results
+from tare.features.run.screen import Trial
+from tare.measure.comparison.network_use import as_json, of_commands, of_trials
 from tare.render.words import text
 from tare.results.message import Amount
 

@@ -14,17 +14,21 @@ import numpy as np
 import pytest
 from journals import BEGIN, LASTS
 
-from tare import conclude, interop, journal, plan, plan_file, record, report
-from tare.cli import comparing, output, run_table
-from tare.cli.comparing import Execution, Wanted
+from tare import readers
+from tare.agent import record
+from tare.cli import console
 from tare.cli.lines import Line
-from tare.cli.summary import missed, show, summarize, target_of
 from tare.errors import InputError
-from tare.execute.past import Past
-from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
-from tare.findings import disturbance
-from tare.interop.readings import failed
-from tare.metrics import ranked
+from tare.experiment import journal, pipeline, plan, plan_file, report
+from tare.experiment.findings import disturbance
+from tare.experiment.metrics import ranked
+from tare.experiment.session.resume_state import Past
+from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.features.run import table
+from tare.features.run.screen import missed, show, summarize, target_of
+from tare.measure.comparison import session
+from tare.measure.comparison.session import Execution, Wanted
+from tare.readers.readings import failed
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, message
 from tare.units import percent
@@ -154,8 +158,8 @@ def experiment(*names: str, case: Case, **changes: Any) -> Experiment:
 
 def page(folder: Path) -> str:
     """Return the page's text, without the marks of Markdown."""
-    results = conclude.results_of(folder)
-    answers = conclude.answers(folder, results)
+    results = pipeline.results_of(folder)
+    answers = pipeline.answers(folder, results)
     written = report.write(folder, folder / "report.md", answers.findings, results=results)
     return written[0].read_text().replace("\\", "")
 
@@ -342,8 +346,8 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     cell = Cell(cell=0, workload=asked.workloads[0])
     summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
     file = tmp_path / "run.json"
-    output.write_json(summary.as_json(), str(file))
-    found = interop.read(file)
+    console.write_json(summary.as_json(), str(file))
+    found = readers.read(file)
     (one,) = found.series
     known = summary.asked[0]
     assert (found.format, len(one.values)) == ("tare-json", known.interval.n)
@@ -354,12 +358,12 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     left_out = failed(case.failed, len(one.values) + case.failed, "trial")
     assert (left_out in found.notes) == bool(case.failed)
     # What else was measured of each trial can be named.
-    (other,) = interop.read(file, interop.Columns(value="cpu_ns")).series
+    (other,) = readers.read(file, readers.Columns(value="cpu_ns")).series
     assert (other.values * 1e9).tolist() == pytest.approx(
         [t["cpu_ns", "cgroup"] for t in case.trials[case.failed :]]
     )
     with pytest.raises(InputError, match="has no nonsense"):
-        interop.read(file, interop.Columns(value="nonsense"))
+        readers.read(file, readers.Columns(value="nonsense"))
 
 
 def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
@@ -430,20 +434,18 @@ def test_a_comparison_says_the_same_everywhere(
     asked = experiment("old", "new", case=cases[0], margin=0.02)
     cells = [Cell(cell=i, workload=w) for i, w in enumerate(asked.workloads)]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = comparing.differences_in(folder, Execution(False, False, False, True), reason)
+    results, found = session.differences_in(folder, Execution(False, False, False, True), reason)
     out = tmp_path / "out.json"
-    comparing.tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None))
+    session.tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None))
     screen = capsys.readouterr().out
     comment = tmp_path / "comment.md"
-    comparing.tell(
-        found, results, reason, folder, Wanted(None, None, None, None, None, str(comment))
-    )
+    session.tell(found, results, reason, folder, Wanted(None, None, None, None, None, str(comment)))
     (c,) = json.loads(out.read_text())["comparisons"]
     written = page(folder)
     assert re.search(r"\| cpus \| 2 \|", written)
     # Commands have no workers and iterations.
     assert "SDs: of the trials' means." in written
-    for one, values in zip(interop.read(out).series, c["values"], strict=True):
+    for one, values in zip(readers.read(out).series, c["values"], strict=True):
         assert (one.values * 1e9).tolist() == pytest.approx(values)
         assert one.block is not None
     rows = [line.split("|") for line in written.splitlines() if line.startswith("| ")]
@@ -480,9 +482,9 @@ def test_a_table_of_platforms_says_what_its_json_says(
         for i, p in enumerate(("bare", "unshare"))
     ]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = comparing.differences_in(folder, Execution(False, False, False, True), "")
+    results, found = session.differences_in(folder, Execution(False, False, False, True), "")
     lines = [Line("a", "a", ["a"])]
-    run_table._show(list(run_table._rows(found)), found, lines, results, "finished", [])
+    table._show(list(table._rows(found)), found, lines, results, "finished", [])
     screen = capsys.readouterr().out
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
         (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)
@@ -496,8 +498,8 @@ def test_the_past_is_judged_by_the_source_that_is_told(tmp_path: Path) -> None:
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
     folder = write(tmp_path / "kept", asked, [cell], [case])
-    from tare.execute.past import past
-    from tare.execute.tally import Tally
+    from tare.experiment.session.resume_state import past
+    from tare.experiment.session.session_state import Tally
 
     before = past(journal.read_all(folder), case.metric)
     assert isinstance(before, Past)

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tare import state
-from tare.cli import output, selftest_screen
+from tare.cli import console
 from tare.cli.app import app
 from tare.errors import StoreError, TareError
+from tare.features.machine.selftest import accuracy as measuring
+from tare.features.machine.selftest import chart, control, messages, page, screen
+from tare.features.machine.selftest.document import Accuracy, FalseAlarms, document, keep
+from tare.features.machine.selftest.lines import Line
+from tare.host import state
 from tare.render.words import text
 from tare.results.message import Amount, message
-from tare.selftest import accuracy as measuring
-from tare.selftest import chart, control, messages, page
-from tare.selftest.document import Accuracy, FalseAlarms, document, keep
-from tare.selftest.lines import Line
 
 GOOD = Line(
     platform="bare", workers=1, program="spin", metric="wall_ns", source="perf_cpu", unit="ns",
@@ -87,9 +87,9 @@ def test_what_stands_for_nothing_does_not_replace_what_did(
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
     def show(found: Accuracy, width: int) -> str:
-        monkeypatch.setattr(output.out, "_width", width)
-        with output.out.capture() as captured:
-            selftest_screen.show(found)
+        monkeypatch.setattr(console.out, "_width", width)
+        with console.out.capture() as captured:
+            screen.show(found)
         return captured.get()
 
     return show

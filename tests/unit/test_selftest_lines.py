@@ -13,22 +13,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare import agent, machine, state, units
-from tare.baseline.agreement import lasting
+from tare import units
+from tare.agent import client
 from tare.errors import StoreError
-from tare.experiment import Cell, Experiment
-from tare.frames import Results
-from tare.placement import Machine
-from tare.plan import cells
+from tare.experiment import machine
+from tare.experiment.placement import Machine
+from tare.experiment.plan import cells
+from tare.experiment.report.backing import machine_tables
+from tare.experiment.results import Results
+from tare.experiment.specification import Cell, Experiment
+from tare.features.machine.selftest import control, messages, page, programs
+from tare.features.machine.selftest.bounds import bound
+from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms, document, keep
+from tare.features.machine.selftest.errors import WHOLE, Truth, errors, read
+from tare.features.machine.selftest.lines import Line, lines
+from tare.host import state
+from tare.measure.baseline.agreement import lasting
 from tare.render import files
 from tare.render.words import paragraph, text
-from tare.report.backing import machine_tables
 from tare.results.message import Amount, Deviation, message
-from tare.selftest import control, messages, page, programs
-from tare.selftest.bounds import bound
-from tare.selftest.document import Accuracy, Document, FalseAlarms, document, keep
-from tare.selftest.errors import WHOLE, Truth, errors, read
-from tare.selftest.lines import Line, lines
 from tare.units import off_by
 from tare.workloads import job
 
@@ -199,7 +202,7 @@ def test_what_was_found_of_another_agent_or_kernel_is_no_fact(
     for other in (
         msgspec.structs.replace(found, agent_digest="0" * 64),
         msgspec.structs.replace(found, kernel="2.6"),
-        {"agent_digest": agent.digest(), "kernel": found.kernel, "facts": [5]},
+        {"agent_digest": client.digest(), "kernel": found.kernel, "facts": [5]},
         ["no document"],
     ):
         state.write(state.SELFTEST, other)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tare.errors import TrialError
-from tare.execute import servers
+from tare.experiment.session import servers
 from tare.results.message import Duration, Message, message
 
 COMMANDS = (("serve",), ("also",))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare import record
-from tare.shaping import draws
-from tare.shaping.specification import Bucket, Distribution, parse
+from tare.agent import record
+from tare.networks.shaping import draws
+from tare.networks.shaping.specification import Bucket, Distribution, parse
 
 GBIT = 10**9
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.errors import ExperimentError
+from tare.networks.shaping import presets
+from tare.networks.shaping.messages import describe, specification
+from tare.networks.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping, parse
 from tare.render.words import text
 from tare.results.message import Chosen
-from tare.shaping import presets
-from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping, parse
-from tare.shaping.telling import describe, specification
 
 GBIT = 10**9
 

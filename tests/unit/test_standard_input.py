@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tare.cli.comparing import Execution, conduct
 from tare.cli.progress import Bar
 from tare.cli.standard_input import standard_input
 from tare.errors import CutShortError, ExperimentError, TrialError
-from tare.experiment import WorkloadSpec
+from tare.experiment.specification import WorkloadSpec
+from tare.measure.comparison.session import Execution, conduct
 
 EXECUTION = Execution(resume=False, as_root=False, capture=False, kept=False)
 
@@ -63,7 +63,7 @@ def test_a_pipe_of_who_started_us_may_be_one_that_nobody_writes_to(writer: int) 
 
 def measured(monkeypatch: pytest.MonkeyPatch, do: Any, input: str | None = None) -> Any:
     """Conduct a session in which something happens in place of trials."""
-    monkeypatch.setattr("tare.conclude.execute", lambda *_, **__: do())
+    monkeypatch.setattr("tare.experiment.pipeline.execute", lambda *_, **__: do())
     workload = WorkloadSpec(name="w", command=("true",), input=input)
     prepared: Any = SimpleNamespace(experiment=SimpleNamespace(workloads=(workload,)))
     return conduct(prepared, Path("/nowhere"), EXECUTION, Bar())

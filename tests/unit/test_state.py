@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tare import agent, machine, state
+from tare.agent import client
+from tare.experiment import machine
+from tare.host import state
 
 GOOD = {"name": "selftest_wall_error_ns", "value": 5.0, "unit": "ns"}
 
@@ -23,7 +25,7 @@ def told(facts: Any) -> dict[str, Any]:
     """Keep facts as this agent's on this kernel, and return those that a session would store."""
     state.write(
         state.SELFTEST,
-        {"agent_digest": agent.digest(), "kernel": os.uname().release, "facts": facts},
+        {"agent_digest": client.digest(), "kernel": os.uname().release, "facts": facts},
     )
     found = machine.facts({"memory_bytes": 1})
     return {f.name: f.value for f in found if f.source == "tare selftest"}

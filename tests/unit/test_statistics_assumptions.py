@@ -21,7 +21,7 @@ from tare.render.words import sentence
 from tare.results.message import Deviation, Message, message
 from tare.statistics.assumptions import assumptions
 from tare.statistics.changes import changes
-from tare.statistics.course import MOST, course_of
+from tare.statistics.downsample import MOST, course_of
 from tare.statistics.independence import independence, ljung_box, runs_p
 from tare.statistics.modes import dip, modes, spread_ties
 from tare.statistics.normality import normality

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tare.errors import InputError
-from tare.statistics import charts
-from tare.statistics.charts.course import thin
-from tare.statistics.charts.distribution import bins, quantile_name
+from tare.render import charts
+from tare.render.charts.course import thin
+from tare.render.charts.distribution import bins, quantile_name
 from tare.statistics.confirm import repetitions
 
 RNG = np.random.default_rng(1)

@@ -33,7 +33,7 @@ def test_a_session_does_not_hold_scipy() -> None:
         "import sys\n"
         "from tare import conclude, execute\n"
         "from tare.statistics import repetitions\n"
-        "from tare.fingerprint import brief, difference\n"
+        "from tare.features.machine.fingerprint import brief, difference\n"
         "import numpy as np\n"
         "values = [(n, 1 + n % 7 / 1000) for n in range(60)]\n"
         "repetitions.decide({0: values}, 0.02)\n"

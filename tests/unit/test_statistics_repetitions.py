@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 
 from tare.results.message import Deviation, message
 from tare.statistics.dependence import median_dependence_time
-from tare.statistics.looks import Target, look, next_look
+from tare.statistics.interim_analysis import Target, look, next_look
 from tare.statistics.repetitions import (
     FIRST_LOOK,
     Decision,

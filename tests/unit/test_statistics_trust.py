@@ -11,7 +11,7 @@ from said import args, ids
 from scipy import stats
 from scipy.signal import lfilter
 
-from tare.interop.series import Defect
+from tare.readers.series import Defect
 from tare.render.words import sentence
 from tare.results.message import Chosen, message
 from tare.statistics.trust import trust

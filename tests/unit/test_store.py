@@ -15,13 +15,14 @@ import pyarrow.parquet
 import pytest
 import synthetic
 
-from tare import journal, plan_file, record, store
+from tare.agent import record
 from tare.errors import StoreError
-from tare.execute import folder as execute_folder
-from tare.findings.answers import all_findings
-from tare.frames import NETWORK_LOG, NETWORK_USE
+from tare.experiment import journal, plan_file, store
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.results import NETWORK_LOG, NETWORK_USE
+from tare.experiment.session import folder as execute_folder
+from tare.experiment.store import schema
 from tare.render import words
-from tare.store import schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import record, workloads
-from tare.experiment import Cell, WorkloadSpec
+from tare import workloads
+from tare.agent import record
+from tare.experiment.specification import Cell, WorkloadSpec
 from tare.workloads import placeholders
 
 SURROUNDINGS = {"PATH": "/bin", "HOME": "/root", "LC_ALL": "C", "LC_TIME": "C", "TOKEN": "secret"}

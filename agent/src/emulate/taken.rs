@@ -140,7 +140,7 @@ fn note_down(name: &str, interface: &str) -> Result<PathBuf, Refused> {
     Ok(path)
 }
 
-/// Where leases are, too (src/tare/lease.py).
+/// Where leases are, too (src/tare/host/lease.py).
 fn folder() -> PathBuf {
     // SAFETY: a plain question.
     match unsafe { libc::geteuid() } {

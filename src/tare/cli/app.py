@@ -13,30 +13,23 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import (
-    audit,
-    calibrate,
-    cleanup,
-    compare,
-    describe,
-    doctor,
-    experiment,
-    export,
-    failed,
-    fingerprint,
-    limits,
-    net,
-    renamed,
-    report,
-    run,
-    selftest,
-    terminated,
-)
+from tare.cli import failed, limits, renamed, terminated
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.cli.lines import LineCommand
 from tare.errors import InterruptError, TareError, UsageError
-from tare.harmless import harmless
+from tare.features.audit import command as audit
+from tare.features.calibration import command as calibrate
+from tare.features.compare import command as compare
+from tare.features.experiment import command as experiment
+from tare.features.experiment import export, report
+from tare.features.machine import cleanup, describe
+from tare.features.machine.doctor import command as doctor
+from tare.features.machine.fingerprint import command as fingerprint
+from tare.features.machine.selftest import command as selftest
+from tare.features.network import command as net
+from tare.features.run import command as run
+from tare.render.harmless import harmless
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code

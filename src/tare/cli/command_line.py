@@ -12,14 +12,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare import lease
 from tare.errors import ExperimentError, StoreError, TrialError, UsageError
-from tare.experiment import WHOLE_SIZE
+from tare.experiment.specification import WHOLE_SIZE
+from tare.host import lease
 
 if TYPE_CHECKING:
-    from tare.conclude import Prepared
-    from tare.experiment import Experiment
-    from tare.findings.failures import Failure
+    from tare.experiment.findings.failures import Failure
+    from tare.experiment.pipeline import Prepared
+    from tare.experiment.specification import Experiment
 
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
@@ -103,7 +103,7 @@ def _file(input: str) -> Path:
 
 def spent_s() -> float:
     """Return what of a budget is not for measuring: the answer is to be there when it is over."""
-    from tare import machine
+    from tare.experiment import machine
 
     return machine.own_age_s() + CONCLUDING_S
 
@@ -295,7 +295,7 @@ def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -
     prepared : Prepared
         What was executed.
     """
-    from tare.findings.failures import MOST_KINDS
+    from tare.experiment.findings.failures import MOST_KINDS
     from tare.render.words import text
 
     if not any(one.ran for one in found):

@@ -17,9 +17,9 @@ from xml.etree import ElementTree as Xml
 
 import msgspec
 
-from tare.cli import output
+from tare.cli import console
 from tare.errors import ExperimentError
-from tare.harmless import harmless
+from tare.render.harmless import harmless
 from tare.render.junit import possible
 
 
@@ -80,20 +80,20 @@ def remember(params: Mapping[str, Any]) -> None:
 def forget() -> None:
     """Begin a new command line."""
     _asked.clear()
-    output.written.clear()
+    console.written.clear()
 
 
 def write(failure: Failure) -> None:
     """Write an error wherever an answer was to be, unless that has been written already."""
     for option, (destination, before) in _asked.items():
         # Some answers are written by who knows their format.
-        if destination in output.written or _file(destination) != before:
+        if destination in console.written or _file(destination) != before:
             continue
         ending = Path(destination).suffix.lower() if option == "report" else ""
         text = _NOTES[{".md": "markdown", ".json": "json"}.get(ending, option)](failure)
         if destination == "-":
             with contextlib.suppress(OSError):
-                output.print_text(text)
+                console.print_text(text)
             continue
         with contextlib.suppress(OSError):  # the error itself is what has to be told
             # Nobody may be there to read a pipe.

@@ -12,9 +12,9 @@ from typing import Self
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from tare.cli.by_hand import is_at_terminal
-from tare.cli.output import about, err, seconds
-from tare.execute import Outcome
-from tare.experiment import Cell
+from tare.cli.console import about, err, seconds
+from tare.experiment.session import Outcome
+from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Duration, message
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tare import registry
-from tare.availability import Availability
 from tare.errors import ExperimentError, PlatformError
 from tare.loads.load import Load, Parameters, Running
-from tare.parameters import checked
+from tare.registry import Availability, checked
 
 __all__ = ["Parameters", "Running", "availability", "start"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tare.lease import Remnant
+from tare.host.lease import Remnant
 from tare.registry import Description
 
 #: As the user gave them; a unit gets all of its own, with None for what has no default.

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tare.errors import PlatformError
-from tare.lease import Remnant
+from tare.host.lease import Remnant
 from tare.loads.load import Load, Parameters, Running
 from tare.platforms import processes
 from tare.registry import Description, Parameter

@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
-from tare import agent
-from tare.agent import Channel, ProcessChannel
+from tare.agent import client
+from tare.agent.client import Channel, ProcessChannel
 from tare.errors import PlatformError
 from tare.platforms import groups, scope
 from tare.platforms.layer import Figure, Ground, Layer, Place
@@ -27,7 +27,7 @@ class Bare(Ground):
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command as a child, in a control group of its own where it can have one."""
         if place.network is not None:
-            argv = [str(agent.binary()), "enter", "--network", place.network, "--", *argv]
+            argv = [str(client.binary()), "enter", "--network", place.network, "--", *argv]
         with _confined(place.cpus):
             if scope.works():
                 return ProcessChannel(scope.wrap(argv, place))

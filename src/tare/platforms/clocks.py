@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from tare import record
-from tare.agent import Agent
+from tare.agent import record
+from tare.agent.client import Agent
 from tare.errors import AgentError
 
 #: Of so many exchanges the quickest says most.

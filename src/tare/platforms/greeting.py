@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tare import agent, record
+from tare.agent import client, record
 from tare.errors import AgentError
 
 
 class _Greeted:
     """A channel whose first line was read already, to know that the agent lives."""
 
-    def __init__(self, channel: agent.Channel, first: bytes) -> None:
+    def __init__(self, channel: client.Channel, first: bytes) -> None:
         self._channel = channel
         self._first: bytes | None = first
         self.fileno = channel.fileno
@@ -24,7 +24,7 @@ class _Greeted:
         return first if first is not None else self._channel.receive(timeout_s)
 
 
-def greeted(channel: agent.Channel, patience_s: float) -> agent.Channel:
+def greeted(channel: client.Channel, patience_s: float) -> client.Channel:
     """Return a channel whose agent has said hello, which is still to be received.
 
     Raises

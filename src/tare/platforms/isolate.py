@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.errors import PlatformError
-from tare.lease import Remnant
-from tare.parameters import words
+from tare.host.lease import Remnant
 from tare.platforms import meta, root
 from tare.platforms.layer import Figure, Layer, Place, Told, View
-from tare.registry import Description, Parameter
+from tare.registry import Description, Parameter, words
 
 #: Boxes have numbers for all users of a machine, so who takes one says so where all can see it.
 CLAIMS = Path("/dev/shm")

@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tare import record
-from tare.agent import Channel
+from tare.agent import record
+from tare.agent.client import Channel
 from tare.errors import ExperimentError
-from tare.lease import Remnant
-from tare.parameters import checked
-from tare.registry import Description
+from tare.host.lease import Remnant
+from tare.registry import Description, checked
 
 #: Name, value, unit, source.
 Told = tuple[str, bool | int | float | str, str | None, str]

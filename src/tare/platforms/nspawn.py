@@ -6,7 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 from tare.errors import PlatformError
-from tare.lease import Remnant, session_of
+from tare.host.lease import Remnant, session_of
 from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tare import record
-from tare.agent import Channel
+from tare.agent import record
+from tare.agent.client import Channel
 from tare.errors import AgentError
 from tare.platforms.layer import Ground, Layer, Place
 from tare.registry import Description

@@ -13,14 +13,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tare import agent
+from tare.agent import client
 from tare.errors import PlatformError
-from tare.lease import Remnant
-from tare.parameters import words
+from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, limits
 from tare.platforms.layer import Layer, Place, Told, View
-from tare.registry import Description, Parameter
+from tare.registry import Description, Parameter, words
 
 PROGRAM = "podman"
 #: How long one of its own commands may take; the first of a user makes its store.
@@ -222,7 +221,7 @@ def _look(place: Place) -> Way:
     held: tuple[str, ...] = ()
     # Among what is the session's, where it is found if this is killed.
     with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.scratch) as folder:
-        shutil.copy(agent.binary(), f"{folder}/agent")
+        shutil.copy(client.binary(), f"{folder}/agent")
         # Podman makes it as root of this machine, in which no other root can make anything.
         settings = Path(folder, "etc")
         settings.mkdir()

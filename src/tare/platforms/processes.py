@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.errors import PlatformError
-from tare.lease import session_of
+from tare.host.lease import session_of
 
 PROC = Path("/proc")
 #: How long a process may take to end of SIGKILL.

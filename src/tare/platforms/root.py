@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tare.errors import PlatformError
-from tare.parameters import words
 from tare.platforms.layer import Place, View
-from tare.registry import Parameter
+from tare.registry import Parameter, words
 
 #: Where a sandbox shows the agent, and the shared directory.
 AGENT, SHARED = "/tare/tare-agent", "/tare/shared"

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from tare import agent, lease, registry
-from tare.availability import Availability
+from tare import registry
+from tare.agent import client
 from tare.errors import ExperimentError, PlatformError, TareError
+from tare.host import lease
 from tare.platforms import processes, quota, session_folder
 from tare.platforms.greeting import greeted
 from tare.platforms.layer import (
@@ -26,6 +27,7 @@ from tare.platforms.layer import (
     Told,
     View,
 )
+from tare.registry import Availability
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
 START_S = 60.0
@@ -72,7 +74,7 @@ def availability(
     AgentError
         If the agent itself is missing, so that no platform works.
     """
-    agent.binary()
+    client.binary()
     options = options or {}
     asked = [stack, options, runs_commands, files, held]
     key = msgspec.json.encode(asked, order="deterministic")
@@ -252,7 +254,7 @@ class _Stacked:
         self.holder = holding
         self.views = [
             View(
-                agent=str(agent.binary()),
+                agent=str(client.binary()),
                 shared=place.shared,
                 scratch=place.scratch,
                 host_files=True,
@@ -294,7 +296,7 @@ class _Stacked:
                     f"use docker/{name}, or leave the quota or size out",
                 )
 
-    def first_process(self) -> agent.Channel:
+    def first_process(self) -> client.Channel:
         """Start the ground with the agent inside all layers, and wait for its hello."""
         argv = [self.inside.agent, "serve", "--name", self.name]
         try:

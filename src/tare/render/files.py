@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from jinja2 import TemplateError
 
-from tare import whole_file
+from tare import files
 from tare.errors import InputError, StoreError
 from tare.render import comment, data, junit, words
 from tare.render.tables import lay
@@ -106,7 +106,7 @@ def load(file: Path) -> Report:
     """
     hint = "a file that --report FILE.json wrote"
     try:
-        with whole_file.open_plain(file, links=True) as source:
+        with files.open_plain(file, links=True) as source:
             content = source.read(MOST_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}", hint) from error
@@ -187,5 +187,5 @@ def _messages(value: object) -> Iterator[Message]:
 
 def _whole(path: Path, text: str) -> Path:
     # A word of the command line may be bytes that are no character.
-    whole_file.write(path, text.encode(errors="backslashreplace"), "choose another place")
+    files.write(path, text.encode(errors="backslashreplace"), "choose another place")
     return path

@@ -12,8 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 import tare
-from tare.harmless import harmless, harmless_data
 from tare.render import words
+from tare.render.harmless import harmless, harmless_data
 from tare.render.tables import lay
 from tare.results.report import Report
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from tare import whole_file
-from tare.drawing import by_itself
+from tare import files
 from tare.errors import InputError
+from tare.render.drawing import by_itself
 from tare.results.report import Report
 
 #: Pixels of a PNG for each pixel of the chart.
@@ -28,7 +28,7 @@ def write(page: Report, format: str, folder: Path) -> list[Path]:
         if _refers(svg):
             raise InputError(f"the chart {figure.name} refers to what is outside of it")
         drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
-        whole_file.write(path, drawn, "free some room, or choose another --out")
+        files.write(path, drawn, "free some room, or choose another --out")
         written.append(path)
     return written
 

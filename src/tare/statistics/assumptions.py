@@ -8,7 +8,7 @@ import numpy as np
 
 from tare.registry import Description, Parameter
 from tare.statistics.changes import Changes, changes, remaining
-from tare.statistics.course import course_of
+from tare.statistics.downsample import course_of
 from tare.statistics.independence import Independence, independence
 from tare.statistics.modes import Modes, modes
 from tare.statistics.normality import Normality, normality

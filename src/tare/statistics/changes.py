@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, message
-from tare.statistics.course import beside, fences, sample
+from tare.statistics.downsample import beside, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic

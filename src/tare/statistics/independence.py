@@ -10,8 +10,8 @@ from scipy import special
 from tare.registry import Description
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
-from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
+from tare.statistics.downsample import MOST
 from tare.statistics.exact import ranks
 from tare.statistics.order import Kind, Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic

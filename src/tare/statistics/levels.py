@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from tare.registry import Description
 from tare.statistics.changes import short_dependence
-from tare.statistics.levels_path import (
+from tare.statistics.robust import robust_sd
+from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.viterbi import (
     MIXED,
     SPARED,
     Fit,
@@ -22,8 +24,6 @@ from tare.statistics.levels_path import (
     regime,
     returns_within,
 )
-from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, Statistic
 
 #: Least ratio of two levels that are told apart, as a logarithm: 15 %.
 _NEAREST = math.log(1.15)

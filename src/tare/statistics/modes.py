@@ -8,7 +8,7 @@ import numpy as np
 
 from tare.registry import Description
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.course import sample
+from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Values looked at; longer series are sampled evenly.

@@ -10,7 +10,7 @@ from statsmodels.stats.diagnostic import normal_ad
 
 from tare.registry import Description
 from tare.results.message import Message, message
-from tare.statistics.course import sample
+from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.units import p_value
 

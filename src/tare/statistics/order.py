@@ -16,8 +16,8 @@ import numpy as np
 from scipy import special
 
 from tare.registry import Description
-from tare.statistics.course import Course, course_of
 from tare.statistics.dependence import autocorrelation, dependence_time, lag1
+from tare.statistics.downsample import Course, course_of
 from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.statistic import FloatArray, Statistic
@@ -190,7 +190,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
     series : array, shape (n,), or Course
         In order of time; memory maps included. Above 8192 values, means of 4096 blocks are
         looked at instead, periods in the 8192 values in the middle, the spread in values evenly
-        spaced: see :mod:`tare.statistics.course`.
+        spaced: see :mod:`tare.statistics.downsample`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from statsmodels.stats.stattools import medcouple
 
 from tare.registry import Description
 from tare.results.message import Deviation, Message, message
-from tare.statistics.course import sample
+from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Trials below which the quartiles themselves are too uncertain.

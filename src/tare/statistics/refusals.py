@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tare.results.message import Amount, Deviation, Message, message
-from tare.statistics.looks import FIRST_LOOK, MEMORY, Target
+from tare.statistics.interim_analysis import FIRST_LOOK, MEMORY, Target
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import SAY, largest_change
 from tare.statistics.ticks import tick_of

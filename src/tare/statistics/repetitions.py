@@ -12,8 +12,7 @@ import numpy as np
 from tare.registry import Description, Parameter
 from tare.results.message import Message, message
 from tare.statistics.decision import Decision, Reason, together
-from tare.statistics.intervals import range_interval
-from tare.statistics.looks import (
+from tare.statistics.interim_analysis import (
     CAP,
     FIRST_LOOK,
     LOOK_CONFIDENCE,
@@ -22,6 +21,7 @@ from tare.statistics.looks import (
     look,
     next_look,
 )
+from tare.statistics.intervals import range_interval
 from tare.statistics.refusals import Why, change, clock, dependence, unsteady
 from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
 from tare.statistics.statistic import FloatArray, Statistic

@@ -10,8 +10,8 @@ import numpy as np
 from tare.results.message import message
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.interim_analysis import FIRST_LOOK, Target, bounds, first_look, quantile_of
 from tare.statistics.intervals import Interval, quantile_interval, widened
-from tare.statistics.looks import FIRST_LOOK, Target, bounds, first_look, quantile_of
 from tare.statistics.statistic import FloatArray
 from tare.units import quantile_name
 

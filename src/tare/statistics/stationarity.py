@@ -12,7 +12,7 @@ from statsmodels.tsa.stattools import kpss
 
 from tare.registry import Description
 from tare.results.message import Message, message
-from tare.statistics.course import Course, course_of
+from tare.statistics.downsample import Course, course_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.units import p_value
 

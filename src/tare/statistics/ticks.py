@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tare.registry import Description
-from tare.statistics.course import sample
+from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: What is known of the ticks of two series: of both, or of each.

@@ -12,7 +12,7 @@ from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import copied
-from tare.statistics.course import MOST, fences
+from tare.statistics.downsample import MOST, fences
 from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of

@@ -12,7 +12,7 @@ import numpy as np
 from tare.registry import Description, Parameter
 from tare.results.message import Deviation, Message, message
 from tare.statistics.changes import Changes, change_points, changes
-from tare.statistics.course import MOST, fences, sample
+from tare.statistics.downsample import MOST, fences, sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]

@@ -12,8 +12,8 @@ from tare.registry import Description, Parameter
 from tare.results.message import message
 from tare.statistics.dependence_rows import dependence_times
 from tare.statistics.exact import ranks as in_order
+from tare.statistics.interim_analysis import CAP, quantile_of
 from tare.statistics.intervals import Interval, widened
-from tare.statistics.looks import CAP, quantile_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.units import quantile_name
 

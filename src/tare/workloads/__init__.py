@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tare import registry
 
 if TYPE_CHECKING:
-    from tare import record
-    from tare.experiment import Cell
+    from tare.agent import record
+    from tare.experiment.specification import Cell
     from tare.workloads.workload import Workload
 
 __all__ = ["job"]

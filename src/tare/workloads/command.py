@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from tare import record
-from tare.experiment import Cell
+from tare.agent import record
+from tare.experiment.specification import Cell
 from tare.registry import Description
 from tare.workloads import placeholders
 from tare.workloads.workload import Workload

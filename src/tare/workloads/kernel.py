@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare import record
-from tare.experiment import Cell
+from tare.agent import record
+from tare.experiment.specification import Cell
 from tare.registry import Description
 from tare.workloads.workload import Workload
 

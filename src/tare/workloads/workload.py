@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tare.registry import Description
 
 if TYPE_CHECKING:
-    from tare import record
-    from tare.experiment import Cell
+    from tare.agent import record
+    from tare.experiment.specification import Cell
 
 
 class Workload:

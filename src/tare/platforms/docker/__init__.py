@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tare.agent import Channel
+from tare.agent.client import Channel
 from tare.errors import PlatformError
-from tare.lease import Remnant
+from tare.host.lease import Remnant
 from tare.platforms import nodes, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
@@ -249,7 +249,7 @@ class Docker(Ground):
     ) -> dict[str, Any]:
         from docker.types import LogConfig, Mount
 
-        from tare import agent
+        from tare.agent import client as agent
 
         privileged = any(layer.privileged for layer in inner)
         some = privileged and rights == "sys_admin"

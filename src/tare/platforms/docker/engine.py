@@ -15,7 +15,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from tare.agent import SilenceError
+from tare.agent.client import SilenceError
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker.frames import Frames
 

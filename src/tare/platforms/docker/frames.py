@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from tare.agent import LineBuffer
+from tare.agent.client import LineBuffer
 from tare.errors import AgentError
 
 HEADER = struct.Struct(">BxxxI")

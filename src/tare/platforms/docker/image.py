@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tare import agent
+from tare.agent import client as agent
 from tare.platforms import programs
 
 if TYPE_CHECKING:

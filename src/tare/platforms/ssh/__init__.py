@@ -7,8 +7,8 @@ import re
 import shutil
 from collections.abc import Sequence
 
-from tare import agent
-from tare.agent import Channel
+from tare.agent import client
+from tare.agent.client import Channel
 from tare.errors import ExperimentError, PlatformError
 from tare.platforms import nest
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
@@ -113,7 +113,7 @@ class Ssh(Ground):
         try:
             host = channel.meet()
             _check(self.host, host)
-            channel.copy(agent.binary().read_bytes())
+            channel.copy(client.binary().read_bytes())
         except BaseException:
             channel.close()
             raise

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tare import agent
-from tare.agent import ProcessChannel
+from tare.agent import client
+from tare.agent.client import ProcessChannel
 from tare.errors import AgentError, PlatformError
-from tare.parameters import words
+from tare.registry import words
 
 #: For each step of the beginning; with a copy of some MB over a slow line among them.
 STEP_S = 60.0
@@ -104,9 +104,9 @@ def command(asked: Asked) -> list[str]:
     """Return the command that starts an agent on a host."""
     config = [] if asked.config is None else ["-F", str(Path(asked.config).expanduser())]
     settings = [word for one in SETTINGS for word in ("-o", one)]
-    size = str(agent.binary().stat().st_size)
+    size = str(client.binary().stat().st_size)
     needs = " ".join(asked.needs)
-    given = [asked.name, asked.folder, size, agent.digest(), needs, *asked.argv]
+    given = [asked.name, asked.folder, size, client.digest(), needs, *asked.argv]
     script = shlex.join(["exec", "/bin/sh", "-c", SCRIPT, "tare", *given])
     # Of two values of one setting ssh takes the first: the user's.
     own = words("[platforms.ssh] options", asked.options)

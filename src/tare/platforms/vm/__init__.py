@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 
-from tare.agent import Channel
+from tare.agent.client import Channel
 from tare.errors import PlatformError
 from tare.platforms import groups, processes, quota, scope
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View

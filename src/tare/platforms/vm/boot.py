@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tare import agent
+from tare.agent import client
 from tare.errors import AgentError, PlatformError
 from tare.platforms import groups, programs, scope
 from tare.platforms.layer import Layer, Place, Told
@@ -166,7 +166,7 @@ class Boot:
 
         A guest that hangs does not see that tare was killed; what is around QEMU does.
         """
-        nest = [str(agent.binary()), "nest", "--name", self.place.name, "--spec", "{}", "--"]
+        nest = [str(client.binary()), "nest", "--name", self.place.name, "--spec", "{}", "--"]
         argv = [*nest, *argv]
         cores = self.place.cores
         part = None if cores is None or cores == math.ceil(cores) else cores

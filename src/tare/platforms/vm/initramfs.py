@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from tare import agent
+from tare.agent import client
 from tare.platforms import programs
 from tare.platforms.vm import cache, modules
 from tare.platforms.vm.cpio import Archive
@@ -56,7 +56,7 @@ def made(
     """
     files = modules.ordered(modules_folder, names)
     packed = programs.closure(needed)
-    identity = cache.stamp([*files, *packed]) + agent.digest().encode()
+    identity = cache.stamp([*files, *packed]) + client.digest().encode()
 
     def make(path: Path) -> None:
         with path.open("xb") as file:
@@ -78,7 +78,7 @@ def _write(archive: Archive, files: list[Path], packed: list[Path]) -> None:
     # Without it, what the kernel starts first has no standard streams.
     archive.device("/dev/console", 5, 1)
     archive.copies(packed)
-    archive.file(FIRST, agent.binary())
+    archive.file(FIRST, client.binary())
     for number, path in enumerate(files):
         name = path.name.partition(".ko")[0]
         archive.text(f"{FOLDER}/modules/{number:03}-{name}.ko", modules.content(path))

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tare.agent import LineBuffer, SilenceError
+from tare.agent.client import LineBuffer, SilenceError
 from tare.errors import AgentError, PlatformError
 
 #: Of the console, in an error.

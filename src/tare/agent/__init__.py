@@ -1,0 +1,1 @@
+"""The agent: what crosses its stream, and the client that speaks to it."""

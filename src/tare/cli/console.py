@@ -1,0 +1,161 @@
+"""What commands say: tables for people, JSON for programs, progress with time left."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from tare import units
+from tare.errors import StoreError
+from tare.render.harmless import ORDERS, harmless
+from tare.render.terminal import Row, fitted
+
+if TYPE_CHECKING:
+    from tare.results.report import Report
+
+#: Style of a cell by its text.
+Styles = Mapping[str, str]
+NO_STYLES: Styles = {}
+#: Characters that a table may take in a file, or in the log of a CI.
+_FILE_WIDTH = 120
+
+
+class _Harmless(Console):
+    """A console whose orders to the terminal are all its own."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not ORDERS.search(segment.text):
+                yield segment
+            else:
+                yield Segment(harmless(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _reader_gone()
+
+
+def _reader_gone() -> None:
+    """Go on without a reader: files are still to be written, and the exit code is the answer."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def print_text(text: str) -> None:
+    """Write to standard output as it is."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_gone()
+
+
+#: Answers go to standard output, progress and warnings to standard error. No markup: what is
+#: printed holds names that people chose.
+out = _Harmless(highlight=False, markup=False)
+err = _Harmless(stderr=True, highlight=False, markup=False)
+
+
+def table(
+    rows: Sequence[Row], left: int = 1, *, to: Console | None = None, styles: Styles = NO_STYLES
+) -> None:
+    """Print rows below their heads, as :func:`tare.render.terminal.fitted` lays them out.
+
+    ``styles``: of cells, by their text.
+    """
+    to = to or out
+    heads, *lines = fitted(rows, to.width if to.is_terminal else max(to.width, _FILE_WIDTH), left)
+    to.print(heads, style="dim", soft_wrap=True)
+    for line in lines:
+        styled = Text(line)
+        for word, style in styles.items():
+            styled.highlight_words([word], style)
+        to.print(styled, soft_wrap=True)
+
+
+def labelled(label: str, words: str, width: int, style: str | None = None) -> None:
+    """Print a line with its label to the left: the terminal breaks it where it is narrower."""
+    out.print(f"{label:<{width}} {words}", style=style, soft_wrap=True)
+
+
+#: Where answers have been written.
+written: set[str] = set()
+
+
+def check_writable(*files: Path | str | None) -> None:
+    """Refuse before measuring what could not be written after it.
+
+    Raises
+    ------
+    StoreError
+        If there is no folder for a file, or it may not be written to.
+    """
+    for file in files:
+        if file is None or file == "-":
+            continue
+        folder = Path(file).absolute().parent
+        if not folder.is_dir():
+            raise StoreError(
+                f"cannot write {file}: there is no folder {folder}", f"mkdir -p {folder}"
+            )
+        if not os.access(folder, os.W_OK) or Path(file).is_dir():
+            raise StoreError(f"cannot write {file}", "choose another file")
+
+
+def show(report: Report, written: Sequence[Path], next_: str | None = None) -> None:
+    """Print a report, what to type for more trials where some are wanted, and where files are."""
+    from tare.render import screen
+
+    question, *others = screen.lines(report, out.width)
+    out.print(question, style="bold")
+    for line in others:
+        # A table fits already.
+        out.print(line, soft_wrap=len(line) <= out.width)
+    if report.inconclusive and next_ is not None:
+        out.print(f"Next: {next_}", soft_wrap=True)
+    for path in written:
+        out.print(f"Report: {path}", soft_wrap=True)
+
+
+def write_json(value: Any, destination: str) -> None:
+    """Write a value as JSON to a file, or to standard output where it is ``-``."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    write_text(text.decode() + "\n", destination, "--json")
+
+
+def write_text(text: str, destination: str, option: str) -> None:
+    """Write a text to a file, or to standard output where it is ``-``."""
+    try:
+        if destination == "-":
+            print_text(text)
+        else:
+            Path(destination).write_text(text, encoding="utf-8")
+    except OSError as error:
+        where = "standard output" if destination == "-" else destination
+        # Without its cause: it is not where the results are that has no room.
+        raise StoreError(
+            f"cannot write {where}: {error.strerror}", f"choose another {option} FILE"
+        ) from None
+    written.add(destination)
+
+
+def seconds(value: float) -> str:
+    """Return how long it still takes: ``85 s``, ``4 min 10 s``, ``under 1 s``."""
+    return "under 1 s" if value < 1 else units.duration(round(value))
+
+
+def about(value: float) -> str:
+    """Return a duration that is estimated: ``about 85 s``, ``under 1 s``."""
+    told = seconds(value)
+    return told if value < 1 else f"about {told}"

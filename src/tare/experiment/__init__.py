@@ -1,0 +1,1 @@
+"""The pipeline: specification, plan, session, journal, results, findings, report."""

@@ -1,0 +1,201 @@
+"""From an experiment file to an experiment: hostile until parsed, complaints that help."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tare import files
+from tare.errors import ExperimentError
+from tare.experiment.file import factors, keys, networks, sections, substitution, windows
+from tare.experiment.file.table import Table, closest, suggestion
+from tare.experiment.specification import TOPOLOGY, Experiment
+from tare.registry import Catalogue
+
+__all__ = ["from_table", "parse", "read", "template"]
+
+#: No question is that long.
+SIZE_LIMIT = 1 << 20
+
+TABLES = (
+    "experiment", "workload", "factors", "loads", "sizes", "network", "networks", "platforms",
+    "window",
+)  # fmt: skip
+
+
+def read(path: Path) -> str:
+    """Return the text of an experiment file.
+
+    Raises
+    ------
+    ExperimentError
+        If it cannot be read, is too large, or is no text.
+    """
+    try:
+        with files.open_plain(path, links=True) as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot read {path}: {error.strerror}",
+            None if path.exists() else f"tare experiment new {path}",
+        ) from error
+    if len(data) > SIZE_LIMIT:
+        raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no experiment file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ExperimentError(
+            f"{path} is no text in UTF-8: byte {error.start} cannot be read"
+        ) from error
+
+
+def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
+    """Parse the text of an experiment file.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        The file, as complaints name it.
+    catalogue : Catalogue
+        The kernels, platforms, loads and metrics that there are.
+
+    Raises
+    ------
+    ExperimentError
+        Names the file, the key (tables of a list are counted from 1), and what was expected.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(
+            f"{name} is no TOML: {error}", _line(text, str(error)) or "tare experiment new"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        # Brackets nested without end, or a number of thousands of digits.
+        raise ExperimentError(f"{name} holds what no experiment needs: {error}") from error
+    return from_table(values, name, catalogue)
+
+
+def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Experiment:
+    """Read an experiment from what a TOML file would hold.
+
+    Parameters
+    ----------
+    values : dict
+        Tables by name.
+    name : str
+        Where they come from, as complaints name it.
+    catalogue : Catalogue
+        The kernels, platforms, loads and metrics that there are.
+
+    Raises
+    ------
+    ExperimentError
+        As ``parse`` does.
+    """
+    file = Table(name, "", values)
+    file.only(TABLES)
+    if "experiment" not in values:
+        raise file.error("experiment", "is missing", '[experiment] with name = "…", question = "…"')
+    top = file.table("experiment")
+    top.only([key.name for key in (*keys.EXPERIMENT, *keys.STOPPING)])
+    loads = sections.loads(file.table("loads"), catalogue)
+    sizes = sections.sizes(file.table("sizes"))
+    given = top.part(key.name for key in keys.EXPERIMENT).read(keys.EXPERIMENT)
+    first, *also = given.pop("metrics", (None,))
+    experiment = Experiment(
+        **given,
+        metric=first,
+        stopping=sections.stopping(top, tuple(also)),
+        workloads=sections.workloads(file.tables("workload"), file, catalogue),
+        factors=factors.factors(file.table("factors"), catalogue, loads, sizes),
+        loads=loads,
+        sizes=sizes,
+        platforms=sections.platforms(file.table("platforms"), catalogue),
+        network=networks.network(file.table("network")),
+        networks=networks.named(file.table("networks")),
+        window=windows.window(file),
+    )
+    networks.check(file, experiment)
+    substitution.check(name, experiment)
+    windows.check(file, experiment)
+    _check_commands(top, experiment, catalogue)
+    _check_prepared(top, experiment)
+    _check_compared(top, experiment)
+    return experiment
+
+
+def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Refuse what only kernels can do where there are commands, and metrics that are none."""
+    metrics = [m for m in (experiment.metric, *experiment.stopping.also) if m is not None]
+    for metric in metrics:
+        if metric not in catalogue.metrics:
+            raise table.error(
+                "metric",
+                f"there is no metric {metric!r}",
+                closest(metric, catalogue.metrics)
+                or "wall, cpu, memory, or another of: tare describe metrics",
+            )
+    commands = [workload.name for workload in experiment.workloads if workload.command]
+    if not commands:
+        return
+    kernels_own = next((m for m in metrics if m.startswith("kernel_")), None)
+    if kernels_own is not None:
+        raise table.error(
+            "metric", f"only kernels have {kernels_own}; {commands[0]!r} is a command", '"wall_ns"'
+        )
+    if experiment.process == "same":
+        raise table.error(
+            "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
+        )
+
+
+def _check_prepared(table: Table, experiment: Experiment) -> None:
+    """Refuse executions of a trial that would find what another one left of what was prepared."""
+    if not any(workload.prepare for workload in experiment.workloads):
+        return
+    if experiment.warmup:
+        raise table.error(
+            "warmup",
+            "is executed after prepare, so that the measured execution would find what it left",
+            "leave one of both out",
+        )
+    if experiment.iterations > 1:
+        raise table.error("iterations", "excludes prepare, which is done once a trial", "1")
+
+
+def _check_compared(table: Table, experiment: Experiment) -> None:
+    """Refuse to compare what is no factor, has one level, or never meets in a block."""
+    factor = experiment.stopping.compare
+    if factor is None:
+        return
+    levels = {"workload": experiment.workloads, **experiment.factors}
+    if factor not in levels:
+        raise table.error(
+            "compare", f"there is no factor {factor!r}", suggestion(factor, tuple(levels))
+        )
+    if len(levels[factor]) < 2 and tuple(levels[factor]) != (TOPOLOGY,):
+        raise table.error(
+            "compare", f"{factor!r} has one level, so there is nothing to compare", "add a level"
+        )
+    if experiment.order != "blocks":
+        raise table.error("order", "is to be blocks where cells are compared within blocks")
+
+
+def template() -> str:
+    """Return an experiment file to start from, every key explained."""
+    return resources.files(__name__).joinpath("template.toml").read_text()
+
+
+def _line(text: str, message: str) -> str | None:
+    """Return the line that TOML's message names."""
+    found = re.search(r"line (\d+)", message)
+    lines = text.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(lines):
+        return None
+    return f"line {found[1]}: {lines[int(found[1]) - 1].strip()[:100]}"

@@ -1,0 +1,161 @@
+"""The tables of an experiment file, each read into its part of the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from tare.experiment.file import keys, kinds
+from tare.experiment.file.factors import LEAST_MEMORY_BYTES
+from tare.experiment.file.table import Table, closest, suggestion
+from tare.experiment.specification import (
+    NO_LOAD,
+    WHOLE_SIZE,
+    LoadSpec,
+    SizeSpec,
+    Stopping,
+    WorkloadSpec,
+)
+from tare.registry import Catalogue, Description
+
+
+def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
+    """Read when enough is enough, from the keys of the experiment that say so."""
+    given = table.part(key.name for key in keys.STOPPING).read(keys.STOPPING)
+    if "trials" in given:
+        if "precision" in given:
+            raise table.error(
+                "precision",
+                "excludes trials: n is either fixed beforehand or follows from a precision",
+                "remove one of them",
+            )
+        if given.get("anytime"):
+            raise table.error(
+                "anytime",
+                "excludes trials: a fixed n needs no confidence sequence",
+                "remove one of them",
+            )
+        given.setdefault("budget_s", None)
+    _check_comparing(table, given, also)
+    return Stopping(**given, also=also)
+
+
+def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ...]) -> None:
+    """Refuse what says nothing beside ``compare``, and ``gate`` without it."""
+    if "compare" not in given:
+        if "gate" in given:
+            raise table.error("gate", "needs compare, which says what is compared")
+        if "gate_on" in given:
+            raise table.error("gate_on", "needs compare and gate")
+        return
+    if "gate_on" in given and "gate" not in given:
+        raise table.error("gate_on", "needs gate, which says how much is too much", 'gate = "3%"')
+    for key in ("precision", "quantile", "anytime"):
+        if given.get(key):
+            raise table.error(
+                key,
+                "excludes compare, which goes on until the verdicts are safe",
+                "remove one of them",
+            )
+    if also:
+        raise table.error("metric", "is to be one metric where there is compare", "keep the first")
+
+
+def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[WorkloadSpec, ...]:
+    """Read what is measured."""
+    if not tables:
+        raise file.error(
+            None, "there is no workload", '[[workload]]\nkernel = "exp_float"   (or command = …)'
+        )
+    found: dict[str, WorkloadSpec] = {}
+    for table in tables:
+        spec = _workload(table, catalogue)
+        if spec.name in found:
+            raise table.error("name", f"there are two workloads {spec.name!r}", "give each a name")
+        found[spec.name] = spec
+    return tuple(found.values())
+
+
+def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
+    if "kernel" in table.values and "command" in table.values:
+        raise table.error("command", "excludes kernel: a workload is one of them", "remove one")
+    if "kernel" not in table.values and "command" not in table.values:
+        hint = _meant(table) or 'such as kernel = "exp_float"'
+        raise table.error(None, "expected either kernel or command", hint)
+    if "command" in table.values:
+        given = table.read((*keys.WORKLOAD, *keys.COMMAND))
+        given.setdefault("name", PurePath(given["command"][0]).name or given["command"][0])
+        return WorkloadSpec(**given)
+    name = table.value("kernel", keys.KERNEL[0].kind)
+    if name not in catalogue.kernels:
+        raise table.error(
+            "kernel", f"there is no kernel {name!r}", suggestion(name, catalogue.kernels)
+        )
+    described = catalogue.kernels[name]
+    known = (*keys.WORKLOAD, *keys.KERNEL)
+    defaults = {p.name: p.default for p in described.parameters}
+    table.only([*(key.name for key in known), *defaults], f"kernel {name}")
+    chosen = table.part(defaults).parameters(described.parameters, name)
+    given = table.part(key.name for key in known).read(known)
+    return WorkloadSpec(**{"name": name, **given, "parameters": {**defaults, **chosen}})
+
+
+def _meant(table: Table) -> str | None:
+    """Return what was meant by a key that is almost ``kernel`` or ``command``."""
+    for key in table.values:
+        hint = closest(key, ("kernel", "command"))
+        if hint is not None:
+            return f"by {key!r}, {hint}"
+    return None
+
+
+def loads(table: Table, catalogue: Catalogue) -> dict[str, LoadSpec]:
+    """Read what keeps the machine busy beside the trials."""
+    found = {}
+    for name, one in table.subtables().items():
+        if name == NO_LOAD:
+            raise table.error(name, "is no load by definition", "choose another name")
+        described = _unit(one, catalogue.loads)
+        rest = one.part(key for key in one.values if key != "kind")
+        given = rest.parameters(described.parameters, f"the load {described.name}")
+        found[name] = LoadSpec(kind=described.name, parameters=given)
+    return found
+
+
+def _unit(table: Table, units: Mapping[str, Description]) -> Description:
+    expected = kinds.choice(units)
+    if "kind" not in table.values:
+        raise table.error("kind", f"is missing; expected {expected.expected}")
+    kind = table.values["kind"]
+    if isinstance(kind, str) and kind not in units:
+        raise table.error("kind", f"there is no load {kind!r}", suggestion(kind, units))
+    return units[table.value("kind", expected)]
+
+
+def sizes(table: Table) -> dict[str, SizeSpec]:
+    """Read what instances are given."""
+    found = {}
+    for name, one in table.subtables().items():
+        if name == WHOLE_SIZE:
+            raise table.error(name, "is the whole machine by definition", "choose another name")
+        if not one.values:
+            raise table.error(name, "gives nothing; expected cores, cpuset, memory")
+        size = SizeSpec(**one.read(keys.SIZE))
+        if size.memory_bytes is not None and size.memory_bytes < LEAST_MEMORY_BYTES:
+            raise one.error(
+                "memory",
+                f"{size.memory_bytes} bytes are less than an instance with the agent in it needs",
+                'memory = "8 MiB" at least; what is measured comes on top',
+            )
+        found[name] = size
+    return found
+
+
+def platforms(table: Table, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Read the options of platform layers."""
+    table.only(catalogue.platforms, "platforms")
+    return {
+        name: one.parameters(catalogue.platforms[name].parameters, f"the layer {name}")
+        for name, one in table.subtables().items()
+    }

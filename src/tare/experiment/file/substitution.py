@@ -1,0 +1,100 @@
+"""Whether the commands of an experiment file and the user's own factors know each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tare.experiment.file.table import Table, closest, shown, suggestion
+from tare.experiment.specification import KNOWN_FACTORS, Experiment, WorkloadSpec
+from tare.workloads import placeholders
+
+#: Factors that a cell has no level of where they are not given.
+_IF_VARIED = ("quota", "period", "network")
+LITERAL = "a brace that is meant as such is written twice: {{ and }}"
+
+
+def check(source: str, experiment: Experiment) -> None:
+    """Check that every placeholder has a level, and that every factor changes something.
+
+    Raises
+    ------
+    ExperimentError
+        If a placeholder stands for nothing, or a factor of the user's own is nobody's.
+    """
+    own = [name for name in experiment.factors if name not in KNOWN_FACTORS]
+    # Without a quota there is no limit, and so no number to put in its place.
+    always = tuple(name for name in KNOWN_FACTORS if name not in _IF_VARIED)
+    varied = tuple(name for name in _IF_VARIED if name in experiment.factors)
+    of_hosts = _of_hosts(experiment)
+    known = ("workload", *always, *varied, *own, *of_hosts, placeholders.SEED)
+    used: set[str] = set()
+    for number, workload in enumerate(experiment.workloads, 1):
+        used |= _used(Table(source, f"workload[{number}]", {}), workload, known)
+    for command in experiment.network.serve:
+        own_hosts = (*of_hosts, placeholders.HOST)
+        _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
+    table = Table(source, "factors", {})
+    for name in own:
+        meant = None if name in used else closest(name, KNOWN_FACTORS)
+        if any(workload.kernel for workload in experiment.workloads):
+            raise table.error(
+                name,
+                f"is no known factor; kernels take only {', '.join(KNOWN_FACTORS)}",
+                meant or "measure kernels in an experiment of their own",
+            )
+        if meant is not None:
+            raise table.error(name, "is used by no command", meant)
+
+
+def _of_hosts(experiment: Experiment) -> tuple[str, ...]:
+    """Return the placeholders that a network of the experiment's brings."""
+    if not experiment.networked:
+        return ()
+    return tuple(placeholders.of_hosts(("",) * experiment.network.hosts, ""))
+
+
+def _used(table: Table, workload: WorkloadSpec, known: tuple[str, ...]) -> set[str]:
+    return _used_in(table, _texts(workload), known)
+
+
+def _used_in(
+    table: Table, by_key: Mapping[str, tuple[str, ...]], known: tuple[str, ...]
+) -> set[str]:
+    used: set[str] = set()
+    for key, texts in by_key.items():
+        for text in texts:
+            try:
+                used |= placeholders.names(text)
+            except ValueError as error:
+                raise table.error(key, f"{shown(text)}: {error}", LITERAL) from None
+        for name in sorted(used.difference(known)):
+            raise table.error(
+                key,
+                f"there is no factor for the placeholder {{{name}}}",
+                _hosts_wanted(name, known) or f"{suggestion(name, known)}; {LITERAL}",
+            )
+    return used
+
+
+def _hosts_wanted(name: str, known: tuple[str, ...]) -> str | None:
+    """Return what would make a placeholder one of the hosts of a network; None: nothing."""
+    if not placeholders.is_of_hosts(name):
+        return None
+    if placeholders.HOSTS not in known:
+        return 'network = ["none", "rate 200Mbit"] in [factors] makes a network with hosts'
+    number = name.removeprefix(placeholders.HOST)
+    return f"hosts = {number} in [network]" if number.isdigit() and int(number) else None
+
+
+def _texts(workload: WorkloadSpec) -> dict[str, tuple[str, ...]]:
+    """Return everything of a workload that may hold placeholders, by key."""
+    return {
+        "command": workload.command or (),
+        "environment": tuple(workload.environment.values()),
+        "directory": (workload.directory,) if workload.directory else (),
+        **{
+            name: (text,)
+            for name in ("input", "setup", "prepare", "conclude", "cleanup")
+            if (text := getattr(workload, name)) is not None
+        },
+    }

@@ -1,0 +1,52 @@
+"""All answers of an experiment, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tare.experiment.findings.cells import answer_metric
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.metrics import RATES
+from tare.experiment.results import Results
+from tare.experiment.sweep.trials import swept
+from tare.registry import scan
+from tare.results.finding import Finding
+
+
+def all_findings(
+    results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+) -> list[Finding]:
+    """Ask every question that applies.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment has stored so far.
+    tell : callable
+        Told how many questions of how many were asked.
+
+    Returns
+    -------
+    list of Finding
+        In reading order; the same results always give the same findings.
+    """
+    units = sorted(scan("findings").values(), key=lambda unit: unit.order)
+    if swept(results) is not None:
+        units = [unit for unit in units if unit.of_sweeps]
+    elif answer_metric(results) in RATES:
+        units = [unit for unit in units if unit.of_sweeps or unit.of_rates]
+    answered = []
+    for number, unit in enumerate(units):
+        tell(number, len(units))
+        answered.append(_answer(unit, results))
+    return [found for found in answered if found is not None]
+
+
+def _answer(unit: FindingUnit, results: Results) -> Finding | None:
+    """Ask one question, of the session that levels are taken from where it is about levels."""
+    if unit.over_sessions or results.levels_of is None:
+        return unit.find(results)
+    found = unit.find(results.of_levels)
+    return None if found is None else msgspec.structs.replace(found, session=results.levels_of)

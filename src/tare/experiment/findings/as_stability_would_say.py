@@ -1,0 +1,122 @@
+"""STABILITY's comparison tables in its own words, for reproduction only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, pooled
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message, message
+from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
+
+_DESCRIPTION = Description(
+    name="as_stability_would_say",
+    title="Means and SDs of pooled iterations: lesser, higher, same, overlap",
+    question="What would STABILITY say?",
+    source="STABILITY",
+)
+_Name = Literal["mean", "sd", "isolate"]
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the platforms' means and SDs, and those with isolate to those without."""
+    if results.trial_table["platform"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    platforms = list(dict.fromkeys(c.levels["platform"] for c in cells.all))
+    plain = [p for p in platforms if p.split("/")[-1] != "isolate"] or platforms
+    pairs = list(combinations(plain, 2))
+    isolated = [
+        (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
+    ]
+    wanted: list[tuple[_Name, Of, list[tuple[str, str]]]] = [
+        ("mean", "mean", pairs),
+        ("sd", "sd", pairs),
+        ("isolate", "sd", isolated),
+    ]
+    made = [(of, some, _table(name, of, some, cells)) for name, of, some in wanted if some]
+    made = [one for one in made if one[2].rows]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(_counts(*one) for one in made[:2]),
+        verdict="none",
+        basis=str(basis),
+        tables=tuple(table for _, _, table in made),
+        caveats=(message("as_stability_would_say.pooled"),),
+    )
+
+
+def _alone(base: str) -> str | None:
+    return "isolate" if base == "bare" else None
+
+
+def intervals(cells: Cells, of: Of) -> dict[int, tuple[float, float]]:
+    """Bootstrap every cell's pooled iterations once; cells of one iteration are left out."""
+    seed = cells.results.experiment.seed
+    return {
+        cell: percentile_interval(values, of, np.random.default_rng([seed, cell]))
+        for cell, values in pooled(cells.results, cells.basis).items()
+        if len(values) > 1
+    }
+
+
+def _table(name: _Name, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
+    factors = [f for f in cells.varied if f != "platform"] or ["workload"]
+    known = intervals(cells, of)
+    rows = []
+    for levels, by_platform in cells.groups("platform"):
+        row: dict[str, str | None] = {f: levels[f] for f in factors}
+        for first, second in pairs:
+            row[f"{first} {second}"] = _word(by_platform.get(first), by_platform.get(second), known)
+        rows.append(row)
+    return Table(
+        title=message(f"as_stability_would_say.table.{name}", basis=str(cells.basis)),
+        columns=(
+            *level_columns(factors),
+            *(Column(key=f"{a} {b}", title=f"{a} vs. {b}") for a, b in pairs),
+        ),
+        rows=tuple(r for r in rows if any(r[f"{a} {b}"] for a, b in pairs)),
+        note=message("as_stability_would_say.table.note", resamples=RESAMPLES),
+    )
+
+
+def _word(
+    first: Cell | None, second: Cell | None, known: dict[int, tuple[float, float]]
+) -> str | None:
+    if first is None or second is None or not {first.cell, second.cell} <= set(known):
+        return None
+    return word(known[first.cell], known[second.cell])
+
+
+def _counts(of: Of, pairs: list[tuple[str, str]], table: Table) -> Message:
+    """Say how many cells have each word, by pair of platforms."""
+    return message(
+        f"as_stability_would_say.counts.{of}",
+        pairs=[
+            message("as_stability_would_say.pair", first=a, second=b, words=[*_words(counts)])
+            for a, b in pairs
+            if (counts := Counter(r[f"{a} {b}"] for r in table.rows if r[f"{a} {b}"]))
+        ],
+    )
+
+
+def _words(counts: Counter[str]) -> Iterator[Message]:
+    for word_, n in counts.most_common():
+        yield message("as_stability_would_say.word", word=word_, n=n)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=100, find=find)

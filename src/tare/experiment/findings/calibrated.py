@@ -1,0 +1,195 @@
+"""Whether CPU shares are in a range in which the machine scales linearly.
+
+The calibration itself is judged in :mod:`tare.features.calibration.findings.calibration`; here are the experiments
+after it, which have it as facts (:mod:`tare.experiment.sweep.cache`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.results import Results
+from tare.experiment.sweep.numbers import cpus, span
+from tare.registry import Description
+from tare.render.words import text
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+
+_DESCRIPTION = Description(
+    name="calibrated",
+    title="CPU shares and the ranges in which this machine scales linearly",
+    question="Are the CPU shares in a range in which this machine scales linearly?",
+    source="CALIBRATE (Manner and Wirtz, 2021)",
+)
+_RANGE = re.compile(r"\A([0-9.e+-]{1,12}) to ([0-9.e+-]{1,12})\Z")
+#: The fact without which a calibration is inconclusive.
+_LOST = "calibration_lost_share"
+#: Ranges are stored with three digits.
+_NEAR = 0.005
+
+#: Gives the value of a fact by its name; None where there is none.
+Fact = Callable[[str], Any]
+Range = tuple[float, float]
+
+
+def find(results: Results) -> Finding | None:
+    """Find each quota in the ranges of the calibration that the sessions cite."""
+    shares = dict(_shares(results))
+    if not shares:
+        return None
+    scaling = cpu_scaling(results.fact)
+    if scaling is None:
+        return _finding("inconclusive", message("calibrated.unknown"))
+    if results.fact("calibration_changed") is not None or results.fact(_LOST) is None:
+        return _finding("inconclusive", scaling)
+    found = ranges(results.fact)
+    if not found:
+        return _finding("inconclusive", message("calibrated.no_range"), scaling)
+    ranges_of = {label: _range(share, found) for label, share in shares.items()}
+    verdict, judged = _judged(shares, ranges_of)
+    return _finding(
+        verdict,
+        judged,
+        scaling,
+        tables=(_table(shares, ranges_of),),
+        caveats=tuple(_caveats(results)),
+    )
+
+
+def _finding(verdict: Answer, *answer: Message, **more: Any) -> Finding:
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=answer,
+        verdict=verdict,
+        settle=message("settle.calibrate") if verdict == "inconclusive" else None,
+        **more,
+    )
+
+
+def cpu_scaling(fact: Fact) -> Message | None:
+    """Say how this machine scales: by which calibration, how well, and what has changed since.
+
+    Parameters
+    ----------
+    fact : callable
+        Value of a fact by its name.
+
+    Returns
+    -------
+    Message or None
+        None where it was not calibrated.
+    """
+    date, verdict = fact("calibration_date"), fact("calibration_verdict")
+    if not isinstance(date, str) or not isinstance(verdict, str):
+        return None
+    r2, lost = fact("calibration_r_squared"), fact(_LOST)
+    source = message(
+        "calibrated.source",
+        date=date,
+        workload=str(fact("calibration_workload")),
+        platform=str(fact("calibration_platform")),
+        r2=r2 if isinstance(r2, float) else None,
+        lost=Amount(lost, "share") if isinstance(lost, int | float) else None,
+    )
+    changed = fact("calibration_changed")
+    if isinstance(changed, str):
+        return message("calibrated.changed", changed=changed, source=source)
+    if lost is None:
+        return message("calibrated.unrecorded", source=source)
+    linear = [_named(one) for one in ranges(fact)]
+    return message("calibrated.scaling", verdict=verdict, ranges=linear, source=source)
+
+
+def _named(of: Range) -> Message:
+    low, high = (Chosen(cpus, "1") for cpus in of)
+    return message("calibrated.range", low=low, high=high)
+
+
+def ranges(fact: Fact) -> list[Range]:
+    """Return where the machine scales linearly; nothing where that is not known."""
+    parts = [_RANGE.match(part) for part in str(fact("calibration_linear")).split(", ")]
+    try:
+        return [(float(part[1]), float(part[2])) for part in parts if part]
+    except ValueError:
+        return []
+
+
+def _shares(results: Results) -> Iterator[tuple[str, float]]:
+    """Yield each level that limits CPU time, with the CPUs that it gives to all workers."""
+    experiment = results.experiment
+    if experiment.window is not None and len(experiment.factors.get("quota", ())) > 1:
+        return
+    factors = [f for f in ("quota", "size", "workers") if f in results.trial_table.columns]
+    some: Any = results.trial_table[factors].drop_duplicates().to_dict("records")
+    for levels in some:
+        size = experiment.limits(str(levels.get("size")))
+        share = _number(levels.get("quota")) or size.cores or size.cpuset
+        if share is None:
+            continue
+        own = experiment.instances == "own" and not size.cpuset
+        workers = int(levels.get("workers", 1)) if own else 1
+        name = f"quota {levels['quota']}" if _number(levels.get("quota")) else levels["size"]
+        yield f"{name} × {workers}" if workers > 1 else str(name), float(share) * workers
+
+
+def _number(level: Any) -> float | None:
+    try:
+        return float(level)
+    except (TypeError, ValueError):
+        return None
+
+
+def _range(share: float, found: Sequence[Range]) -> Range | None:
+    return next(
+        (one for one in found if one[0] * (1 - _NEAR) <= share <= one[1] * (1 + _NEAR)), None
+    )
+
+
+def _judged(
+    shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]
+) -> tuple[Answer, Message]:
+    outside = {share for label, share in shares.items() if ranges_of[label] is None}
+    if outside:
+        some = [Chosen(share, "1") for share in sorted(outside)]
+        return "no", message("calibrated.outside", shares=some)
+    used = sorted({one for one in ranges_of.values() if one is not None})
+    if len(used) > 1:
+        return "no", message("calibrated.several", ranges=[_named(one) for one in used])
+    return "yes", message("calibrated.one", linear=_named(used[0]))
+
+
+def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -> Table:
+    return Table(
+        title="CPU shares and their linear ranges",
+        columns=(
+            Column(key="level", title="level"),
+            Column(key="cpus", title="CPU for all workers"),
+            Column(key="range", title="linear range"),
+        ),
+        rows=tuple(
+            {
+                "level": label,
+                "cpus": text(cpus(share)),
+                "range": None if (found := ranges_of[label]) is None else text(span(*found)),
+            }
+            for label, share in sorted(shares.items(), key=lambda item: item[1])
+        ),
+    )
+
+
+def _caveats(results: Results) -> Iterator[Message]:
+    workload, platform = (str(results.fact(f"calibration_{w}")) for w in ("workload", "platform"))
+    yield message("calibrated.caveat.workload", workload=workload)
+    others = sorted(set(results.trial_table["platform"].astype(str)) - {platform})
+    if others:
+        yield message("calibrated.caveat.platform", platform=platform, others=others)
+    changed = results.fact("calibration_changed_kernel")
+    if isinstance(changed, str):
+        yield message("calibrated.caveat.kernel", changed=changed)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find)

@@ -1,0 +1,317 @@
+"""Why the unstable cells are unstable: what explains their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.evidence import level_columns, relative_spread
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.ladder import ladders
+from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.stability import compare_platforms
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.words import text
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+from tare.results.verdict import HIGHER
+from tare.statistics.intervals import p10_and_p90
+from tare.statistics.statistic import FloatArray
+from tare.statistics.variance import FEWEST, Explained, Share, explained
+
+_DESCRIPTION = Description(
+    name="causes",
+    title="Share of the spread that recorded covariates explain",
+    question="Why are the unstable cells unstable?",
+    source="measurement rules of tare",
+)
+#: A cell is also called unstable where its p10–p90 range exceeds this share of its median.
+_WIDE = 0.05
+_ALPHA = 0.05
+#: Share of the variance from which on one covariate is the clearest cause.
+_HALF = 0.5
+#: Cells that the answer names.
+_NAMED = 3
+#: Steal is counted in ticks of 10 ms: nothing is derived from it below this.
+_SHORTEST_FOR_STEAL_NS = 100e6
+_WAIT = "run-queue wait"
+#: Metric, source (None: the best there is) and what it is called.
+_COVARIATES = (
+    ("wait_ns", None, _WAIT),
+    ("involuntary_switches", None, "involuntary switches"),
+    ("voluntary_switches", None, "voluntary switches"),
+    ("migrations", None, "migrations between CPUs"),
+    ("minor_faults", None, "minor page faults"),
+    ("major_faults", None, "major page faults"),
+    ("steal_ns", None, "steal"),
+    ("throttled_ns", None, "throttling"),
+    ("cpu_pressure_ns", "group", "CPU pressure of the group"),
+    ("cpu_pressure_ns", "system", "CPU pressure of the system"),
+    ("start_skew_ns", None, "skew of the workers' starts"),
+)
+#: What leaves the wait out: metrics of time to those of CPU time.
+_WITHOUT_WAIT = {"wall_ns": "cpu_ns", "kernel_wall_ns": "kernel_cpu_ns"}
+_ORDER = "time since the start of the experiment"
+
+
+def find(results: Results) -> Finding | None:
+    """Explain the cells that are less stable than bare, disturbed by others, or simply wide."""
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    rows = _explained(cells)
+    if not rows:
+        return _none(cells, basis)
+    known = [(c, e) for c, _, e in rows if e is not None]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(known, len(rows), cells)),
+        verdict="none" if known else "inconclusive",
+        settle=None if known else message("settle.trials", trials=FEWEST),
+        summary=_summary(known, results, cells),
+        basis=str(basis),
+        tables=(_table(rows, cells),),
+        caveats=_caveats(results, cells),
+        charts=("causes",),
+    )
+
+
+def cpu_metric(results: Results) -> str | None:
+    """Return the metric of CPU time, where what unstable cells wait for is all that it leaves out.
+
+    None where the wait is not the clearest cause, where it is part of the question (a load, more
+    workers than CPUs), and where CPU time was not recorded of all trials.
+    """
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return None
+    known = [(c, e) for c, _, e in _explained(cells_of(results, basis)) if e is not None]
+    return _cure(_best(known), results, basis)
+
+
+def waits(wall: FloatArray, waiting: FloatArray, cpu: FloatArray) -> bool:
+    """Whether single trials spread because they wait for a CPU, and their CPU time does not.
+
+    That is, waiting explains half of the variance of wall time or more, and the range of CPU time
+    is half of that of wall time or less, relative to its median.
+    """
+    if not len(wall) == len(waiting) == len(cpu) >= FEWEST or _range(wall) <= _WIDE:
+        return False
+    found = explained(wall, {_WAIT: waiting})
+    return found is not None and _is_clear(found) and _is_cured(found.shares[0], wall, cpu)
+
+
+def _is_cured(share: Share, wall: FloatArray, cpu: FloatArray) -> bool:
+    """Whether what explains a wall time is a wait that CPU time is free of."""
+    return share.name == _WAIT and share.rising and _range(cpu) <= _range(wall) / 2
+
+
+def _range(values: FloatArray) -> float:
+    low, high = p10_and_p90(values)
+    return (high - low) / abs(float(np.median(values)) or 1.0)
+
+
+def _cure(best: tuple[Share, Cell] | None, results: Results, basis: Basis) -> str | None:
+    metric = _WITHOUT_WAIT.get(basis.metric)
+    if best is None or metric is None:
+        return None
+    share, cell = best
+    crowded = int(cell.levels.get("workers", 1)) > int(results.fact("cpus", 1))
+    found = basis_of(results, metric)
+    if crowded or cell.levels.get("load", "none") != "none" or isinstance(found, Message):
+        return None
+    cpu = next(c for c in cells_of(results, found).all if c.cell == cell.cell)
+    return metric if _is_cured(share, cell.trial_values, cpu.trial_values) else None
+
+
+def _none(cells: Cells, basis: Basis) -> Finding:
+    """Say that no cell is known to be unstable; with too few trials, none can be."""
+    few = min((c.n for c in cells.all), default=0)
+    answer = message("causes.stable", limit=Chosen(_WIDE))
+    if few < FEWEST:
+        answer = message("causes.too_few", trials=few, least=FEWEST)
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=answer,
+        verdict="inconclusive" if few < FEWEST else "none",
+        settle=message("settle.trials", trials=FEWEST) if few < FEWEST else None,
+        basis=str(basis),
+    )
+
+
+@lru_cache(maxsize=4)
+def _explained(cells: Cells) -> list[tuple[Cell, Message, Explained | None]]:
+    """Explain every unstable cell, each with why it is called so."""
+    some = _unstable(cells)
+    table = _covariates(cells.results) if some else pd.DataFrame()
+    return [(c, why, _explain(c, table, cells)) for c, why in some]
+
+
+def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
+    """Cells to explain, each with why it is called unstable."""
+    growth = cells.results.experiment.parallel_growth
+    shown: dict[tuple[tuple[str, str], ...], Message] = {}
+    for pair, c in compare_platforms(cells, growth)[0]:
+        if c.verdict == HIGHER:
+            levels = {**pair.levels, pair.factor: pair.level}
+            shown[_key(levels)] = message("causes.why.less_stable", reference=pair.reference)
+    for ladder in ladders(cells):
+        for step in ladder.steps:
+            if step.growth.low is not None and step.growth.low > 1 + growth:
+                levels = {**step.pair.levels, "workers": step.pair.level}
+                shown.setdefault(
+                    _key(levels), message("causes.why.disturbed", workers=step.workers)
+                )
+    wide = message("causes.why.wide", limit=Chosen(_WIDE))
+    found = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
+    return [(c, why) for c, why in found if why is not None]
+
+
+def _key(levels: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(levels.items()))
+
+
+def _is_wide(cell: Cell) -> bool:
+    return cell.n >= FEWEST and relative_spread(cell) > _WIDE
+
+
+def _covariates(results: Results) -> pd.DataFrame:
+    """One row a trial, one column a covariate: mean over workers and measured iterations."""
+    s = results.sample_table
+    s = s[s["phase"] == "measured"]
+    columns = {}
+    for metric, source, name in _COVARIATES:
+        rows = s[s["metric"] == metric]
+        if source is not None:
+            rows = rows[rows["source"] == source]
+        elif rows["source"].nunique() > 1:
+            rows = rows[rows["source"] == rows["source"].value_counts().idxmax()]
+        if not rows.empty:
+            columns[name] = rows.groupby("trial")["value"].mean()
+    return pd.DataFrame(columns)
+
+
+def _explain(cell: Cell, table: pd.DataFrame, cells: Cells) -> Explained | None:
+    values = cell.trial_values
+    trials = cells.results.trial_table
+    here = trials[trials["trial"].isin(cell.trials)].set_index(["session", "block"])
+    order = here["trial"].reindex(cell.table.index).to_numpy()
+    rows = table.reindex(order)
+    covariates: dict[str, FloatArray] = {
+        name: rows[name].to_numpy(dtype=float)
+        for name in rows.columns
+        if rows[name].notna().all() and not (name == "steal" and _too_short(values, cells))
+    }
+    covariates[_ORDER] = order.astype(float)
+    return explained(values, covariates, seed=cells.results.experiment.seed)
+
+
+def _too_short(values: FloatArray, cells: Cells) -> bool:
+    return cells.basis.unit != "ns" or float(np.median(values)) < _SHORTEST_FOR_STEAL_NS
+
+
+def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> Iterator[Message]:
+    """Give the cells that are explained best, and those that nothing explains."""
+    if not known:
+        yield message("causes.unexplained_few", cells=total, least=FEWEST)
+        return
+    some = [(cell, e) for cell, e in known if e.p < _ALPHA and _shown(e)]
+    some.sort(key=lambda one: -one[1].share)
+    for cell, e in some[:_NAMED]:
+        yield message(
+            "causes.explained",
+            where=where(cell.levels, cells.varied),
+            share=Amount(e.share, "share"),
+            covariates=[
+                message("causes.covariate", name=s.name, share=Amount(s.share, "share"))
+                for s in _shown(e)[:2]
+            ],
+            n=e.n,
+        )
+    if some[_NAMED:]:
+        yield message("causes.others", others=len(some[_NAMED:]))
+    nothing = [cell for cell, e in known if e.p >= _ALPHA or not _shown(e)]
+    if nothing:
+        yield message(
+            "causes.unexplained",
+            cells=[where(cell.levels, cells.varied) for cell in nothing[:_NAMED]],
+            others=len(nothing[_NAMED:]),
+        )
+
+
+def _shown(e: Explained) -> list[Share]:
+    return [s for s in e.shares if s.p < _ALPHA]
+
+
+def _is_clear(e: Explained) -> bool:
+    """Whether one covariate explains half of the variance or more."""
+    return e.p < _ALPHA and e.shares[0].p < _ALPHA and e.shares[0].share >= _HALF
+
+
+def _best(known: list[tuple[Cell, Explained]]) -> tuple[Share, Cell] | None:
+    """Return the one covariate that explains most, where that is half of some cell's variance."""
+    best = [(e.shares[0], cell) for cell, e in known if _is_clear(e)]
+    return max(best, key=lambda one: one[0].share, default=None)
+
+
+def _summary(known: list[tuple[Cell, Explained]], results: Results, cells: Cells) -> Message | None:
+    """Name what explains most; where that is waiting for a CPU, what leaves it out."""
+    best = _best(known)
+    if best is None:
+        return None
+    share, cell = best
+    return message(
+        "causes.summary",
+        name=share.name,
+        share=Amount(share.share, "share"),
+        where=where(cell.levels, cells.varied),
+        metric=_cure(best, results, cells.basis),
+    )
+
+
+def _table(found: list[tuple[Cell, Message, Explained | None]], cells: Cells) -> Table:
+    names = list(dict.fromkeys(s.name for _, _, e in found if e for s in e.shares))
+    columns = (
+        *level_columns(cells.varied or ["workload"]),
+        Column(key="why", title="unstable because"),
+        Column(key="n", title="trials"),
+        Column(key="share", title="explained together", unit="1"),
+        Column(key="p", title="p of all", unit="1"),
+        *(Column(key=name, title=name, unit="1") for name in names),
+    )
+    rows = []
+    for cell, why, e in found:
+        row: dict[str, Any] = {f: cell.levels[f] for f in cells.varied or ["workload"]}
+        row |= {"why": text(why), "n": cell.n}
+        row |= {"share": e.share if e else None, "p": e.p if e else None}
+        single = {s.name: s.share for s in e.shares} if e else {}
+        rows.append({**row, **{name: single.get(name) for name in names}})
+    return Table(
+        title=message("causes.table.title", basis=str(cells.basis)),
+        columns=columns,
+        rows=tuple(rows),
+        note=message("causes.table.note"),
+    )
+
+
+def _caveats(results: Results, cells: Cells) -> tuple[Message, ...]:
+    found = [message("causes.association")]
+    if any(w.command for w in results.experiment.workloads):
+        found.append(message("causes.first_thread"))
+    if any(_too_short(c.trial_values, cells) for c in cells.all):
+        found.append(message("causes.short_for_steal"))
+    return tuple(found)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=40, find=find)

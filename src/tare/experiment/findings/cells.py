@@ -1,0 +1,361 @@
+"""The values that findings compare: one source for all cells, common blocks for each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tare.experiment import metrics, plan
+from tare.experiment.findings import known
+from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.metrics import RATES
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
+from tare.render import vocabulary
+from tare.render.vocabulary import Words
+from tare.results.message import Message, message
+from tare.statistics.intervals import Interval
+from tare.statistics.shift import has_ratio
+from tare.statistics.statistic import FloatArray
+
+IntArray = NDArray[np.int_]
+
+#: A level that other levels of the factor are compared with.
+REFERENCES = {
+    "platform": "bare", "workers": "1", "pinning": "none", "load": "none", "network": "none",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The metric and the source that values are taken from."""
+
+    metric: str
+    source: str
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values."""
+        return unit_of(self.metric)
+
+    @property
+    def tick(self) -> float | None:
+        """What is known of the clock's tick."""
+        return metrics.tick(self.metric, self.source)
+
+    def __str__(self) -> str:
+        return f"{self.metric} ({self.source})"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells that differ in one factor only, with the values of their common blocks.
+
+    Attributes
+    ----------
+    factor, reference, level : str
+        What is compared with what.
+    levels : mapping
+        Levels of all other factors.
+    first, second : array, shape (n, workers)
+        Values of each worker (mean over its iterations); the first is the reference's.
+    trials : tuple of int
+        Trials behind both.
+    seconds : float
+        What one more block of the two would take.
+    sessions : array of int, shape (n,)
+        Session of each common block.
+    levels_of : int or None
+        Session that levels are taken from; None: all.
+    """
+
+    factor: str
+    reference: str
+    level: str
+    levels: Mapping[str, str]
+    first: FloatArray
+    second: FloatArray
+    trials: tuple[int, ...]
+    seconds: float
+    sessions: IntArray
+    levels_of: int | None = None
+
+    @property
+    def n(self) -> int:
+        """Common blocks."""
+        return len(self.first)
+
+    @property
+    def within_sessions(self) -> tuple[FloatArray, FloatArray]:
+        """Values from which a change of the machine between sessions is taken out.
+
+        Where levels are those of one session, each session of each cell is scaled to the median of
+        that one: what differs between sessions is the machine's, not the cell's spread.
+        """
+        if self.levels_of is None:
+            return self.first, self.second
+        return self._scaled(self.first), self._scaled(self.second)
+
+    @property
+    def level_rows(self) -> NDArray[np.bool_]:
+        """Common blocks that levels are taken from; all where these two have none in that one."""
+        rows = self.sessions == self.levels_of
+        return rows if rows.any() else np.ones(self.n, dtype=bool)
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        level, scaled = np.median(values[self.level_rows]), values.copy()
+        for session in np.unique(self.sessions):
+            rows = self.sessions == session
+            own = np.median(values[rows])
+            if own > 0 and level > 0:
+                scaled[rows] *= level / own
+        return scaled
+
+    @property
+    def trial_values(self) -> tuple[FloatArray, FloatArray]:
+        """Value of each trial: the mean over its workers."""
+        return self.first.mean(axis=1), self.second.mean(axis=1)
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether all values of both are above zero."""
+        return has_ratio(self.first, self.second)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell's values: a row a good trial, in order of time, a column a worker."""
+
+    cell: int
+    levels: Mapping[str, str]
+    table: pd.DataFrame
+    trials: tuple[int, ...]
+    #: What one more trial would take.
+    seconds: float
+    #: SD between the iterations of one worker in one trial; None where there is one only.
+    within: float | None
+    stopping: Stopping
+    #: Whether somebody who watched ended it.
+    by_hand: bool
+    #: What is known of the clock's tick.
+    tick: float | None
+
+    @property
+    def median(self) -> Interval:
+        """Median of the trial values, with the interval that holds in spite of the looks."""
+        return known.interval(
+            self.trial_values, 0.5, self.stopping, by_hand=self.by_hand, tick=self.tick
+        )
+
+    @property
+    def n(self) -> int:
+        """Good trials."""
+        return len(self.table)
+
+    @property
+    def workers(self) -> FloatArray:
+        """Values, shape (n, workers)."""
+        return self.table.to_numpy(dtype=float)
+
+    @property
+    def trial_values(self) -> FloatArray:
+        """Value of each trial, shape (n,)."""
+        return np.asarray(self.workers.mean(axis=1))
+
+
+class Cells:
+    """All cells of an experiment on one basis.
+
+    Parameters
+    ----------
+    results : Results
+        The experiment.
+    basis : Basis
+        What is compared; see :func:`basis_of`.
+    """
+
+    def __init__(self, results: Results, basis: Basis) -> None:
+        self.results = results
+        self.basis = basis
+        self.factors = results.factors
+        self.varied = results.varied
+
+    @cached_property
+    def all(self) -> list[Cell]:
+        """Every cell that has a good trial, in the order of :func:`in_order`."""
+        values = dict(iter(self._workers().groupby("cell")))
+        cells = []
+        for number in in_order(self.results):
+            if (rows := values.get(number)) is None:
+                continue
+            table = rows.set_index(["session", "block", "worker"])["value"].unstack()
+            variance = rows["variance"].mean()
+            cells.append(
+                Cell(
+                    cell=number,
+                    levels={f: str(rows[f].iloc[0]) for f in self.factors},
+                    table=table.dropna(),
+                    trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
+                    seconds=self._seconds(rows),
+                    within=None if pd.isna(variance) else float(np.sqrt(variance)),
+                    stopping=self.results.experiment.stopping,
+                    by_hand=self.results.by_hand,
+                    tick=self.basis.tick,
+                )
+            )
+        return cells
+
+    def _workers(self) -> pd.DataFrame:
+        """One row a good trial and worker: mean and variance over its measured iterations."""
+        s = measured(self.results, self.basis.metric, self.basis.source)
+        over_iterations = s.groupby(["trial", "worker"], dropna=False)["value"]
+        rows = over_iterations.agg(value="mean", variance="var").reset_index()
+        rows["worker"] = rows["worker"].fillna(0)
+        trials = self.results.trial_table
+        return rows.merge(trials[trials["status"] == "ok"], on="trial")
+
+    def _seconds(self, rows: pd.DataFrame) -> float:
+        if "duration_ns" in rows and rows["duration_ns"].notna().any():
+            return float(rows["duration_ns"].mean() / 1e9)
+        per_iteration = float(rows["value"].mean() / 1e9) if self.basis.unit == "ns" else 0.0
+        return per_iteration * self.results.experiment.iterations
+
+    def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
+        """Cells that differ in one factor only: the other levels, and the cells by level."""
+        found: dict[tuple[tuple[str, str], ...], dict[str, Cell]] = {}
+        for cell in self.all:
+            others = tuple((f, v) for f, v in cell.levels.items() if f != factor)
+            found.setdefault(others, {})[cell.levels[factor]] = cell
+        for others, by_level in found.items():
+            yield dict(others), by_level
+
+    def pairs(self, factor: str, reference: str | None = None) -> list[Pair]:
+        """Every cell beside the one that has the factor's reference level.
+
+        Emulated platforms are no level to compare: their times say nothing of a real one.
+
+        Parameters
+        ----------
+        factor : str
+            The one in which both differ.
+        reference : str, optional
+            The usual one by default: bare, 1 worker, no pinning, no load; where the
+            experiment lacks it, the factor's first level.
+        """
+        if factor not in self.factors:
+            return []
+        usual = reference or REFERENCES.get(factor)
+        gone = self.results.emulated if factor == "platform" else frozenset()
+        present = [c.levels[factor] for c in self.all if c.levels[factor] not in gone]
+        first = usual if usual in present else next(iter(present), None)
+        made = [
+            _pair(factor, others, by_level[first], cell, self.results.levels_of)
+            for others, by_level in self.groups(factor)
+            if first in by_level
+            for level, cell in by_level.items()
+            if level != first and level not in gone
+        ]
+        # Cells that never met in a block, as after an interruption, cannot be compared.
+        return [pair for pair in made if len(pair.first)]
+
+    def ratios(self, factor: str, reference: str | None = None) -> list[Pair]:
+        """Those of :meth:`pairs` whose values have ratios: all of them are above zero."""
+        return [pair for pair in self.pairs(factor, reference) if pair.has_ratio]
+
+
+def in_order(results: Results) -> list[int]:
+    """Return the numbers of all cells as the experiment has their levels, references first."""
+    trials = results.trial_table.drop_duplicates("cell").sort_values("cell")
+    places = {}
+    for factor in ("workload", *results.experiment.factors):
+        if factor in trials:
+            usual = REFERENCES.get(factor)
+            levels = dict.fromkeys(trials[factor].astype(str))
+            first = [level for level in levels if level == usual]
+            others = [level for level in levels if level != usual]
+            places[factor] = {level: place for place, level in enumerate([*first, *others])}
+    rows = trials.to_dict("records")
+    rows.sort(key=lambda row: [place[str(row[factor])] for factor, place in places.items()])
+    return [int(row["cell"]) for row in rows]
+
+
+@lru_cache(maxsize=4)
+def cells_of(results: Results, basis: Basis) -> Cells:
+    """Give the cells of an experiment, the same ones to every finding."""
+    return Cells(results, basis)
+
+
+def measured(results: Results, metric: str, source: str) -> pd.DataFrame:
+    """Select the samples of one metric from one source that count as values."""
+    s = results.sample_table
+    return s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
+
+
+def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
+    """Pool all measured iterations of all workers, by cell: as STABILITY did, not replicates."""
+    s = measured(results, basis.metric, basis.source)
+    trials = results.trial_table
+    good = s.merge(trials.loc[trials["status"] == "ok", ["trial", "cell"]], on="trial")
+    return {
+        int(str(cell)): rows["value"].to_numpy(dtype=float) for cell, rows in good.groupby("cell")
+    }
+
+
+def _pair(
+    factor: str, others: dict[str, str], first: Cell, second: Cell, levels_of: int | None
+) -> Pair:
+    common = first.table.index.intersection(second.table.index)
+    return Pair(
+        factor=factor,
+        reference=first.levels[factor],
+        level=second.levels[factor],
+        levels=others,
+        first=first.table.loc[common].to_numpy(dtype=float),
+        second=second.table.loc[common].to_numpy(dtype=float),
+        trials=first.trials + second.trials,
+        seconds=first.seconds + second.seconds,
+        sessions=np.array([session for session, _ in common], dtype=int),
+        levels_of=levels_of,
+    )
+
+
+def answer_metric(results: Results) -> str:
+    """Metric that the answers are about: the experiment's own, or what follows from it."""
+    return plan.metric(results.experiment)
+
+
+def verdict_words(basis: Basis) -> Words:
+    """Return what verdicts on a metric are called: a longer time is slower."""
+    if basis.metric in RATES:
+        return vocabulary.RATES
+    return vocabulary.TIMES if basis.unit == "ns" else vocabulary.VALUES
+
+
+def basis_of(results: Results, metric: str | None = None) -> Basis | Message:
+    """Choose the best source that every good trial has; or say why there is none."""
+    metric = metric or answer_metric(results)
+    common = results.sources(metric)
+    if common:
+        return Basis(metric, common[0])
+    if not (results.trial_table["status"] == "ok").any():
+        return message("cells.none_good")
+    rows = results.samples()
+    rows = rows[(rows["metric"] == metric) & (rows["phase"] == "measured")]
+    if rows.empty:
+        return message("cells.no_metric", metric=metric)
+    by_platform = rows.groupby("platform")["source"].unique()
+    missing = sorted(set(results.trial_table["platform"]) - set(by_platform.index))
+    return message(
+        "cells.no_common_source",
+        metric=metric,
+        sources=[
+            message("cells.sources", platform=str(platform), sources=sorted(sources))
+            for platform, sources in by_platform.items()
+        ],
+        missing=[str(platform) for platform in missing],
+    )

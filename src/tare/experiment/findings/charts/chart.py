@@ -1,0 +1,38 @@
+"""What a chart of an experiment's results is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import altair
+
+    from tare.experiment.results import Results
+    from tare.registry import Description
+    from tare.results.finding import Finding
+    from tare.results.message import Message
+
+
+@dataclass(frozen=True)
+class ChartUnit:
+    """The unit of this package: one picture of an experiment's results.
+
+    Attributes
+    ----------
+    description : Description
+        Name, title and the question that it shows the answer of.
+    draw : callable
+        Results and findings to an Altair chart; None where there is nothing to be seen.
+    alternative : callable
+        What it shows, with the numbers that matter, for readers who cannot see it.
+    of_levels : bool
+        Whether it draws levels, which are those of one session where the machine changed between
+        sessions, even if the finding that it belongs to compares within blocks.
+    """
+
+    description: Description
+    draw: Callable[[Results, Sequence[Finding]], altair.TopLevelMixin | None]
+    alternative: Callable[[Results, Sequence[Finding]], tuple[Message, ...]]
+    of_levels: bool = False

@@ -1,0 +1,206 @@
+"""All iterations of all cells, in order of time: STABILITY's main figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tare.experiment.findings.cells import Basis, Cells, basis_of, measured
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.grid import Grid, grid, left_out
+from tare.experiment.results import Results
+from tare.experiment.sweep.analysis import refusal
+from tare.registry import Description
+from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
+from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
+from tare.units import scale_for
+
+_GUTTER = 62
+_HEIGHT = 92
+#: Panels with fewer points have larger ones.
+_FEW_POINTS = 80
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The iterations that are drawn.
+
+    Attributes
+    ----------
+    rows : list of DataFrame
+        Iterations of each row of the grid; ``order`` numbers the trials of a cell.
+    every : int
+        Only every so many trials of a cell are drawn.
+    total : int
+        Iterations that there are in the rows.
+    """
+
+    grid: Grid
+    rows: list[pd.DataFrame]
+    every: int
+    total: int
+
+
+def _select(results: Results, basis: Basis) -> _Shown:
+    arranged = grid(Cells(results, basis))
+    trials = results.trial_table
+    good = trials[trials["status"] == "ok"]
+    points = measured(results, basis.metric, basis.source).merge(good, on="trial")
+    by_cell = dict(iter(points.sort_values("trial").groupby("cell")))
+    rows = [pd.concat([by_cell[c.cell] for c in cells.values()]) for _, cells in arranged.rows]
+    total = sum(len(points) for points in rows)
+    every = math.ceil(total / MOST_MARKS)
+    return _Shown(arranged, [_thin(points, every) for points in rows], every, total)
+
+
+def _thin(points: pd.DataFrame, every: int) -> pd.DataFrame:
+    """Keep every so many trials of each cell, whole, and number all trials in order of time."""
+    order = points.groupby("cell")["trial"].rank("dense").astype(int) - 1
+    return points.assign(order=order)[order % every == 0]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a row of panels for each workload and load, a column for each platform."""
+    import altair as alt
+
+    basis = basis_of(results)
+    # The cells of a sweep are points of one curve: they have charts of their own.
+    if isinstance(basis, Message) or refusal(results) is None:
+        return None
+    shown = _select(results, basis)
+    platforms = shown.grid.platforms
+    rows = []
+    for i, ((name, _), points) in enumerate(zip(shown.grid.rows, shown.rows, strict=True)):
+        scale, unit = scale_for(points["value"], basis.unit)
+        panels = _panels(unit, len(points) / len(platforms)).properties(
+            data=data(_records(points, scale)),
+            width=panel_width(len(platforms), _GUTTER),
+            height=_HEIGHT,
+        )
+        header = alt.Header(title=None, labels=i == 0 and len(platforms) > 1)
+        column = alt.Column("p:N", sort=platforms, header=header)
+        rows.append(panels.facet(column=column).properties(title=name))
+    return styled(alt.vconcat(*rows, spacing=12), columns=len(platforms), gutter=_GUTTER)
+
+
+def _panels(unit: str, points: float) -> Any:
+    """Draw worker 0 filled, other workers as rings, and the median as a line."""
+    import altair as alt
+
+    size = 26 if points < _FEW_POINTS else 13
+
+    base = alt.Chart().encode(
+        x=alt.X("x:Q", axis=None, scale=alt.Scale(nice=False, padding=4)),
+        y=alt.Y(
+            "y:Q",
+            title=unit,
+            scale=alt.Scale(zero=False, nice=True),
+            axis=alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+        ),
+        tooltip=[
+            alt.Tooltip("y:Q", title=unit),
+            alt.Tooltip("t:Q", title="trial"),
+            alt.Tooltip("w:N", title="worker"),
+            alt.Tooltip("i:N", title="iteration"),
+        ],
+    )
+    others = base.transform_filter("datum.w > 0").mark_point(
+        size=size, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
+    )
+    one = base.transform_filter("datum.w <= 0").mark_circle(
+        size=size, opacity=0.85, color=colour("mark")
+    )
+    middle = (
+        alt.Chart()
+        .transform_filter("isValid(datum.m)")
+        .mark_rule(color=colour("ink"), strokeWidth=1, opacity=0.7)
+        .encode(y="m:Q")
+    )
+    return alt.layer(others, one, middle)
+
+
+def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
+    per_trial = points["iteration"].max() + 1 if points["iteration"].notna().any() else 1
+    medians = points.groupby("platform")["value"].median() / scale
+    rows: Any = points.to_dict("records")
+    records: list[dict[str, Any]] = []
+    for row in rows:
+        iteration = None if pd.isna(row["iteration"]) else int(row["iteration"])
+        record = {
+            "p": row["platform"],
+            "x": round(row["order"] + (iteration or 0) / per_trial, 3),
+            "y": float(f"{row['value'] / scale:.6g}"),
+            "w": -1 if pd.isna(row["worker"]) else int(row["worker"]),
+            "i": iteration,
+            "t": int(row["trial"]),
+        }
+        if row["platform"] in medians.index:
+            record["m"] = float(f"{medians.pop(row['platform']):.6g}")
+        records.append(record)
+    return records
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Give the most extreme panels, and what was thinned."""
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return (basis,)
+    shown = _select(results, basis)
+    return (
+        *_spreads(shown),
+        message("chart.scatter.drawn", metric=basis.metric, platforms=shown.grid.platforms),
+        message("chart.scatter.marks"),
+        *_thinned(shown),
+        *left_out(shown.grid.left_out),
+    )
+
+
+def _spreads(shown: _Shown) -> Iterator[Message]:
+    """Give the least and the largest spread of a panel."""
+    spreads = []
+    for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
+        for platform, some in points.groupby("platform"):
+            low, high = p10_and_p90(some["value"].to_numpy(dtype=float))
+            middle = float(some["value"].median())
+            if some["trial"].nunique() >= FEWEST_FOR_RANGE and middle:
+                spreads.append(((high - low) / middle, f"{name} on {platform}"))
+    if spreads:
+        least, most = min(spreads), max(spreads)
+        yield message(
+            "chart.scatter.spreads",
+            least=_spread(*least),
+            most=_spread(*most) if len(spreads) > 1 else None,
+        )
+
+
+def _spread(share: float, where: str) -> Message:
+    return message("chart.scatter.spread", share=Amount(share, "share"), where=where)
+
+
+def _thinned(shown: _Shown) -> Iterator[Message]:
+    if shown.every > 1:
+        yield message(
+            "chart.scatter.thinned",
+            drawn=sum(len(points) for points in shown.rows),
+            total=shown.total,
+            every=shown.every,
+        )
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="scatter",
+        title="Every iteration, by platform, workload and load",
+        question="What do the measured times look like?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+    of_levels=True,
+)

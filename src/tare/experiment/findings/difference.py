@@ -1,0 +1,201 @@
+"""What a sequential comparison shows: each level vs. the reference, with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tare.experiment.findings import emulation
+from tare.experiment.findings.cells import cells_of
+from tare.experiment.findings.evidence import cell_table, verdict_cells
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.judgement import Difference, differences, earlier_ends
+from tare.experiment.findings.pairing import ERROR
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.harmless import on_one_line
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Chosen, Message, Said, message
+from tare.results.verdict import GateAnswer, worst
+from tare.units import chosen
+
+_DESCRIPTION = Description(
+    name="difference",
+    title="Each level of the compared factor vs. the reference, by pairs",
+    question="Is it different?",
+    source="Lan and DeMets 1983; Hodges and Lehmann 1963",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Give the verdict of every comparison that the experiment asks for."""
+    if results.experiment.stopping.compare is None:
+        return None
+    found = differences(results)
+    if isinstance(found, Message):
+        return uncompared(_DESCRIPTION, found)
+    cells = cells_of(results.of_levels, found[0].basis)
+    gate = results.experiment.stopping.gate
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
+        answer=tuple(one for d in found for one in _answer(d, gate)),
+        verdict=_verdict(found, gate),
+        settle=next((d.further for d in found if _is_open(d, gate) and d.further), None),
+        summary=tuple(_judged(d, gate) for d in found),
+        basis=str(found[0].basis),
+        estimates=tuple(_estimate(d) for d in found),
+        tables=(
+            _table(found),
+            *(_analyses(d) for d in found if d.looks),
+            cell_table(cells.all, cells.varied, cells.basis),
+        ),
+        caveats=_caveats(results),
+        charts=("difference",),
+    )
+
+
+def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> Message:
+    """Ask whether there is a difference; with a gate, whether it is too large."""
+    levels, reference = [on_one_line(name) for name in names], on_one_line(reference)
+    if gate is None:
+        return message("difference.question", levels=levels, reference=reference)
+    return message(
+        "difference.gate_question",
+        levels=levels,
+        more=more,
+        reference=reference,
+        gate=Chosen(gate),
+    )
+
+
+def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
+    if gate is not None:
+        answers: dict[GateAnswer, Answer] = {
+            "pass": "no",
+            "fail": "yes",
+            "inconclusive": "inconclusive",
+        }
+        return answers[worst([d.gate(gate) for d in found])]
+    if any(d.comparison.verdict.differs for d in found):
+        return "yes"
+    return "no" if all(d.comparison.verdict.conclusive for d in found) else "inconclusive"
+
+
+def _is_open(d: Difference, gate: float | None) -> bool:
+    if gate is None:
+        return not d.comparison.verdict.conclusive
+    return d.gate(gate) == "inconclusive"
+
+
+def _judged(d: Difference, gate: float | None) -> Message:
+    """Give the verdict, and what would settle it where it is inconclusive."""
+    if gate is None:
+        return message("difference.judged", answer=d.answer, more=d.further)
+    more = d.further if _is_open(d, gate) else None
+    return message("difference.judged", answer=d.gate_answer(gate), more=more)
+
+
+def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
+    yield _judged(d, gate)
+    yield message("difference.rests", second=d.second, first=d.first, of=d.counted)
+    yield message("difference.spreads", second=d.second, first=d.first, spread=d.steadiness)
+    if d.medians_apart:
+        yield d.medians_apart
+
+
+def _estimate(d: Difference) -> Estimate:
+    c = d.comparison
+    return Estimate(
+        name="ratio",
+        levels=dict(d.levels),
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=d.method,
+        n=c.n,
+        trials=d.trials,
+    )
+
+
+def _table(found: Sequence[Difference]) -> Table:
+    u = found[0].basis.unit
+    columns = (
+        Column(key="second", title="compared"),
+        Column(key="first", title="reference"),
+        Column(key="n", title="pairs"),
+        Column(key="first_median", title="median of the reference", unit=u),
+        Column(key="second_median", title="median", unit=u),
+        Column(key="ratio", title="ratio", unit="1"),
+        Column(key="low", title="from", unit="1"),
+        Column(key="high", title="to", unit="1"),
+        Column(key="median_ratio", title="ratio of medians", unit="1"),
+        Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
+        Column(key="verdict", title="verdict"),
+        Column(key="more", title="more pairs"),
+    )
+    d = found[0]
+    return Table(
+        title=message("difference.table.title", reference=d.first, basis=str(d.basis)),
+        columns=columns,
+        rows=tuple(_row(d) for d in found),
+        note=message(
+            "difference.table.note",
+            method=d.method,
+            confidence=Chosen(d.comparison.confidence),
+            margin=Chosen(d.margin),
+        ),
+    )
+
+
+def _row(d: Difference) -> dict[str, Any]:
+    c, (first, second) = d.comparison, d.medians
+    return {
+        "second": d.second,
+        "first": d.first,
+        "n": c.n,
+        "first_median": first.estimate,
+        "second_median": second.estimate,
+        "ratio": c.ratio,
+        "low": c.low,
+        "high": c.high,
+        "median_ratio": c.median_ratio,
+        "cliffs_delta": c.cliffs_delta,
+        **verdict_cells(c.verdict, d.words, chosen(d.margin)),
+        "more": c.more_pairs,
+    }
+
+
+def _analyses(d: Difference) -> Table:
+    return Table(
+        title=message("difference.analyses.title", second=d.second),
+        columns=(
+            Column(key="n", title="pairs"),
+            Column(key="low", title="ratio from", unit="1"),
+            Column(key="high", title="to", unit="1"),
+            Column(key="level", title="error of this analysis", unit="1"),
+        ),
+        rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
+        note=message("difference.analyses.note", error=Chosen(1 - d.comparison.confidence)),
+    )
+
+
+def _caveats(results: Results) -> tuple[Said, ...]:
+    stopping, ends = results.experiment.stopping, earlier_ends(results)
+    apart = emulation.note(results) if stopping.compare == "platform" else None
+    caveats: list[Said] = [apart] if apart else []
+    if ends:
+        caveats.append(
+            message(
+                "difference.judged_before",
+                sessions=ends,
+                error=Chosen(ERROR),
+                most=Chosen(ERROR * (1 + ends)),
+            )
+        )
+    return tuple(caveats)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True)

@@ -1,0 +1,142 @@
+"""What took time from the trials beside the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from tare.experiment.results import Results
+
+#: A smaller share of the time is not worth a name.
+NOTABLE = 0.01
+_WAITING = "waiting"
+#: Metric and source to what they count (``disturbance.name``).
+RECORDED = {
+    ("wait_ns", "schedstat"): _WAITING,
+    ("steal_ns", "stat"): "stolen",
+    ("throttled_ns", "cgroup"): "throttling",
+}
+#: Of all threads of a command's tree: what they ran, and what they could have run besides.
+_RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")
+#: What has to be known of the trials.
+NEEDED = (*RECORDED, _RAN, _WAITED)
+#: Counted of all CPUs and of the whole trial, not of one process between its exec and its end.
+_OF_MACHINE = {"steal_ns"}
+#: The shortest trial that ticks of 10 ms can say anything of.
+_SHORTEST_NS = 1e8
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What took most of the trials' time beside the workload.
+
+    Attributes
+    ----------
+    what : str
+        Of ``disturbance.name``.
+    share : float
+        Of the time that is measured; of stolen time, of what all CPUs had.
+    measured : dict
+        Everything that was measured, with its share: the largest is the one above.
+    missing : dict
+        What was not measured, or not in all trials, and why.
+    """
+
+    what: str
+    share: float
+    measured: dict[str, float]
+    missing: dict[str, Message]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a notable share of the time went to waiting for a CPU, more than to all else."""
+        return self.what == _WAITING and self.share > NOTABLE
+
+
+def worst(
+    recorded: Mapping[tuple[str, str], FloatArray],
+    wall_ns: FloatArray,
+    duration_ns: FloatArray,
+    cpus: int,
+) -> Disturbance | None:
+    """Name what took most of the time; None where nothing was recorded that says so.
+
+    Parameters
+    ----------
+    recorded : mapping
+        A key of :data:`NEEDED` to its values, those of the trials that have it.
+    wall_ns, duration_ns : array, shape (n,)
+        What is measured of each trial, and how long the trial took as a whole.
+    cpus : int
+        Of the machine.
+    """
+    shares: dict[str, float] = {}
+    missing: dict[str, Message] = {}
+    for (metric, source), what in RECORDED.items():
+        values = recorded.get((metric, source), np.array([]))
+        time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
+        why = _why_not(values, wall_ns)
+        if metric in _OF_MACHINE and len(time) and float(np.median(duration_ns)) < _SHORTEST_NS:
+            values, why = (
+                np.array([]),
+                message("disturbance.short", least=Chosen(_SHORTEST_NS, "ns")),
+            )
+        if len(values) and len(time) and time.mean() > 0:
+            shares[what] = float(values.mean() / time.mean())
+        if why is not None:
+            missing[what] = why
+    ran, waited = (recorded.get(key, np.array([])) for key in (_RAN, _WAITED))
+    if len(ran) and len(waited) and ran.mean() + waited.mean() > 0:
+        share = float(waited.mean() / (ran.mean() + waited.mean()))
+        shares[_WAITING] = max(share, shares.get(_WAITING, 0.0))
+        if _why_not(ran, wall_ns) is None:
+            missing.pop(_WAITING, None)
+    if not shares:
+        return None
+    what = max(shares, key=shares.__getitem__)
+    return Disturbance(what, shares[what], shares, missing)
+
+
+def _why_not(values: FloatArray, wall_ns: FloatArray) -> Message | None:
+    """Return why something is not known of all trials; None: it is."""
+    if not len(values):
+        return message("disturbance.none")
+    if len(values) < len(wall_ns):
+        return message("disturbance.some", trials=len(values), of=len(wall_ns))
+    return None
+
+
+def said(found: Disturbance | None) -> Message:
+    """Return how much it was; of little, what was not measured."""
+    if found is None:
+        return message("disturbance.unrecorded")
+    if found.share > NOTABLE:
+        what = message(f"disturbance.name.{found.what}")
+        return message("disturbance.took", what=what, share=Amount(found.share, "share"))
+    return message(
+        "disturbance.little",
+        limit=Chosen(NOTABLE),
+        missing=[message(f"disturbance.name.{what}") for what in found.missing],
+    )
+
+
+def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:
+    """Name what took most of the time of an experiment's trials."""
+    recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in NEEDED}
+    values = results.values(metric)
+    durations = (
+        values["duration_ns"].to_numpy(dtype=float) if "duration_ns" in values else np.array([])
+    )
+    return worst(
+        recorded,
+        values["value"].to_numpy(dtype=float),
+        durations,
+        int(results.fact("cpus", 1)),
+    )

@@ -1,0 +1,32 @@
+"""Is one series of trials doubtful? As an audit has it; light to import, as ``run`` asks it."""
+
+from __future__ import annotations
+
+from tare.experiment.specification import Stopping
+from tare.results.message import Message, message
+from tare.statistics.interim_analysis import FIRST_LOOK
+from tare.statistics.statistic import FloatArray
+from tare.statistics.trust import Trust, trust
+
+#: Target of a series that was measured without one: that of an audit.
+_PRECISION = 0.01
+
+
+def judge(values: FloatArray, stopping: Stopping, tick: float | None = None) -> Trust:
+    """Judge a series of trials as an audit does, by the target that it was measured for."""
+    asked = stopping.trials is None and stopping.compare is None
+    return trust(
+        values,
+        trials_known=True,
+        precision=stopping.precision if asked else _PRECISION,
+        tick=tick,
+    )
+
+
+def why(reason: Message, trials: int) -> Message:
+    """Return a reason in short, without what to do; ``trials``: how many it is of."""
+    # Fewer trials are too few to adjust an interval by.
+    return message(
+        f"trusted.why.{reason.id.removeprefix('trust.')}",
+        **{**reason.args, "adjusted": trials >= FIRST_LOOK},
+    )

@@ -1,0 +1,183 @@
+"""Columns, rows and estimates that several findings show in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
+from tare.experiment.findings.phrasing import where
+from tare.render.vocabulary import VALUES, Words
+from tare.results.finding import Column, Estimate, Table
+from tare.results.message import Amount, Message, message
+from tare.results.verdict import Verdict
+from tare.statistics.comparison import Comparison
+from tare.statistics.intervals import p10_p90, range_interval
+from tare.statistics.shift import paired_shift
+from tare.statistics.spread import SpreadComparison
+
+LOCATION_METHOD = (
+    "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
+)
+#: Standard deviations that a table of cells has, where they can be had.
+_SDS = ("sd_trials", "sd_workers", "sd_within")
+#: Differences that a sentence names.
+_MOST_DIFFERENCES = 6
+SPREAD_METHOD = "ratio of p10–p90 ranges on common blocks, percentile bootstrap of blocks"
+
+
+def without_ratio(pairs: Sequence[Pair], cells: Cells) -> Message | None:
+    """Give the differences of what has no ratio, since some values are zero; None: all have one."""
+    lacking = [pair for pair in pairs if not pair.has_ratio]
+    if not lacking:
+        return None
+    return message(
+        "cells.without_ratio",
+        metric=cells.basis.metric,
+        differences=[_difference(pair, cells) for pair in lacking[:_MOST_DIFFERENCES]],
+        others=len(lacking[_MOST_DIFFERENCES:]),
+    )
+
+
+def _difference(pair: Pair, cells: Cells) -> Message:
+    basis = cells.basis
+    found = paired_shift(*pair.trial_values, tick=basis.tick)
+    others = [f for f in cells.varied if f != pair.factor]
+    return message(
+        "cells.difference",
+        level=pair.level,
+        reference=pair.reference,
+        where=where(pair.levels, others) if others else None,
+        difference=Amount(found.middle, basis.unit, found.low, found.high),
+    )
+
+
+def level_columns(factors: Sequence[str]) -> tuple[Column, ...]:
+    """Give each factor a column."""
+    return tuple(Column(key=f, title=f) for f in factors)
+
+
+def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> Table:
+    """Lay out every cell: median and spread with intervals, and the three spreads apart."""
+    rows = [_cell_row(c, factors) for c in cells]
+    u = basis.unit
+    columns = (
+        *level_columns(factors),
+        Column(key="n", title="trials"),
+        Column(key="median", title="median", unit=u),
+        Column(key="median_low", title="median from", unit=u),
+        Column(key="median_high", title="to", unit=u),
+        Column(key="spread", title="p10–p90 range", unit=u),
+        Column(key="spread_low", title="range from", unit=u),
+        Column(key="spread_high", title="to", unit=u),
+        Column(key="relative_spread", title="range / median", unit="1"),
+        Column(key="sd_trials", title="SD between trials", unit=u),
+        Column(key="sd_workers", title="SD between workers", unit=u),
+        Column(key="sd_within", title="SD within a worker", unit=u),
+    )
+    sds = [key for key in _SDS if any(row[key] is not None for row in rows)]
+    note = (message("cells.table.note"), *([message("cells.table.sds", of=sds)] if sds else []))
+    return Table(
+        title=message("cells.table.title", basis=str(basis)),
+        columns=columns,
+        rows=tuple(rows),
+        note=note,
+    )
+
+
+def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
+    median = cell.median
+    spread = range_interval(cell.workers, tick=cell.tick)
+    return {
+        **{f: cell.levels[f] for f in factors},
+        "n": cell.n,
+        "median": median.estimate,
+        "median_low": median.low,
+        "median_high": median.high,
+        "spread": spread.estimate,
+        "spread_low": spread.low,
+        "spread_high": spread.high,
+        "relative_spread": spread.estimate / median.estimate if median.estimate else None,
+        "sd_trials": _sd(cell.trial_values),
+        "sd_workers": _mean_sd(cell.workers),
+        "sd_within": cell.within,
+    }
+
+
+def _sd(values: np.ndarray) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _mean_sd(values: np.ndarray) -> float | None:
+    """Root mean square over trials of the SD between workers."""
+    if values.shape[1] < 2 or len(values) == 0:
+        return None
+    return float(np.sqrt(np.mean(np.var(values, axis=1, ddof=1))))
+
+
+def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> Estimate:
+    """Turn a comparison into an estimate."""
+    return Estimate(
+        name=name,
+        levels={**pair.levels, pair.factor: pair.level},
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD,
+        n=c.n,
+        trials=pair.trials,
+    )
+
+
+def comparison_columns(factors: Sequence[str], what: str) -> tuple[Column, ...]:
+    """Give the columns of a table of comparisons; ``what`` names the ratio."""
+    return (
+        *level_columns(factors),
+        Column(key="n", title="common blocks"),
+        Column(key="ratio", title=what, unit="1"),
+        Column(key="low", title="from", unit="1"),
+        Column(key="high", title="to", unit="1"),
+        Column(key="p", title="p (Holm)", unit="1"),
+        Column(key="verdict", title="verdict"),
+        Column(key="detectable", title="smallest detectable change", unit="1"),
+        Column(key="more", title="more trials per cell"),
+    )
+
+
+def comparison_row(
+    pair: Pair,
+    c: Comparison | SpreadComparison,
+    factors: Sequence[str],
+    kind: tuple[Words, str] = (VALUES, ""),
+) -> dict[str, Any]:
+    """Lay out one comparison; ``kind``: what verdicts are called, and the margin."""
+    levels: Mapping[str, str] = {**pair.levels, pair.factor: pair.level}
+    return {
+        **{f: levels[f] for f in factors},
+        "n": c.n,
+        "ratio": c.ratio,
+        "low": c.low,
+        "high": c.high,
+        "p": c.p_adjusted if c.low is not None else None,
+        **verdict_cells(c.verdict, *kind),
+        "detectable": c.detectable,
+        "more": c.more_pairs,
+    }
+
+
+def verdict_cells(verdict: Verdict, words: Words, margin: str) -> dict[str, Any]:
+    """Lay out a verdict: to be read, and as data, which no column shows."""
+    return {
+        "verdict": words.of(verdict, margin),
+        "direction": verdict.direction,
+        "within_margin": verdict.within_margin,
+    }
+
+
+def relative_spread(cell: Cell) -> float:
+    """Divide the p10–p90 range of single workers' values by the median."""
+    return float(p10_p90(cell.workers.ravel()) / np.median(cell.workers))

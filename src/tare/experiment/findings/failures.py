@@ -1,0 +1,164 @@
+"""Which trials failed, why, and what their commands wrote on standard error at last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tare.experiment.journal import SPEAKING
+from tare.render.harmless import harmless
+from tare.results.message import Message, message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tare.experiment.results import Results
+
+#: What is shown of standard error: lines, and characters of each. In an error that ends a command
+#: there is room for a whole traceback.
+LINES, ALONE, WIDTH = 3, 12, 120
+#: Kinds of failure that are named; the others are counted.
+MOST_KINDS = 3
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A trial that failed."""
+
+    reason: str
+    #: Of the fault; None: no command had a part in it.
+    kind: str | None = None
+    #: End of standard error; None: it is empty, or was not read.
+    evidence: str | None = None
+    #: Whether it was read.
+    captured: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Trials that failed in the same way.
+
+    Attributes
+    ----------
+    reason : str
+        Why, for a person.
+    kind : str or None
+        Of the fault, as in :data:`tare.agent.record.FaultKind`; None: no command had a part in it.
+    trials : int
+        How many.
+    stderr : str or None
+        End of the standard error of the last that wrote any, as it was; empty: none of those that
+        were read wrote any; None: none was read.
+    """
+
+    reason: str
+    kind: str | None
+    trials: int
+    stderr: str | None
+
+    @property
+    def ran(self) -> bool:
+        """Whether a command ran, and may have said why."""
+        return self.kind in SPEAKING
+
+    @property
+    def line(self) -> Message:
+        """The reason, with the last lines of standard error where there are any: one line."""
+        return message(
+            "failures.failure",
+            reason=self.reason,
+            lines=last_lines(self.stderr or ""),
+            silent=self.ran and self.stderr == "",
+        )
+
+    @property
+    def block(self) -> Message:
+        """The same with a line for each of standard error, for an error that ends a command."""
+        lines = last_lines(self.stderr or "", ALONE)
+        if not lines:
+            return self.line
+        return message("failures.block", reason=self.reason, lines=lines)
+
+
+def last_lines(text: str, most: int = LINES) -> list[str]:
+    """Return the last lines of what a command wrote, each short, and harmless where it is shown."""
+    lines = [harmless(line.rstrip()) for line in re.split(r"[\r\n]+", text)]
+    some = [line for line in lines if line][-most:]
+    return [line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…" for line in some]
+
+
+def together(failed: Iterable[Failed]) -> list[Failure]:
+    """Put trials together that failed for the same reason, the most frequent first."""
+    by_reason: dict[str, list[Failed]] = {}
+    for one in failed:
+        by_reason.setdefault(one.reason, []).append(one)
+    found = []
+    for reason, some in by_reason.items():
+        said = [one.evidence for one in some if one.evidence]
+        silent = "" if any(one.captured for one in some) else None
+        found.append(Failure(reason, some[0].kind, len(some), said[-1] if said else silent))
+    return sorted(found, key=lambda one: -one.trials)
+
+
+def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failure]:
+    """Return how trials failed: all of them, or those of some rows of the trial table."""
+    table = results.trial_table if trials is None else trials
+    table = table[table["status"] == "failed"]
+    failed: Any = table.to_dict("records")
+    faults = results.faults
+    theirs = faults["trial"].isin(table["trial"]) & (faults["kind"] != "warning")
+    of: dict[int, Any] = {}
+    for fault in faults[theirs].to_dict("records"):
+        # Of several workers, the first that said something.
+        if not _said(of.get(fault["trial"])):
+            of.setdefault(fault["trial"], fault)
+            if _said(fault):
+                of[fault["trial"]] = fault
+    return together(
+        Failed(
+            reason=row["reason"] if isinstance(row["reason"], str) else "for an unknown reason",
+            kind=of[row["trial"]]["kind"] if row["trial"] in of else None,
+            evidence=_said(of.get(row["trial"])),
+            captured=bool(row.get("error_captured", False)),
+        )
+        for row in failed
+    )
+
+
+def _said(fault: Any) -> str | None:
+    found = None if fault is None else fault["evidence"]
+    return found if isinstance(found, str) and found.strip() else None
+
+
+def reasons(found: Sequence[Failure]) -> Message | None:
+    """Say why trials failed; of many kinds, the most frequent. None: none failed."""
+    if not found:
+        return None
+    return message(
+        "failures.reasons",
+        failures=[one.line for one in found[:MOST_KINDS]],
+        others=len(found[MOST_KINDS:]),
+    )
+
+
+def by_level(
+    results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
+) -> list[Message]:
+    """Say of each level of a factor, or of some, which trials failed, and why."""
+    trials = results.trial_table
+    failed = []
+    for name, some in trials.groupby(factor, sort=False):
+        found = failures(results, some) if levels is None or name in levels else []
+        if found:
+            failed.append(
+                message(
+                    "failures.level",
+                    failed=sum(one.trials for one in found),
+                    trials=len(some),
+                    level=str(name),
+                    reasons=reasons(found),
+                )
+            )
+    return failed

@@ -1,0 +1,67 @@
+"""A question that is asked of every experiment, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare.results.finding import Answer, Finding
+from tare.results.message import Said
+
+if TYPE_CHECKING:
+    from tare.experiment.results import Results
+    from tare.registry import Description
+
+
+@dataclass(frozen=True)
+class FindingUnit:
+    """The unit of this package: a question and how it is answered.
+
+    Attributes
+    ----------
+    description : Description
+        Name and question, as in the findings that it makes.
+    order : int
+        Place in the report, in steps of ten, so that others fit between.
+    find : callable
+        Results to the finding; None where the question does not apply, such as a comparison
+        of platforms where there is one.
+    of_sweeps : bool
+        Whether it is asked where steps of CPU are swept: cells are then points of one line, with
+        few trials each, and no conditions to be compared.
+    of_rates : bool
+        Whether it is asked where the metric is one of which more is better: what speaks of times
+        that grow would have it the wrong way round.
+    over_sessions : bool
+        Whether it compares within blocks, or sessions themselves, so that it holds over sessions of
+        a machine that changed between them. All others are then asked of one session.
+    """
+
+    description: Description
+    order: int
+    find: Callable[[Results], Finding | None]
+    of_sweeps: bool = False
+    of_rates: bool = False
+    over_sessions: bool = False
+
+
+def settled(parts: Iterable[bool]) -> Answer:
+    """Judge a question that yes and no do not answer by whether each part of it is decided.
+
+    What is given here is what the answer is written from, so that badge and text cannot differ.
+    """
+    known = list(parts)
+    if all(known):
+        return "none"
+    return "partly" if any(known) else "inconclusive"
+
+
+def uncompared(description: Description, why: Said) -> Finding:
+    """Answer a question for which no values can be compared."""
+    return Finding(
+        name=description.name,
+        question=description.question,
+        answer=why,
+        verdict="nothing to compare",
+    )

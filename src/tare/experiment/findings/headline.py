@@ -1,0 +1,190 @@
+"""The first thing that is read: one overall answer to the experiment's question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.experiment.findings import caveats, completeness, sessions, trusted
+from tare.experiment.findings.cells import basis_of
+from tare.experiment.findings.failures import failures, reasons
+from tare.experiment.findings.platform_cells import cost_basis
+from tare.experiment.results import Results
+from tare.results.finding import Finding
+from tare.results.message import Message, Said, each, message
+
+#: What advice on platforms says as well.
+_COSTS = "overhead.summary"
+#: Findings that explain what the others answer.
+_EXPLAIN = {"causes", "platform_factor", "platform_why", "input_dependence"}
+#: Advice that does the same.
+_EXPLAINING = {"platform_advice.factor", "platform_advice.inconclusive", "platform_why.extra"}
+#: How many more trials would settle something.
+_TOTAL = "cells.more"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What sums up an experiment, each a few sentences.
+
+    Attributes
+    ----------
+    missing : tuple of Said
+        What a budget ended too early, or was stopped because it kept failing: an answer is about
+        less than was asked.
+    answers : tuple of Said
+        The answer first, then what else matters; never empty.
+    notes : tuple of Said
+        What holds for all answers: whether series can be trusted, the state of the machine.
+    basis : tuple of Said
+        The metric, its source, trials per cell.
+    failed : tuple of str
+        What failed besides, and why.
+    left_out : tuple of Said
+        What was not measured.
+    """
+
+    missing: tuple[Said, ...]
+    answers: tuple[Said, ...]
+    notes: tuple[Said, ...]
+    basis: tuple[Said, ...]
+    failed: tuple[Said, ...]
+    left_out: tuple[Said, ...]
+
+    @property
+    def lines(self) -> tuple[Said, ...]:
+        """All of it, in order of importance."""
+        return (
+            *self.missing,
+            *self.answers,
+            *self.notes,
+            *self.basis,
+            *self.failed,
+            *self.left_out,
+        )
+
+
+def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
+    """Sum up an experiment in a few sentences; as for :func:`summarize`."""
+    return [*summarize(results, found).lines]
+
+
+def summarize(results: Results, found: Sequence[Finding]) -> Headline:
+    """Sum up an experiment.
+
+    Parameters
+    ----------
+    results : Results
+        What the findings were made from.
+    found : sequence of Finding
+        As :func:`tare.experiment.findings.answers.all_findings` gave them.
+    """
+    told = _ordered(found)
+    if not told:
+        told = [*each(found[0].answer)] if found else [message("headline.nothing")]
+    early = completeness.over_budget(results)
+    doubted = trusted.line(results)
+    notes = [*([doubted] if doubted else []), *caveats.notes(sessions.caveats(results))]
+    return Headline(
+        missing=(*([early] if early else []), *completeness.given_up(results)),
+        answers=tuple(with_one_total(told)),
+        notes=tuple(notes),
+        basis=tuple(_basis(results, found)),
+        failed=tuple(_failures(results)),
+        left_out=tuple(results.notes),
+    )
+
+
+def _ordered(found: Sequence[Finding]) -> list[Said]:
+    """Order what findings say: advice, answers, what explains them; the known before the rest."""
+    advised = any(f.name == "platform_advice" and f.advice for f in found)
+    # What each platform costs is in the advice already.
+    explain = {*_EXPLAIN, "overhead"} if advised else _EXPLAIN
+    answers = [f for f in found if f.name not in explain]
+    known_first = sorted(answers, key=lambda f: f.verdict == "inconclusive")
+    advice = [line for f in found for line in f.advice]
+    late = [one for one in advice if isinstance(one, Message) and one.id in _EXPLAINING]
+    told = [
+        *(one for one in advice if one not in late),
+        *(one for f in known_first for one in each(f.summary)),
+        *late,
+        *(one for f in found if f.name in explain for one in each(f.summary)),
+    ]
+    return [one for one in told if not (advised and isinstance(one, Message) and one.id == _COSTS)]
+
+
+def with_one_total(said: Sequence[Said]) -> list[Said]:
+    """Leave out how many more trials would settle a part, but for the largest number."""
+    totals = [one for line in said for one in _totals(line)]
+    largest = max(totals, key=_trials, default=None)
+    return [line if isinstance(line, str) else _keep(line, largest) for line in said]
+
+
+def _totals(value: Any) -> list[Message]:
+    if isinstance(value, list):
+        return [one for part in value for one in _totals(part)]
+    if not isinstance(value, Message):
+        return []
+    return [value] if value.id == _TOTAL else _totals([*value.args.values()])
+
+
+def _trials(total: Message) -> int:
+    trials = total.args["trials"]
+    return trials if isinstance(trials, int) else 0
+
+
+def _keep(said: Message, largest: Message | None) -> Message:
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [kept(one) for one in value]
+        if not isinstance(value, Message):
+            return value
+        return _keep(value, largest) if value.id != _TOTAL or value == largest else None
+
+    return Message(said.id, {name: kept(value) for name, value in said.args.items()})
+
+
+def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
+    basis, cost = basis_of(results), cost_basis(results)
+    if isinstance(basis, Message):
+        return []
+    differs = not isinstance(cost, Message) and cost != basis and any(f.advice for f in found)
+    good = results.cells()["n"]
+    return [
+        message(
+            "headline.basis",
+            metric=basis.metric,
+            source=basis.source,
+            cost=cost.metric if differs and not isinstance(cost, Message) else None,
+            least=int(good.min()),
+            most=int(good.max()),
+        )
+    ]
+
+
+def _failures(results: Results) -> list[Message]:
+    """Say what failed in cells that were not given up, and why."""
+    trials = results.trial_table
+    over = [cell.cell for cell in completeness.short_cells(results) if cell.given_up]
+    counted_in = trials[~trials["cell"].isin(over)]
+    failed = counted_in[counted_in["status"] == "failed"]
+    if failed.empty:
+        return []
+    counts = Counter(zip(failed["workload"], failed["platform"], strict=True))
+    return [
+        message(
+            "headline.failed",
+            failed=len(failed),
+            trials=len(counted_in),
+            others=bool(over),
+            where=[
+                message(
+                    "headline.failed_of", failed=n, workload=str(workload), platform=str(platform)
+                )
+                for (workload, platform), n in counts.items()
+            ],
+            reasons=reasons(failures(results, failed)),
+        )
+    ]

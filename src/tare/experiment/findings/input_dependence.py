@@ -1,0 +1,162 @@
+"""Whether times depend on the generated input, or vary among inputs as they do by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import share
+from tare.experiment.findings.phrasing import where
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.comparison import holm
+from tare.statistics.grouping import GroupEffect, group_effect
+
+_DESCRIPTION = Description(
+    name="input_dependence",
+    title="Spread of means and SDs over generated inputs vs. by chance",
+    question="Do times depend on the input?",
+    source="STABILITY",
+)
+_ALPHA = 0.05
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the trials of different inputs inside each cell."""
+    if results.experiment.inputs < 2 or "seed" not in results.trial_table:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    effects = [(c, e) for c in cells.all if (e := _effect(c, cells)) is not None]
+    if not effects:
+        return uncompared(
+            _DESCRIPTION,
+            message("input_dependence.too_few", inputs=results.experiment.inputs),
+        )
+    p_mean = holm([e.p_mean for _, e in effects])
+    p_spread = holm([e.p_spread for _, e in effects])
+    rows = [_row(c, e, p, q, cells) for (c, e), p, q in zip(effects, p_mean, p_spread, strict=True)]
+    verdict: Answer = "yes" if min(p_mean) < _ALPHA or min(p_spread) < _ALPHA else "no"
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(rows, cells)),
+        verdict=verdict,
+        basis=str(basis),
+        tables=(_table(rows, cells), _each_input(effects, cells)),
+        charts=("input_dependence",),
+    )
+
+
+def _effect(cell: Cell, cells: Cells) -> GroupEffect | None:
+    trials = cells.results.trial_table
+    rows = trials[trials["trial"].isin(cell.trials)].set_index(["session", "block"])
+    seeds = rows["seed"].reindex(cell.table.index)
+    values = cell.table.mean(axis=1)
+    groups = [g.to_numpy(dtype=float) for _, g in values.groupby(seeds.to_numpy())]
+    return group_effect(groups, seed=cells.results.experiment.seed)
+
+
+def _row(
+    cell: Cell, effect: GroupEffect, p_mean: float, p_spread: float, cells: Cells
+) -> dict[str, Any]:
+    return {
+        **{f: cell.levels[f] for f in cells.factors},
+        "n": cell.n,
+        "inputs": len(effect.means),
+        "range": float(effect.means.max() - effect.means.min()),
+        "chance": effect.range_by_chance,
+        "share": effect.share,
+        "p": p_mean,
+        "sd_low": float(effect.sds.min()),
+        "sd_high": float(effect.sds.max()),
+        "p_spread": p_spread,
+        "relative": float((effect.means.max() - effect.means.min()) / effect.means.mean()),
+    }
+
+
+def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
+    means = [r for r in rows if r["p"] < _ALPHA]
+    spreads = [r for r in rows if r["p_spread"] < _ALPHA]
+    if means:
+        clearest = max(means, key=lambda r: r["share"])
+        yield message("input_dependence.means", share=share(len(means), len(rows)))
+    else:
+        clearest = min(rows, key=lambda r: r["p"])
+        yield message("input_dependence.no_means", p=clearest["p"])
+    yield message(
+        "input_dependence.range",
+        where=where({f: clearest[f] for f in cells.factors}, cells.varied),
+        width=Amount(clearest["range"], cells.basis.unit),
+        relative=Amount(clearest["relative"], "share"),
+        chance=Amount(clearest["chance"], cells.basis.unit),
+        variance=Amount(clearest["share"], "share") if means else None,
+        several=len(means) > 1,
+    )
+    if spreads:
+        yield message("input_dependence.sds", share=share(len(spreads), len(rows)))
+    else:
+        yield message("input_dependence.no_sds")
+    yield message(
+        "input_dependence.inputs",
+        inputs=min(r["inputs"] for r in rows),
+        n=min(r["n"] for r in rows),
+    )
+
+
+def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
+    u = cells.basis.unit
+    columns = (
+        *level_columns(cells.varied or ["workload"]),
+        Column(key="n", title="trials"),
+        Column(key="inputs", title="inputs"),
+        Column(key="range", title="range of means", unit=u),
+        Column(key="chance", title="range by chance (95 %)", unit=u),
+        Column(key="share", title="variance between inputs", unit="1"),
+        Column(key="p", title="p of means", unit="1"),
+        Column(key="sd_low", title="smallest SD", unit=u),
+        Column(key="sd_high", title="largest SD", unit=u),
+        Column(key="p_spread", title="p of SDs", unit="1"),
+    )
+    return Table(
+        title=message("input_dependence.table.cells", basis=str(cells.basis)),
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
+        note="p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
+        "the SDs; the range by chance is that of shuffled trials.",
+    )
+
+
+def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
+    """Lay out mean and SD of every input, as STABILITY's histogram needs them."""
+    factors = cells.varied or ["workload"]
+    rows = [
+        {
+            **{f: cell.levels[f] for f in factors},
+            "input": i + 1,
+            "n": n,
+            "mean": float(mean),
+            "sd": float(sd),
+        }
+        for cell, effect in effects
+        for i, (n, mean, sd) in enumerate(zip(effect.sizes, effect.means, effect.sds, strict=True))
+    ]
+    columns = (
+        *level_columns(factors),
+        Column(key="input", title="input"),
+        Column(key="n", title="trials"),
+        Column(key="mean", title="mean", unit=cells.basis.unit),
+        Column(key="sd", title="SD", unit=cells.basis.unit),
+    )
+    title = message("input_dependence.table.inputs", basis=str(cells.basis))
+    return Table(title=title, columns=columns, rows=tuple(rows))
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=70, find=find)

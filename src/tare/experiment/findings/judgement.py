@@ -1,0 +1,411 @@
+"""Is it different? The comparisons that an experiment with ``compare`` asks for, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tare.experiment.file.kinds import quantile_of
+from tare.experiment.findings import emulation
+from tare.experiment.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_words
+from tare.experiment.findings.evidence import without_ratio
+from tare.experiment.findings.pairing import confidence, reference_level
+from tare.experiment.findings.phrasing import at_levels
+from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
+from tare.render.vocabulary import SPREADS, Words
+from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
+from tare.results.verdict import GateAnswer
+from tare.statistics.comparison import Comparison, compare, further
+from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
+from tare.statistics.pair_ratios import pair_ratio, pairs_needed
+from tare.statistics.sequential import Look, Sequential, compare_sequentially
+from tare.statistics.shift import Shift
+from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.statistics.statistic import FloatArray
+from tare.units import change_interval, factor, looks_unlike
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """What the values of two cells say about their ratio.
+
+    Attributes
+    ----------
+    first, second : str
+        What is compared, as people named it; the first is the reference.
+    factor : str
+        The one in which they differ.
+    levels : mapping
+        Levels of the second, all factors.
+    comparison : Comparison
+        Ratio with its interval, and the verdict.
+    looks : tuple of Look
+        How the interval narrowed; empty where n was fixed beforehand, or it is a baseline's.
+    spread : SpreadComparison or None
+        The p10–p90 ranges compared; None where they cannot be.
+    first_values, second_values : array, shape (n,)
+        Trial values; of common blocks and in order of time, unless ``paired`` is false.
+    trials : tuple of int
+        Numbers of the trials behind both.
+    seconds : float
+        What one more pair would take.
+    basis : Basis
+        Metric and source of the values.
+    margin : float
+        Relative difference of practical importance.
+    method : str
+        How the interval came about.
+    counted : Message
+        What it rests on: "24 pairs".
+    """
+
+    first: str
+    second: str
+    factor: str
+    levels: Mapping[str, str]
+    comparison: Comparison
+    looks: tuple[Look, ...]
+    spread: SpreadComparison | None
+    first_values: FloatArray
+    second_values: FloatArray
+    trials: tuple[int, ...]
+    seconds: float
+    basis: Basis
+    margin: float
+    method: str
+    counted: Message
+    #: Values of both that levels are taken from, and what is known of their medians.
+    level_values: tuple[FloatArray, FloatArray]
+    medians: tuple[Interval, Interval]
+    #: What a gate judges, and its ratio in logs: None where that is the pairs' median.
+    gate_on: str = "median"
+    gated: Shift | None = None
+    #: The same of the means, for the hint that a gate on the median is blind to them.
+    means: Shift | None = None
+    paired: bool = True
+    #: What would decide it, where it is not more pairs.
+    remedy: Message | None = None
+
+    @property
+    def estimate(self) -> Ratio:
+        """The ratio with its interval."""
+        return Ratio(self.comparison.ratio, self.comparison.low, self.comparison.high)
+
+    @property
+    def ratio(self) -> str:
+        """The ratio with its interval, as a change: "+3.1 % [+2.2, +4.0]"."""
+        c = self.comparison
+        return change_interval(c.ratio, c.low, c.high)
+
+    @property
+    def words(self) -> Words:
+        """What verdicts on it are called: a longer time is slower."""
+        return verdict_words(self.basis)
+
+    @property
+    def answer(self) -> Message:
+        """The verdict with its evidence."""
+        verdict = self.comparison.verdict
+        if verdict.differs:
+            return message(
+                "difference.differs",
+                second=self.second,
+                first=self.first,
+                verdict=self.words.of(verdict),
+                margin=Chosen(self.margin) if verdict.within_margin else None,
+                ratio=self.estimate,
+            )
+        if verdict.conclusive:
+            return message(
+                "difference.equivalent",
+                second=self.second,
+                first=self.first,
+                margin=Chosen(self.margin),
+                ratio=self.estimate,
+            )
+        return message(
+            "difference.inconclusive", second=self.second, first=self.first, ratio=self.estimate
+        )
+
+    @property
+    def further(self) -> Message | None:
+        """What would settle it, where it is inconclusive."""
+        if self.gated is not None:
+            return self.remedy
+        if self.comparison.verdict.conclusive:
+            return None
+        if self.remedy is not None:
+            return self.remedy
+        more = self.comparison.more_pairs
+        if more is None:
+            return message("difference.few")
+        return message("difference.more", pairs=more, time=_time(more * self.seconds))
+
+    @property
+    def medians_apart(self) -> Message | None:
+        """The ratio of the medians where it differs, as between separated modes."""
+        c = self.comparison
+        if c.low is None or c.high is None or c.low <= c.median_ratio <= c.high:
+            return None
+        if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
+            return None
+        return message("difference.medians", ratio=Change(c.median_ratio))
+
+    @property
+    def of_pairs(self) -> Message | None:
+        """That the ratio is of pairs, where that of the medians that are shown looks unlike it."""
+        c, (first, second) = self.comparison, self.medians
+        if not self.paired or not first.estimate or self.medians_apart is not None:
+            return None
+        shown = second.estimate / first.estimate
+        unlike = looks_unlike(shown, c.ratio, c.low, c.high)
+        return message("difference.of_pairs") if unlike else None
+
+    def gate_answer(self, x: float) -> Message:
+        """Answer a gate with its evidence."""
+        if self.gated is None:
+            where = message("difference.gate.median")
+            ratio: Message | Ratio = self.estimate
+        else:
+            where = (
+                message("difference.gate.mean")
+                if self.gate_on == "mean"
+                else message("difference.gate.quantile", quantile=self.gate_on)
+            )
+            ratio = (
+                message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
+                if self.gated.low is None
+                else _ratio(self.gated)
+            )
+        return message(
+            f"difference.gate.{self.gate(x)}",
+            where=where,
+            second=self.second,
+            more=self.words.higher,
+            first=self.first,
+            margin=Chosen(x),
+            ratio=ratio,
+        )
+
+    def gate(self, x: float) -> GateAnswer:
+        """Answer a gate: safely below 1 + x, safely above, or neither."""
+        low, high = self.gated_bounds
+        if low is None or high is None:
+            return "inconclusive"
+        if high < 1 + x:
+            return "pass"
+        return "fail" if low > 1 + x else "inconclusive"
+
+    @property
+    def gated_bounds(self) -> tuple[float | None, float | None]:
+        """Bounds of the ratio that a gate judges."""
+        if self.gated is None:
+            return self.comparison.low, self.comparison.high
+        low, high = (None if x is None else math.exp(x) for x in (self.gated.low, self.gated.high))
+        return low, high
+
+    @property
+    def means_apart(self) -> Message | None:
+        """The ratio of the means where it is safely larger than that of the typical pair."""
+        c, means = self.comparison, self.means
+        if self.gated is not None or means is None or means.low is None or c.high is None:
+            return None
+        if math.exp(means.low) <= max(c.high, 1 + self.margin):
+            return None
+        return message("difference.means", second=self.second, ratio=_ratio(means))
+
+    @property
+    def steadiness(self) -> Message:
+        """The spreads of both compared."""
+        s = self.spread
+        if s is None:
+            return message("difference.sessions_differ")
+        if s.low is None:
+            return message("difference.few_for_spread", pairs=FEWEST_FOR_RANGE)
+        return message(
+            "difference.spread",
+            word=SPREADS.of(s.verdict),
+            margin=factor(s.margin) if s.verdict.within_margin else None,
+            ratio=Ratio(s.ratio or 1, s.low, s.high),
+        )
+
+
+def _ratio(shift: Shift) -> Ratio:
+    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    return Ratio(math.exp(shift.middle), low, high)
+
+
+def _time(seconds: float) -> Duration | None:
+    return Duration(seconds) if seconds else None
+
+
+@lru_cache(maxsize=4)
+def differences(results: Results) -> tuple[Difference, ...] | Message:
+    """Compare what an experiment was asked to compare.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment with ``compare``.
+
+    Returns
+    -------
+    tuple of Difference, or str
+        In the order of the experiment; or why nothing can be compared.
+    """
+    factor = results.experiment.stopping.compare
+    assert factor is not None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return basis
+    planned = [str(level) for level in results.trial_table.sort_values("cell")[factor]]
+    reference = reference_level(factor, planned)
+    cells = cells_of(results, basis)
+    pairs = [p for p in cells.pairs(factor, reference) if p.reference == reference]
+    if not pairs:
+        return _nothing_shared(results, factor, reference)
+    if refused := without_ratio(pairs, cells):
+        return message("difference.no_ratio", why=refused)
+    alone = results.trial_table.drop_duplicates("cell")
+    level = confidence(int((alone[factor].astype(str) != reference).sum()))
+    spreads, _ = compare_spreads(
+        [p.within_sessions for p in pairs],
+        results.experiment.parallel_growth,
+        seed=results.experiment.seed,
+    )
+    return tuple(
+        _difference(results, basis, p, s, level) for p, s in zip(pairs, spreads, strict=True)
+    )
+
+
+def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
+    if factor == "platform" and (apart := emulation.note(results)):
+        return message("difference.emulated", why=apart)
+    if hopeless := failing(results, factor):
+        return message("difference.all_failed", levels=hopeless)
+    return message("difference.no_shared_block", reference=reference)
+
+
+def failing(results: Results, factor: str) -> list[str]:
+    """Name the levels of a factor that have no good trial."""
+    trials = results.trial_table
+    good = set(trials.loc[trials["status"] == "ok", factor])
+    return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
+
+
+def _difference(
+    results: Results, basis: Basis, pair: Pair, spread: SpreadComparison, level: float
+) -> Difference:
+    asked, (first, second) = results.experiment, pair.trial_values
+    looked = asked.stopping.trials is None
+    if looked:
+        found = _sequential(results, first, second, level, basis.tick)
+        comparison, looks = found.comparison, found.looks
+        rests = message("difference.pairs", pairs=comparison.n, analyses=len(looks))
+    else:
+        comparison, looks = compare(first, second, asked.margin, level, tick=basis.tick), ()
+        ends = earlier_ends(results)
+        rests = (
+            message("difference.raised", pairs=comparison.n, verdicts=ends)
+            if ends
+            else message("difference.fixed", pairs=comparison.n)
+        )
+    if pair.levels_of is not None:
+        apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
+        comparison = replace(
+            comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
+        )
+    levels = {**pair.levels, pair.factor: pair.level}
+    of_first = _cell(results, basis, {**pair.levels, pair.factor: pair.reference})
+    of_second = _cell(results, basis, levels)
+    gated = None
+    if asked.stopping.gate_on != "median":
+        judged = quantile_of(asked.stopping.gate_on)
+        gated = pair_ratio(first, second, judged, level, tick=basis.tick, seed=asked.seed)
+    others = [f for f in results.varied if f != pair.factor]
+    at = at_levels(pair.levels, others) if others else ""
+    return Difference(
+        first=pair.reference,
+        second=f"{pair.level} ({at})" if at else pair.level,
+        factor=pair.factor,
+        levels=levels,
+        comparison=comparison,
+        looks=looks,
+        spread=spread,
+        first_values=first,
+        second_values=second,
+        trials=pair.trials,
+        seconds=pair.seconds,
+        basis=basis,
+        margin=asked.margin,
+        method=_SEQUENTIAL if looked else _FIXED,
+        counted=rests,
+        level_values=(of_first.trial_values, of_second.trial_values),
+        medians=(of_first.median, of_second.median),
+        gate_on=asked.stopping.gate_on,
+        gated=gated,
+        means=pair_ratio(first, second, tick=basis.tick),
+        remedy=None
+        if gated is None
+        else _more_for_gate(gated, len(first), pair.seconds, asked.stopping),
+    )
+
+
+def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> Message | None:
+    """Return what would settle a gate on the mean or on a quantile."""
+    if stopping.gate is None:
+        return None
+    more = pairs_needed(quantile_of(stopping.gate_on)) - n
+    if shift.low is not None and shift.high is not None:
+        more = further(n, (shift.high - shift.low) / 2, stopping.gate) or 0
+    if more <= 0:
+        return None
+    return message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
+
+
+def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:
+    """Return the cell from which levels are taken: of all sessions, where that one has none."""
+    return next(
+        cell
+        for some in (results.of_levels, results)
+        for cell in cells_of(some, basis).all
+        if cell.levels == levels
+    )
+
+
+_PAIRED = "Hodges–Lehmann median of paired log-ratios on common blocks, "
+_SEQUENTIAL = f"{_PAIRED}group-sequential signed-rank interval"
+_FIXED = f"{_PAIRED}signed-rank interval"
+
+
+def _sequential(
+    results: Results, first: FloatArray, second: FloatArray, level: float, tick: float | None
+) -> Sequential:
+    """Compare as the stopping rule did; where it was cut short, spend what error is left."""
+    asked = results.experiment
+    asked_for = (first, second, asked.margin, level, asked.stopping.gate)
+    found = compare_sequentially(*asked_for, tick=tick)
+    if found.stop or not _over(results):
+        return found
+    return compare_sequentially(*asked_for, final=True, tick=tick)
+
+
+def _over(results: Results) -> bool:
+    """Tell whether the last session came to its end, rather than being cut off."""
+    if results.sessions.empty or "reason" not in results.sessions:
+        return True
+    return results.sessions["reason"].iloc[-1] in ("finished", "budget")
+
+
+def earlier_ends(results: Results) -> int:
+    """Count the sessions before the last that came to an end, and were judged there.
+
+    Of a fixed number, those that had all of a smaller one.
+    """
+    if "reason" not in results.sessions:
+        return 0
+    end = "budget" if results.experiment.stopping.trials is None else "finished"
+    return int((results.sessions["reason"].iloc[:-1] == end).sum())

@@ -1,0 +1,76 @@
+"""What each session measured, where levels of several sessions must not be pooled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.experiment.findings.cells import basis_of, cells_of
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Message, message
+
+_DESCRIPTION = Description(
+    name="levels_by_session",
+    title="Every cell, session by session",
+    question="What did each session measure?",
+    source="CLOUDNET, F5.2: compare only what was measured under the same baseline",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Give the median of every cell in each session; None where levels are of all sessions."""
+    if results.levels_of is None:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    rows: list[dict[str, Any]] = []
+    estimates = []
+    for number in sorted(int(n) for n in results.trial_table["session"].unique()):
+        for cell in cells_of(results.of_sessions([number]), basis).all:
+            median, levels = cell.median, {f: cell.levels[f] for f in results.varied}
+            rows.append({
+                "session": str(number), **levels, "n": cell.n, "median": median.estimate,
+                "low": median.low, "high": median.high,
+            })  # fmt: skip
+            estimates.append(Estimate(
+                name="median", levels={"session": str(number), **levels}, value=median.estimate,
+                unit=basis.unit, low=median.low, high=median.high, confidence=median.confidence,
+                method="median, order statistics, of one session", n=cell.n, trials=cell.trials,
+            ))  # fmt: skip
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=(
+            message("levels_by_session.elsewhere", session=results.levels_of),
+            message("levels_by_session.apart"),
+        ),
+        verdict="none",
+        basis=str(basis),
+        estimates=tuple(estimates),
+        tables=(
+            Table(
+                title=message("levels_by_session.table", basis=str(basis)),
+                columns=(
+                    Column(key="session", title="session"),
+                    *level_columns(results.varied),
+                    Column(key="n", title="trials"),
+                    Column(key="median", title="median", unit=basis.unit),
+                    Column(key="low", title="from", unit=basis.unit),
+                    Column(key="high", title="to", unit=basis.unit),
+                ),
+                rows=tuple(rows),
+                note="95 % intervals by order statistics.",
+            ),
+        ),
+    )
+
+
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=105, find=find, of_sweeps=True, of_rates=True,
+    over_sessions=True,
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""What each platform costs: its values relative to those of bare."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from tare.experiment.findings import emulation
+from tare.experiment.findings.cells import Basis, Cells, cells_of, verdict_words
+from tare.experiment.findings.evidence import (
+    comparison_columns,
+    comparison_row,
+    ratio_estimate,
+    without_ratio,
+)
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.messages import (
+    Compared,
+    Telling,
+    by_level,
+    corrected,
+    more,
+    smallest_detectable,
+)
+from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.platform_cells import cost_basis
+from tare.experiment.metrics import RATES
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Finding, Table
+from tare.results.message import Amount, Chosen, Message, Ratio, message
+from tare.results.verdict import HIGHER, LOWER
+from tare.statistics.comparison import compare_family
+from tare.units import chosen
+
+_DESCRIPTION = Description(
+    name="overhead",
+    title="Ratio of each platform's values to those of bare",
+    question="What does each platform cost?",
+    source="STABILITY; PINNING",
+)
+
+#: Cells that a sentence names.
+_MOST_CELLS = 6
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the trial values of every cell with those of bare, by blocks common to both."""
+    if results.trial_table["platform"].nunique() < 2:
+        return None
+    if results.experiment.stopping.compare == "platform":
+        return None  # judged look by look: see the difference
+    basis = cost_basis(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    margin = results.experiment.margin
+    compared = compare_locations(cells, "platform", margin)
+    apart, emulated = emulation.note(results), emulation.table(cells)
+    ratioless = without_ratio(cells.pairs("platform"), cells)
+    if not compared:
+        why = message("overhead.emulated", why=apart) if apart else ratioless
+        finding = uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
+        return msgspec.structs.replace(finding, tables=(emulated,) if emulated else ())
+    reference, least = compared[0][0].reference, min(c.n for _, c in compared)
+    also = [said for said in (smallest_detectable(compared), apart) if said]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=(
+            *levels_said(location_telling(cells, margin), compared, reference),
+            message("cells.blocks", n=least),
+            *also,
+        ),
+        verdict=settled(c.verdict.conclusive for _, c in compared),
+        summary=(
+            _summary(compared, margin, rate=basis.metric in RATES),
+            *corrected([c for _, c in compared]),
+            *([apart] if apart else []),
+        ),
+        settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
+        basis=str(basis),
+        estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
+        tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
+        caveats=(
+            *corrected([c for _, c in compared]),
+            *filter(None, [_unmatched(cells, compared), ratioless]),
+        ),
+        charts=("overhead",),
+    )
+
+
+def levels_said(telling: Telling, compared: Compared, reference: str) -> list[Message]:
+    """Say what each level's comparisons show."""
+    return [
+        message("cells.level", level=level, reference=reference, clauses=[*telling.clauses(some)])
+        for level, some in by_level(compared).items()
+    ]
+
+
+def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Table:
+    reference = compared[0][0].reference
+    return Table(
+        title=message("overhead.table.title", reference=reference, basis=str(basis)),
+        columns=comparison_columns(cells.varied, "ratio"),
+        rows=tuple(
+            comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
+            for p, c in compared
+        ),
+        note=message("overhead.table.note", margin=Chosen(margin)),
+    )
+
+
+def _unmatched(cells: Cells, compared: Compared) -> Message | None:
+    """Name the cells of other platforms that the reference has none for; None: it has all."""
+    reference = compared[0][0].reference
+    met = {(p.level, tuple(sorted(p.levels.items()))) for p, _ in compared}
+    alone = [
+        where(cell.levels, cells.varied)
+        for others, by_level in cells.groups("platform")
+        for level, cell in by_level.items()
+        if level != reference
+        and level not in cells.results.emulated
+        and (level, tuple(sorted(others.items()))) not in met
+    ]
+    if not alone:
+        return None
+    return message(
+        "overhead.unmatched",
+        reference=reference,
+        cells=[*alone[:_MOST_CELLS]],
+        others=len(alone[_MOST_CELLS:]),
+    )
+
+
+@lru_cache(maxsize=8)
+def compare_locations(
+    cells: Cells, factor: str, margin: float, reference: str | None = None
+) -> Compared:
+    """Compare trial values with those at the factor's reference; Holm over all comparisons."""
+    pairs = cells.ratios(factor, reference)
+    found = compare_family([p.trial_values for p in pairs], margin, tick=cells.basis.tick)
+    return list(zip(pairs, found, strict=True))
+
+
+def location_telling(cells: Cells, margin: float) -> Telling:
+    """Return how verdicts of location are summed up."""
+    return Telling(verdict_words(cells.basis), chosen(margin), "ratio", cells.varied)
+
+
+def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
+    """Give the worst cell of each platform: the largest ratio, of rates the least."""
+    parts = [_worst(*of, margin, rate=rate) for of in by_level(compared).items()]
+    reference = compared[0][0].reference
+    if rate:
+        return message("overhead.summary_of_rates", reference=reference, parts=[*parts])
+    return message("overhead.summary", reference=reference, parts=[*parts])
+
+
+def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Message:
+    several = len(some) > 1
+    shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
+    if shown:
+        c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
+        ratio = Ratio(c.ratio or 1, c.low, c.high)
+        return message("overhead.differs", platform=platform, ratio=ratio, several=several)
+    if all(c.verdict.conclusive for _, c in some):
+        return message("overhead.within", platform=platform, margin=Chosen(margin))
+    known = [c for _, c in some if c.low is not None and c.high is not None]
+    if not known:
+        return message("overhead.few", platform=platform)
+    if rate:
+        c = min(known, key=lambda c: c.low or 0)
+        bound = Amount(max(1 - (c.low or 0), 0), "share")
+        ratio = Ratio(c.ratio or 1, c.low, c.high)
+        return message(
+            "overhead.at_least", platform=platform, bound=bound, ratio=ratio, several=several
+        )
+    c = max(known, key=lambda c: c.high or 0)
+    bound = Amount(max((c.high or 0) - 1, 0), "share")
+    ratio = Ratio(c.ratio or 1, c.low, c.high)
+    return message("overhead.at_most", platform=platform, bound=bound, ratio=ratio, several=several)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=30, find=find, of_rates=True, over_sessions=True)

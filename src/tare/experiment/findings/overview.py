@@ -1,0 +1,259 @@
+"""Every cell in one table: its median, its ratio to the reference, its spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from tare.experiment.findings.cells import (
+    Basis,
+    Cell,
+    Cells,
+    Pair,
+    basis_of,
+    cells_of,
+    verdict_words,
+)
+from tare.experiment.findings.evidence import level_columns, relative_spread, verdict_cells
+from tare.experiment.findings.judgement import differences
+from tare.experiment.findings.ladder import ladders
+from tare.experiment.findings.messages import corrected
+from tare.experiment.findings.network_cells import Networks, networks_of
+from tare.experiment.findings.overhead import compare_locations
+from tare.experiment.findings.platform_cells import cost_basis
+from tare.experiment.results import Results
+from tare.experiment.sweep.analysis import calibrations
+from tare.results.finding import Column, Table
+from tare.results.message import Chosen, Message, message
+from tare.statistics.comparison import Comparison
+from tare.units import chosen, looks_unlike
+
+#: What cells are compared by, the first of these that varies.
+_FACTORS = ("platform", "network", "pinning", "load", "workers")
+
+#: Levels of a cell, as a key.
+Key = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=4)
+def overview(results: Results) -> Table | None:
+    """Lay out all cells, a row each; None where no cell has values that can be compared.
+
+    Nor is there one of a sweep: its steps are laid out by the calibration, with their rates.
+
+    Where workers vary besides another factor, rows are those of the fewest workers, and a column
+    has the ratio of the most workers to them.
+    """
+    if calibrations(results):
+        return None
+    factor = compared_factor(results)
+    basis = cost_basis(results) if factor == "platform" else basis_of(results)
+    if isinstance(basis, Message):
+        return None
+    cells, levels = cells_of(results, basis), cells_of(results.of_levels, basis)
+    reference, compared = _compared(cells, factor)
+    crowded = _crowded(cells, factor)
+    failed = _failed(results)
+    rows = [
+        _row(cell, basis, compared, crowded, failed, results)
+        for cell in levels.all
+        if not crowded or _key(cell.levels) in crowded
+    ]
+    rows += [
+        {**planned.levels(), "n": 0, "failed": failed.get(planned.cell)}
+        for planned in results.planned
+        if planned.cell not in {cell.cell for cell in levels.all}
+        and (not crowded or str(planned.levels().get("workers")) == _fewest(cells))
+    ]
+    names = _network_names(results)
+    for row in rows if names else ():
+        row["network"] = names[row["network"]]
+    shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
+    pairs = _are_unlike(levels, factor, reference, compared)
+    least = min((c.n for c in levels.all), default=0)
+    note = message("overview.note", source=str(basis), n=least, pairs=pairs)
+    reasons = corrected(compared.values())
+    return Table(
+        id="overview",
+        title=message(
+            "overview.title",
+            metric=basis.metric,
+            margin=Chosen(results.experiment.margin) if compared else None,
+            fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
+        ),
+        columns=_columns(
+            shown,
+            basis,
+            names.get(reference, reference),
+            _most(cells) if crowded else None,
+            counted=len({row["n"] for row in rows}) > 1,
+            pairs=pairs,
+        ),
+        rows=tuple(rows),
+        note=(note, *reasons) if reasons else note,
+    )
+
+
+def compared_factor(results: Results) -> str | None:
+    """Choose the factor whose levels are compared; None: nothing varies."""
+    asked = results.experiment.stopping.compare
+    if asked is not None:
+        return asked
+    varied = [f for f in results.varied if f != "workload"]
+    return next((f for f in _FACTORS if f in varied), next(iter(varied), None))
+
+
+def _columns(
+    shown: list[str],
+    basis: Basis,
+    reference: str | None,
+    most: str | None,
+    *,
+    counted: bool,
+    pairs: bool,
+) -> tuple[Column, ...]:
+    versus = f"vs. {reference} (paired)" if pairs else f"vs. {reference}"
+    ratio = (
+        Column(key="ratio", title=versus, unit="ratio"),
+        Column(key="low", title="from", unit="ratio"),
+        Column(key="high", title="to", unit="ratio"),
+        Column(key="verdict", title="verdict"),
+    )
+    crowded = (
+        Column(key="crowded", title=f"with {most} workers", unit="ratio"),
+        Column(key="crowded_low", title="from", unit="ratio"),
+        Column(key="crowded_high", title="to", unit="ratio"),
+    )
+    return (
+        *level_columns(shown),
+        Column(key="median", title="median", unit=basis.unit),
+        Column(key="median_low", title="from", unit=basis.unit),
+        Column(key="median_high", title="to", unit=basis.unit),
+        *(ratio if reference is not None else ()),
+        Column(key="spread", title="p10–p90", unit="share"),
+        *(crowded if most is not None else ()),
+        *([Column(key="n", title="n")] if counted else []),
+        Column(key="failed", title="failed"),
+    )
+
+
+def _row(
+    cell: Cell,
+    basis: Basis,
+    compared: Mapping[Key, Comparison],
+    crowded: Mapping[Key, Comparison],
+    failed: Mapping[int, str],
+    results: Results,
+) -> dict[str, Any]:
+    median, key = cell.median, _key(cell.levels)
+    row: dict[str, Any] = {
+        **cell.levels,
+        "n": cell.n,
+        "median": median.estimate,
+        "median_low": median.low,
+        "median_high": median.high,
+        "spread": relative_spread(cell) if cell.n > 1 and median.estimate else None,
+        "failed": failed.get(cell.cell),
+    }
+    if (c := compared.get(key)) is not None:
+        margin = chosen(results.experiment.margin)
+        row |= {"ratio": c.ratio, "low": c.low, "high": c.high}
+        # What "equivalent" is within is said once, in the title.
+        row |= verdict_cells(c.verdict, verdict_words(basis), margin if c.verdict.differs else "")
+    if (c := crowded.get(key)) is not None:
+        row |= {"crowded": c.ratio, "crowded_low": c.low, "crowded_high": c.high}
+    return row
+
+
+def _are_unlike(
+    levels: Cells, factor: str | None, reference: str | None, compared: Mapping[Key, Comparison]
+) -> bool:
+    """Whether a ratio, which is of pairs, looks unlike that of the medians in the table."""
+    medians = {_key(cell.levels): cell.median.estimate for cell in levels.all}
+    for cell in levels.all:
+        c = compared.get(_key(cell.levels))
+        if c is None or factor is None or reference is None:
+            continue
+        first = medians.get(_key({**cell.levels, factor: reference}))
+        if first and looks_unlike(cell.median.estimate / first, c.ratio, c.low, c.high):
+            return True
+    return False
+
+
+def _key(levels: Mapping[str, str]) -> Key:
+    return tuple(sorted(levels.items()))
+
+
+def _of(pair: Pair) -> Key:
+    return _key({**pair.levels, pair.factor: pair.level})
+
+
+def _compared(cells: Cells, factor: str | None) -> tuple[str | None, dict[Key, Comparison]]:
+    """Return the reference level, and the comparison of each cell that has one."""
+    results = cells.results
+    if factor is None:
+        return None, {}
+    if results.experiment.stopping.compare is not None:
+        found = differences(results)
+        if isinstance(found, Message):
+            return None, {}
+        return found[0].first, {_key(d.levels): d.comparison for d in found}
+    networks = networks_of(results) if factor == "network" else None
+    reference = networks.reference.text if isinstance(networks, Networks) else None
+    compared = compare_locations(cells, factor, results.experiment.margin, reference)
+    if not compared:
+        return None, {}
+    return compared[0][0].reference, {
+        _of(pair): c for pair, c in compared if isinstance(c, Comparison)
+    }
+
+
+def _crowded(cells: Cells, factor: str | None) -> dict[Key, Comparison]:
+    """Return the shift of each cell of the fewest workers at the most; empty: not a column."""
+    if factor in (None, "workers") or "workers" not in cells.varied:
+        return {}
+    return {
+        _key({**ladder.levels, "workers": _fewest(cells)}): ladder.steps[-1].shift
+        for ladder in ladders(cells)
+        if ladder.steps
+    }
+
+
+def _fewest(cells: Cells) -> str:
+    return str(min(int(c.levels["workers"]) for c in cells.all))
+
+
+def _most(cells: Cells) -> str:
+    return str(max(int(c.levels["workers"]) for c in cells.all))
+
+
+def _fixed(results: Results, shown: list[str], workers: str | None) -> list[Message]:
+    """Say which levels all rows have in common."""
+    trials = results.trial_table
+    fixed = {}
+    for factor in ("workload", "platform"):
+        if factor not in shown and factor in trials and trials[factor].nunique() == 1:
+            fixed[factor] = str(trials[factor].iloc[0])
+    named: list[Message] = [message("overview.level", level=level) for level in fixed.values()]
+    if workers is not None:
+        named.append(message("overview.workers", workers=int(workers)))
+    return named
+
+
+def _network_names(results: Results) -> dict[Any, str]:
+    """Name the networks by what they differ in."""
+    networks = networks_of(results) if "network" in results.varied else None
+    if not isinstance(networks, Networks):
+        return {}
+    return {rung.level.text: rung.level.name for _, rung in networks.rungs}
+
+
+def _failed(results: Results) -> dict[int, str]:
+    """Say of each cell that has failed trials how many failed."""
+    trials = results.trial_table
+    return {
+        int(str(cell)): f"{failed} of {len(some)}"
+        for cell, some in trials.groupby("cell")
+        if (failed := int((some["status"] == "failed").sum()))
+    }

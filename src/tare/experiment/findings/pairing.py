@@ -1,0 +1,174 @@
+"""Which cells are compared with which, how sure each verdict must be, and when it is safe.
+
+The stopping rule of a comparison and the finding about it use the same rules: what was safe when
+the trials ended is what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.experiment.findings.cells import REFERENCES
+from tare.experiment.findings.phrasing import where
+from tare.experiment.journal import StopReason, StopWhy
+from tare.experiment.metrics import tick
+from tare.experiment.plan import Plan, metric
+from tare.experiment.specification import Cell
+from tare.render.words import text
+from tare.results.message import Message, Ratio, message
+from tare.statistics.sequential import Sequential, compare_sequentially
+from tare.statistics.statistic import FloatArray
+
+#: Probability that any comparison of an experiment alarms where nothing differs.
+ERROR = 0.05
+
+
+@dataclass(frozen=True)
+class Safety:
+    """What the stopping rule says of one cell of a comparison; an execution's ``Decision``."""
+
+    stop: bool
+    reason: StopReason | None
+    more_trials: int | None = None
+    reached: float | None = None
+    refusal: Message | None = None
+    why: StopWhy | None = None
+
+
+def confidence(comparisons: int) -> float:
+    """Confidence of each of some comparisons that one error is shared over."""
+    return 1 - ERROR / max(1, comparisons)
+
+
+def reference_level(factor: str, levels: Sequence[str]) -> str:
+    """Level of a factor that the others are compared with: the usual one, or the first."""
+    usual = REFERENCES.get(factor)
+    return usual if usual is not None and usual in levels else levels[0]
+
+
+def compared_cells(cells: Sequence[Cell], factor: str) -> list[tuple[Cell, Cell]]:
+    """Pair every cell with the one that has the factor's reference level and is like it."""
+    if not cells:
+        return []
+    reference = reference_level(factor, [c.levels()[factor] for c in cells])
+    others = {
+        tuple((f, v) for f, v in c.levels().items() if f != factor): c
+        for c in cells
+        if c.levels()[factor] == reference
+    }
+    found = []
+    for cell in cells:
+        levels = cell.levels()
+        first = others.get(tuple((f, v) for f, v in levels.items() if f != factor))
+        if first is not None and levels[factor] != reference:
+            found.append((first, cell))
+    return found
+
+
+def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
+    """Return the rule by which an experiment with ``compare`` ends.
+
+    Parameters
+    ----------
+    made : Plan
+        With the cells, the factor to compare, margin and gate.
+    report : callable
+        Gets the estimate of the comparison that is furthest from a verdict, after each analysis.
+
+    Returns
+    -------
+    callable
+        Block and value of good trials by cell, to a decision by cell: all stop together, when
+        every verdict is safe.
+    """
+    factor = made.experiment.stopping.compare
+    assert factor is not None
+    pairs = compared_cells(made.cells, factor)
+    rule = _Rule(made, pairs)
+
+    def decide(values: Mapping[int, list[tuple[int, float]]]) -> Mapping[int, Safety]:
+        left = [(a, b) for a, b in pairs if a.cell in values and b.cell in values]
+        if not left:
+            return dict.fromkeys(values, Safety(stop=True, reason="alone"))
+        found = [(b, rule.look(a, b, values)) for a, b in left]
+        known = [(cell, s) for cell, s in found if s is not None]
+        if rule.looked:
+            furthest = max(known, key=lambda one: (not one[1].stop, _width(one[1])))
+            report(text(_estimate(factor, *furthest)))
+        # A mean or a quantile far out is judged once: nobody may look at it before.
+        once = made.experiment.stopping.gate_on != "median"
+        safe = not once and all(s is not None and s.stop for _, s in found)
+        more = [s.comparison.more_pairs or 0 for _, s in known if not s.stop]
+        safety = Safety(
+            stop=safe, reason="decided" if safe else None, more_trials=max(more, default=0) or None
+        )
+        return dict.fromkeys(values, safety)
+
+    return decide
+
+
+class _Rule:
+    """Looks at pairs only when a look is due."""
+
+    def __init__(self, made: Plan, pairs: Sequence[tuple[Cell, Cell]]) -> None:
+        self._experiment = made.experiment
+        self._tick = tick(metric(made.experiment))
+        self._confidence = confidence(len(pairs))
+        self._last: dict[tuple[int, int], Sequential] = {}
+        #: Whether anything new was looked at since this was last asked.
+        self._looked = False
+
+    @property
+    def looked(self) -> bool:
+        looked, self._looked = self._looked, False
+        return looked
+
+    def look(
+        self, a: Cell, b: Cell, values: Mapping[int, list[tuple[int, float]]]
+    ) -> Sequential | None:
+        """Compare the common blocks of two cells, or give what the last look saw.
+
+        Returns
+        -------
+        Sequential or None
+            None where there are no pairs, or values of 0, which have no ratio.
+        """
+        key, last = (a.cell, b.cell), self._last.get((a.cell, b.cell))
+        first, second = common(values[a.cell], values[b.cell])
+        if last is not None and (last.stop or len(first) < (last.next_look or 0)):
+            return last
+        if not len(first) or min(first.min(), second.min()) <= 0:
+            return None
+        stopping, margin = self._experiment.stopping, self._experiment.margin
+        last = compare_sequentially(
+            first, second, margin, self._confidence, stopping.gate, tick=self._tick
+        )
+        self._last[key], self._looked = last, True
+        return last
+
+
+def common(
+    first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]
+) -> tuple[FloatArray, FloatArray]:
+    """Values of the blocks that both cells have, in order of time."""
+    a, b = dict(first), dict(second)
+    blocks = sorted(a.keys() & b.keys())
+    return np.array([a[x] for x in blocks]), np.array([b[x] for x in blocks])
+
+
+def _width(found: Sequential) -> float:
+    c = found.comparison
+    return float("inf") if c.low is None or c.high is None else c.high / c.low
+
+
+def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
+    c = found.comparison
+    return message(
+        "pairing.estimate",
+        level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
+        ratio=Ratio(c.ratio, c.low, c.high),
+        more=c.more_pairs,
+    )

@@ -1,0 +1,319 @@
+"""The number of workers that may run at a time before they disturb each other."""
+
+from __future__ import annotations
+
+import math
+
+from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
+from tare.experiment.findings.evidence import SPREAD_METHOD, level_columns, ratio_estimate
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
+from tare.experiment.findings.messages import share
+from tare.experiment.findings.phrasing import where
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Change, Chosen, Duration, Message, Ratio, Value, message
+
+_DESCRIPTION = Description(
+    name="parallelism",
+    title="Number of workers before the mean shifts or the spread grows",
+    question="How many workers may run at a time?",
+    source="STABILITY",
+)
+
+#: Groups of cells that a sentence names one by one.
+_NAMED = 3
+#: A group of cells with the number of workers that ends it.
+Ended = tuple[Ladder, Step]
+
+
+def find(results: Results) -> Finding | None:
+    """Find, for each workload and platform, the largest undisturbed number of workers."""
+    if results.trial_table["workers"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    found = ladders(cells)
+    if not found:
+        return uncompared(_DESCRIPTION, message("parallelism.one_number"))
+    summary, *details = _answer(found, cells.varied, results)
+    summaries, answer, tables = [summary], [summary, *details], [_table(found, cells, results)]
+    wall = _by_wall(results, basis)
+    by_wall = [] if wall is None else ladders(wall)
+    if wall is not None:
+        tables.append(_table(by_wall, wall, results))
+        also = [
+            message("parallelism.by_metric", metric=wall.basis.metric, said=said)
+            for said in _answer(by_wall, cells.varied, results)
+        ]
+        answer += also
+        summaries += also[:1] if _says_more(by_wall, found, results) else []
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(answer),
+        verdict=_verdict(found, by_wall),
+        summary=tuple(summaries),
+        settle=_settle(found, by_wall),
+        basis=str(basis),
+        estimates=tuple(
+            e
+            for ladder in found
+            for s in ladder.steps
+            for e in (
+                ratio_estimate(s.pair, s.shift, "shift of the mean"),
+                ratio_estimate(s.pair, s.growth, "growth of the spread"),
+            )
+        ),
+        tables=tuple(tables),
+        caveats=_caveats(results),
+        charts=("parallelism",),
+    )
+
+
+def _by_wall(results: Results, basis: Basis) -> Cells | None:
+    """Give the wall times of kernels that are judged by CPU time: waiting shows there only."""
+    if basis.metric != "kernel_cpu_ns":
+        return None
+    wall = basis_of(results, "kernel_wall_ns")
+    return None if isinstance(wall, Message) else cells_of(results, wall)
+
+
+def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
+    """Whether wall time allows fewer workers, or its worst shift lies beyond that of CPU time."""
+    if min(x.safe for x in wall) < min(x.safe for x in cpu):
+        return True
+    of_wall, of_cpu = (
+        [(x, x.ends) for x in found if x.ends and x.ends.state == "disturbed"]
+        for found in (wall, cpu)
+    )
+    if not of_wall or not of_cpu:
+        return bool(of_wall)
+    most, least = (_worst(some, results)[1].shift for some in (of_wall, of_cpu))
+    return (most.low or 0) > (least.high or math.inf)
+
+
+def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
+    """No if more workers disturb; open where it is not known what ends a group, by either time."""
+    answered = settled(
+        ladder.ends is None or ladder.ends.state == "disturbed" for ladder in (*found, *by_wall)
+    )
+    if answered != "none":
+        return answered
+    return "no" if any(ladder.ends for ladder in found) else "yes"
+
+
+def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Message]:
+    """Give the number that is safe everywhere, then how many groups may have how many workers."""
+    told = [_safe(found, varied, results)]
+    undisturbed = [x for x in found if x.ends is None]
+    if undisturbed and len(undisturbed) < len(found):
+        told.append(
+            message(
+                "parallelism.undisturbed",
+                groups=_groups(undisturbed, found, varied),
+                workers=min(x.safe for x in undisturbed),
+                **_widest(undisturbed),
+            )
+        )
+    ended = [(x, x.ends) for x in found if x.ends]
+    for safe in sorted({x.safe for x, _ in ended}):
+        for state in ("disturbed", "inconclusive"):
+            some = [(x, e) for x, e in ended if x.safe == safe and e.state == state]
+            if some and len(some) < len(found):
+                told.append(_ended(some, found, varied, results))
+    return told
+
+
+def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
+    """Give the number that is safe everywhere, and what ends it first."""
+    safe = min(ladder.safe for ladder in found)
+    ends = [(x, x.ends) for x in found if x.ends and x.safe == safe]
+    if not ends:
+        return message("parallelism.all", workers=safe, **_widest(found))
+    disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
+    if disturbed:
+        ladder, end = _worst(disturbed, results)
+        return message(
+            "parallelism.at_most",
+            workers=safe,
+            more=end.workers,
+            disturbance=_disturbance(end, results),
+            where=where(ladder.levels, varied),
+            elsewhere=_elsewhere(found, safe),
+        )
+    return message(
+        "parallelism.inconclusive",
+        workers=safe,
+        more=_slowest(ends)[1].workers,
+        share=share(len(ends), len(found)),
+        trials=_more([step for _, step in ends]),
+    )
+
+
+def _ended(some: list[Ended], found: list[Ladder], varied: list[str], results: Results) -> Message:
+    """Say what ends groups that may have the same number of workers."""
+    groups = _groups([x for x, _ in some], found, varied)
+    if some[0][1].state == "disturbed":
+        ladder, end = _worst(some, results)
+        return message(
+            "parallelism.disturbed",
+            groups=groups,
+            workers=some[0][0].safe,
+            more=end.workers,
+            disturbance=_disturbance(end, results),
+            where=where(ladder.levels, varied) if some[1:] else None,
+            n=end.shift.n,
+        )
+    return message(
+        "parallelism.open",
+        groups=groups,
+        workers=some[0][0].safe,
+        more=_slowest(some)[1].workers,
+        trials=_more([step for _, step in some]),
+    )
+
+
+def _elsewhere(found: list[Ladder], safe: int) -> list[Message]:
+    """Name the platforms that allow more than the one that allows least."""
+    least: dict[str, int] = {}
+    for ladder in found:
+        name = ladder.levels.get("platform", "")
+        least[name] = min(ladder.safe, least.get(name, ladder.safe))
+    return [
+        message("parallelism.on", workers=n, platform=name) for name, n in least.items() if n > safe
+    ]
+
+
+def _settle(*found: list[Ladder]) -> Message | None:
+    """Say what settles what is inconclusive by any metric: trials have all of them."""
+    waiting = [
+        [x.ends for x in some if x.ends and x.ends.state == "inconclusive"] for some in found
+    ]
+    most = max(waiting, key=lambda steps: max((step.more or 1 for step in steps), default=0))
+    return _more(most) if most else None
+
+
+def _more(steps: list[Step]) -> Message:
+    """Say how many more trials per cell settle all of these, and how long they take."""
+    time = sum(step.pair.seconds * (step.more or 1) for step in steps)
+    return message(
+        "cells.more",
+        trials=max(step.more or 1 for step in steps),
+        time=Duration(time) if time else None,
+        few=False,
+    )
+
+
+def _worst(some: list[Ended], results: Results) -> Ended:
+    """Give the group whose mean shifts most, or whose spread grows most where no mean shifts."""
+    shifted = [x for x in some if beyond(x[1].shift, results.experiment.parallel_shift)]
+    if shifted:
+        return max(shifted, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
+    return max(some, key=lambda xe: xe[1].growth.ratio or 0)
+
+
+def _slowest(some: list[Ended]) -> Ended:
+    """Give the group that needs most trials."""
+    return max(some, key=lambda xe: xe[1].more or 0)
+
+
+def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> Message:
+    """Name groups of cells: each where they are few, otherwise how many."""
+    named = len(some) <= _NAMED
+    return message(
+        "parallelism.groups",
+        named=[where(x.levels, varied) for x in some] if named else None,
+        share=share(len(some), len(found)),
+    )
+
+
+def _widest(some: list[Ladder]) -> dict[str, Value]:
+    """Give the widest interval of the shift: all others are inside what it allows."""
+    shifts = [x.steps[-1].shift for x in some]
+    low = min(c.low for c in shifts if c.low is not None)
+    high = max(c.high for c in shifts if c.high is not None)
+    return {"low": Change(low), "high": Change(high)}
+
+
+def _disturbance(step: Step, results: Results) -> list[Message]:
+    """Say what was exceeded, with its interval."""
+    shift, growth = step.shift, step.growth
+    most_shift, most_growth = results.experiment.parallel_shift, results.experiment.parallel_growth
+    exceeded: list[Message] = []
+    if beyond(shift, most_shift):
+        exceeded.append(
+            message(
+                "parallelism.shift",
+                shift=Ratio(shift.ratio, shift.low, shift.high),
+                limit=Chosen(most_shift),
+            )
+        )
+    if growth.low is not None and growth.low > 1 + most_growth:
+        exceeded.append(
+            message(
+                "parallelism.growth",
+                growth=Ratio(growth.ratio or 1, growth.low, growth.high),
+                limit=Chosen(most_growth, "growth"),
+            )
+        )
+    return exceeded
+
+
+def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
+    columns = (
+        *level_columns(cells.varied),
+        Column(key="n", title="common blocks"),
+        Column(key="shift", title="ratio of means", unit="1"),
+        Column(key="shift_low", title="from", unit="1"),
+        Column(key="shift_high", title="to", unit="1"),
+        Column(key="growth", title="ratio of spreads", unit="1"),
+        Column(key="growth_low", title="from", unit="1"),
+        Column(key="growth_high", title="to", unit="1"),
+        Column(key="detectable", title="smallest detectable growth", unit="1"),
+        Column(key="state", title="verdict"),
+        Column(key="more", title="more trials per cell"),
+    )
+    rows = tuple(
+        {
+            **{f: {**s.pair.levels, "workers": s.pair.level}[f] for f in cells.varied},
+            "n": s.shift.n,
+            "shift": s.shift.ratio,
+            "shift_low": s.shift.low,
+            "shift_high": s.shift.high,
+            "growth": s.growth.ratio,
+            "growth_low": s.growth.low,
+            "growth_high": s.growth.high,
+            "detectable": s.growth.detectable,
+            "state": s.state,
+            "more": s.more,
+        }
+        for ladder in found
+        for s in ladder.steps
+    )
+    return Table(
+        title=message("parallelism.table.title", workers=found[0].smallest, basis=str(cells.basis)),
+        columns=columns,
+        rows=rows,
+        note=message(
+            "parallelism.table.note",
+            shift=Chosen(results.experiment.parallel_shift),
+            growth=Chosen(results.experiment.parallel_growth, "growth"),
+            method=SPREAD_METHOD,
+        ),
+    )
+
+
+def _caveats(results: Results) -> tuple[Message, ...]:
+    cpus = results.fact("cpus")
+    counts = [int(w) for w in results.trial_table["workers"].unique()]
+    if cpus is None or math.isnan(float(cpus)) or max(counts) <= int(cpus):
+        return ()
+    return (message("parallelism.more_than_cpus", cpus=int(cpus)),)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=20, find=find, over_sessions=True)

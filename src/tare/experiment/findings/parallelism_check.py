@@ -1,0 +1,260 @@
+"""Whether workers ran concurrently, were treated alike, and ran to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import share
+from tare.experiment.findings.phrasing import where
+from tare.experiment.metrics import ranked
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
+from tare.results.verdict import HIGHER, LOWER
+from tare.statistics.comparison import Comparison, compare, holm
+from tare.statistics.intervals import trials_needed
+from tare.statistics.shift import has_ratio
+
+_DESCRIPTION = Description(
+    name="parallelism_check",
+    title="Parallel ratio, differences between workers, drift at the end of a trial",
+    question="Did the workers run concurrently, and to the end?",
+    source="STABILITY",
+)
+_ALPHA = 0.05
+#: Below this share of the measured time with all workers busy, a trial is not concurrent.
+_ENOUGH = 0.9
+#: Iterations that a drift at the end can be seen in.
+_FEWEST_ITERATIONS = 3
+
+
+def find(results: Results) -> Finding | None:
+    """Check the cells with more than one worker by their stamps and values."""
+    if not (results.trial_table["workers"].astype(int) > 1).any():
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    many = [c for c in cells.all if int(c.levels["workers"]) > 1]
+    stamps = _stamps(results)
+    if stamps is None or not many:
+        return uncompared(_DESCRIPTION, message("parallelism_check.no_stamps"))
+    ps = holm([_worker_p(c) for c in many])
+    ends = {c.cell: _end_drift(c, cells) for c in many}
+    rows = [
+        _row(c, stamps[stamps["cell"] == c.cell], p, ends[c.cell], cells)
+        for c, p in zip(many, ps, strict=True)
+    ]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(rows, cells, results)),
+        verdict=_verdict(rows),
+        basis=f"start_ns and end_ns ({stamps['source'].iloc[0]}), {basis}",
+        tables=(_table(rows, cells),),
+        charts=("parallel_ratio",),
+    )
+
+
+def _stamps(results: Results) -> pd.DataFrame | None:
+    """One row a trial and worker: first and last start, first and last end, of measured ones."""
+    common = [s for s in results.sources("start_ns") if s in results.sources("end_ns")]
+    source = next(iter(ranked("start_ns", common)), None)
+    if source is None:
+        return None
+    frames = []
+    for metric, names in (
+        ("start_ns", {"min": "first_start", "max": "last_start"}),
+        ("end_ns", {"min": "first_end", "max": "last_end"}),
+    ):
+        s = measured(results, metric, source)
+        frames.append(
+            s.groupby(["trial", "worker"])["value"].agg(["min", "max"]).rename(columns=names)
+        )
+    both = frames[0].join(frames[1]).reset_index()
+    trials = results.trial_table
+    good = trials.loc[trials["status"] == "ok", ["trial", "cell"]]
+    return both.merge(good, on="trial").assign(source=source)
+
+
+def parallel_ratios(stamps: pd.DataFrame, *, loaded: bool) -> pd.DataFrame:
+    """Compute each trial's parallel ratio and overlap.
+
+    Parameters
+    ----------
+    stamps : DataFrame
+        ``trial, worker, first_start, last_start, last_end`` of measured iterations.
+    loaded : bool
+        Whether a worker that had finished went on unmeasured until the last one had.
+
+    Returns
+    -------
+    DataFrame
+        By trial. ``ratio``: STABILITY's (first start of a last iteration − last start of a
+        first iteration) / (last − first start); NaN with one iteration, where first and last are
+        one. ``overlap``: share of the time from the first start to the last end in which every
+        worker was busy.
+    """
+    g = stamps.groupby("trial")
+    low, high = g["first_start"].min(), g["first_start"].max()
+    together, total = g["last_start"].min() - high, g["last_start"].max() - low
+    single = (stamps["first_start"] == stamps["last_start"]).groupby(stamps["trial"]).all()
+    ratio = (together / total).where(~single & (total > 0))
+    end = g["last_end"].max()
+    overlap = ((end if loaded else g["last_end"].min()) - high) / (end - low)
+    return pd.DataFrame({"ratio": ratio, "overlap": overlap.clip(lower=0)})
+
+
+def _worker_p(cell: Cell) -> float:
+    """P of all workers having the same location, paired by trial."""
+    values = cell.workers
+    if len(values) < trials_needed() or np.ptp(values - values[:, :1]) == 0:
+        return 1.0
+    if values.shape[1] == 2:
+        return float(stats.wilcoxon(values[:, 0], values[:, 1]).pvalue)
+    return float(stats.friedmanchisquare(*values.T).pvalue)
+
+
+def _end_drift(cell: Cell, cells: Cells) -> Comparison | None:
+    """Compare each trial's last measured iteration with those before; first ones left out."""
+    s = measured(cells.results, cells.basis.metric, cells.basis.source)
+    s = s[s["trial"].isin(cell.trials)]
+    last = s.groupby(["trial", "worker"])["iteration"].transform("max")
+    first = s.groupby(["trial", "worker"])["iteration"].transform("min")
+    if s.empty or (last - first).min() + 1 < _FEWEST_ITERATIONS:
+        return None
+    middle = s[(s["iteration"] < last) & (s["iteration"] > first)].groupby("trial")["value"].mean()
+    end = s[s["iteration"] == last].groupby("trial")["value"].mean()
+    pair = middle.to_numpy(float), end.to_numpy(float)
+    return compare(*pair, cells.results.experiment.margin) if has_ratio(*pair) else None
+
+
+def _row(
+    cell: Cell, stamps: pd.DataFrame, p: float, end: Comparison | None, cells: Cells
+) -> dict[str, Any]:
+    loaded = cells.results.experiment.tail == "loaded"
+    ratios = parallel_ratios(stamps, loaded=loaded)
+    medians = np.median(cell.workers, axis=0)
+    return {
+        **{f: cell.levels[f] for f in cells.factors},
+        "n": cell.n,
+        "ratio": _median(ratios["ratio"]),
+        "ratio_low": _least(ratios["ratio"]),
+        "overlap": _median(ratios["overlap"]),
+        "overlap_low": _least(ratios["overlap"]),
+        "workers_differ": float(medians.max() / medians.min() - 1) if medians.min() > 0 else None,
+        "p": p,
+        "end": None if end is None else end.ratio,
+        "end_low": None if end is None else end.low,
+        "end_high": None if end is None else end.high,
+        "end_differs": end is not None and end.verdict in (HIGHER, LOWER),
+    }
+
+
+def _median(values: pd.Series[float]) -> float | None:
+    return None if values.isna().all() else float(values.median())
+
+
+def _least(values: pd.Series[float]) -> float | None:
+    return None if values.isna().all() else float(values.min())
+
+
+def _verdict(rows: list[dict[str, Any]]) -> Answer:
+    together = all((r["overlap"] or 0) >= _ENOUGH for r in rows)
+    steady = not any(r["end_differs"] for r in rows)
+    return "yes" if together and steady else "no"
+
+
+def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Iterator[Message]:
+    least = min(rows, key=lambda r: r["overlap"] or 0)
+    together = (least["overlap"] or 0) >= _ENOUGH
+    end = _end(rows, cells)
+    drifts = together and any(r["end_differs"] for r in rows)
+    if drifts:
+        # What the check fails for stands first.
+        yield end
+    overlap, at = Amount(least["overlap"] or 0, "share"), _where(least, cells)
+    if together:
+        yield message("parallelism_check.busy", share=overlap, where=at)
+    else:
+        yield message("parallelism_check.apart", share=overlap, needed=Chosen(_ENOUGH), where=at)
+    ratios = [r["ratio"] for r in rows if r["ratio"] is not None]
+    if ratios:
+        yield message("parallelism_check.ratio", ratio=Amount(min(ratios), "share"))
+    if results.experiment.tail == "loaded":
+        yield message("parallelism_check.loaded")
+    differ = [r for r in rows if r["p"] < _ALPHA and r["workers_differ"] is not None]
+    if differ:
+        most = max(differ, key=lambda r: r["workers_differ"])
+        yield message(
+            "parallelism_check.differ",
+            share=share(len(differ), len(rows)),
+            where=_where(most, cells),
+            most=Amount(most["workers_differ"], "share"),
+            several=len(differ) > 1,
+        )
+    else:
+        yield message("parallelism_check.alike")
+    if not drifts:
+        yield end
+    yield message("checks.trials", n=min(r["n"] for r in rows))
+
+
+def _where(row: dict[str, Any], cells: Cells) -> Levels:
+    return where({f: row[f] for f in cells.factors}, cells.varied)
+
+
+def _end(rows: list[dict[str, Any]], cells: Cells) -> Message:
+    known = [r for r in rows if r["end"] is not None]
+    if not known:
+        return message("parallelism_check.few", least=_FEWEST_ITERATIONS)
+    drifting = [r for r in known if r["end_differs"]]
+    if not drifting:
+        return message("parallelism_check.steady")
+    most = max(drifting, key=lambda r: abs(r["end"] - 1))
+    return message(
+        "parallelism_check.drifts",
+        share=share(len(drifting), len(known)),
+        ratio=Ratio(most["end"], most["end_low"], most["end_high"]),
+        where=_where(most, cells),
+        several=len(drifting) > 1,
+    )
+
+
+def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
+    columns = (
+        *level_columns(list(dict.fromkeys([*cells.varied, "workers"]))),
+        Column(key="n", title="trials"),
+        Column(key="ratio", title="parallel ratio, median", unit="1"),
+        Column(key="ratio_low", title="least", unit="1"),
+        Column(key="overlap", title="all workers busy, median", unit="1"),
+        Column(key="overlap_low", title="least", unit="1"),
+        Column(key="workers_differ", title="slowest / fastest worker − 1", unit="1"),
+        Column(key="p", title="p of workers", unit="1"),
+        Column(key="end", title="last iteration / those before", unit="1"),
+        Column(key="end_low", title="from", unit="1"),
+        Column(key="end_high", title="to", unit="1"),
+    )
+    ordered = sorted(
+        rows, key=lambda r: r["ratio"] if r["ratio"] is not None else r["overlap"] or 0
+    )
+    return Table(
+        title="Concurrent workers, the least parallel first",
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in ordered),
+        note="Parallel ratio by STABILITY's formula from the starts of each worker's first and "
+        "last measured iteration. p of workers: Friedman or Wilcoxon by trial, after Holm.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=90, find=find)

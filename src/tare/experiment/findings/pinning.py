@@ -1,0 +1,169 @@
+"""Does pinning help? Mean and spread with and without, over all groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tare.experiment.findings import emulation
+from tare.experiment.findings.as_stability_would_say import intervals
+from tare.experiment.findings.cells import Cells, basis_of, cells_of, verdict_words
+from tare.experiment.findings.evidence import (
+    comparison_columns,
+    comparison_row,
+    level_columns,
+    ratio_estimate,
+)
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import (
+    Compared,
+    Telling,
+    by_level,
+    corrected,
+    more,
+    smallest_detectable,
+    spread_kind,
+)
+from tare.experiment.findings.overhead import compare_locations, location_telling
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.vocabulary import SPREADS, Words
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Message, message
+from tare.statistics.spread import compare_spreads
+from tare.statistics.stability_words import Of, word
+from tare.units import chosen, factor
+
+_DESCRIPTION = Description(
+    name="pinning",
+    title="Location and spread, pinned vs. not pinned, over all groups",
+    question="Does pinning make times more stable?",
+    source="STABILITY; PINNING",
+)
+_STATISTICS: tuple[Of, ...] = ("mean", "sd")
+_WORDS = ("lesser", "same", "overlap", "higher")
+
+
+def find(results: Results) -> Finding | None:
+    """Compare every pinned cell with the one that is not pinned, by common blocks."""
+    if results.trial_table["pinning"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    margin = results.experiment.parallel_growth
+    locations = compare_locations(cells, "pinning", results.experiment.margin)
+    # What is true of a CPU that is emulated says nothing of one that is not.
+    locations = [pc for pc in locations if pc[0].levels["platform"] not in results.emulated]
+    pairs = [p for p, _ in locations]
+    single, _ = compare_spreads(
+        [p.within_sessions for p in pairs], margin, seed=results.experiment.seed
+    )
+    spreads: Compared = list(zip(pairs, single, strict=True))
+    if not pairs:
+        return uncompared(_DESCRIPTION, message("pinning.none"))
+    seen = smallest_detectable(spreads)
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=(
+            *_said(
+                "spread", Telling(SPREADS, factor(margin), "p10–p90 range", cells.varied), spreads
+            ),
+            *_said("values", location_telling(cells, results.experiment.margin), locations),
+            message("cells.blocks", n=min(p.n for p in pairs)),
+            *([seen] if seen else []),
+        ),
+        verdict=_verdict(spreads),
+        settle=more([(p, c) for p, c in spreads if not c.verdict.conclusive]),
+        basis=str(basis),
+        estimates=tuple(
+            ratio_estimate(p, c, name)
+            for name, some in (("spread ratio", spreads), ("ratio", locations))
+            for p, c in some
+        ),
+        tables=(
+            _table(
+                "spreads",
+                "p10–p90 ranges",
+                spreads,
+                cells,
+                spread_kind(margin),
+            ),
+            _table(
+                "values",
+                "values",
+                locations,
+                cells,
+                (verdict_words(basis), chosen(results.experiment.margin)),
+            ),
+            _counted_as_stability(cells_of(results.of_levels, basis)),
+        ),
+        caveats=(
+            *corrected([c for _, c in spreads]),
+            *corrected([c for _, c in locations]),
+            *filter(None, [emulation.note(results)]),
+        ),
+        charts=("pinning", "platform_pinning"),
+    )
+
+
+def _said(name: str, telling: Telling, compared: Compared) -> list[Message]:
+    """Say what each level of pinning shows."""
+    return [
+        message(
+            f"pinning.{name}",
+            level=message("pinning.level.pinned", level=level),
+            clauses=[*telling.clauses(some)],
+        )
+        for level, some in by_level(compared).items()
+    ]
+
+
+def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]) -> Table:
+    return Table(
+        id=id_,
+        title=message(f"pinning.table.{id_}", basis=str(cells.basis)),
+        columns=comparison_columns(cells.varied, f"ratio of {what}"),
+        rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
+    )
+
+
+def _verdict(spreads: Compared) -> Answer:
+    """Yes if it helps anywhere and hurts nowhere."""
+    found = {c.verdict.direction for _, c in spreads}
+    if "higher" in found:
+        return "no"
+    if "lower" in found:
+        return "yes"
+    return "inconclusive" if "inconclusive" in found else "no"
+
+
+def _counted_as_stability(cells: Cells) -> Table:
+    """Count STABILITY's words over all groups: pinned is … than not pinned."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for of in _STATISTICS:
+        known = intervals(cells, of)
+        for _, cells_by_level in cells.groups("pinning"):
+            free = cells_by_level.get("none")
+            for level, cell in cells_by_level.items():
+                if free is None or level == "none" or not {cell.cell, free.cell} <= set(known):
+                    continue
+                said = word(known[cell.cell], known[free.cell])
+                counts.setdefault((level, of), Counter())[said] += 1
+    return Table(
+        title="As STABILITY would count: pinned is … than not pinned",
+        columns=(
+            *level_columns(["pinning"]),
+            Column(key="of", title="of"),
+            *(Column(key=w, title=w, unit="1") for w in _WORDS),
+        ),
+        rows=tuple(
+            {"pinning": level, "of": "mean" if of == "mean" else "SD", **{w: c[w] for w in _WORDS}}
+            for (level, of), c in counts.items()
+        ),
+        note="Number of groups; pooled iterations, percentile bootstrap.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find, over_sessions=True)

@@ -1,0 +1,143 @@
+"""Visible resources of each platform: CPUs and memory that a program sees, and what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.platform_cells import FREE, given_cores, named, size_name
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Chosen, Message, message
+
+_DESCRIPTION = Description(
+    name="platform_seen",
+    title="CPUs and memory that a program sees, by platform, size and pinning",
+    question="What do programs see of the machine?",
+    source="PINNING",
+)
+#: Fact, what it is called, unit.
+_SEEN = (
+    ("cpus_affinity", "CPUs by affinity (nproc)", "1"),
+    ("cpus_online", "CPUs online", "1"),
+    ("cpus_visible", "CPUs by affinity and quota", "1"),
+    ("memory_total_bytes", "total memory", "bytes"),
+    ("memory_limit_bytes", "memory limit", "bytes"),
+)
+#: What says to which cells an instance belongs.
+_KEYS = ("platform", "size", "pinning")
+
+
+def find(results: Results) -> Finding | None:
+    """Lay the facts of instances out by platform, size and pinning."""
+    rows = seen(results)
+    if not rows or not {"platform", *_KEYS, "quota"} & set(results.varied):
+        return None
+    keys = [k for k in ("platform", "pinning", "size") if any(r.get(k) is not None for r in rows)]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=_answer(rows),
+        verdict="none",
+        tables=(
+            Table(
+                title="Visible resources",
+                columns=(
+                    *(Column(key=k, title=k) for k in keys),
+                    Column(key="cores", title="CPUs given", unit="1"),
+                    *(Column(key=name, title=title, unit=unit) for name, title, unit in _SEEN),
+                ),
+                rows=tuple(
+                    {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
+                ),
+                note=message("platform_seen.table.note"),
+            ),
+        ),
+    )
+
+
+def seen(results: Results) -> list[dict[str, Any]]:
+    """Return a row for each platform, size and pinning; none where no agent reported them."""
+    names = [name for name, *_ in _SEEN]
+    instances = results.instances
+    if instances.empty:
+        return []
+    reported = instances[instances[names].notna().any(axis=1)]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for one in reported.to_dict("records"):
+        levels = {k: str(one[k]) for k in _KEYS}
+        cores = _given(results, one, levels)
+        known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
+        # Instances of the same size see the same: the last one stands for all.
+        rows[(*levels.values(), cores)] = {**levels, "cores": cores, **known}
+    asked = results.experiment.factors.get("platform", ("bare",))
+    order = {str(name): i for i, name in enumerate(asked)}
+    return sorted(
+        rows.values(),
+        key=lambda r: (order.get(r["platform"], len(order)), r["cores"] or 0, r["pinning"]),
+    )
+
+
+def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> float | None:
+    """CPUs that an instance was given: its quota or its size; of a set, as many as are in it."""
+    if one["cores"] is not None and not pd.isna(one["cores"]):
+        return float(one["cores"])
+    limits = results.experiment.limits(levels["size"])
+    if limits.cores is None and limits.cpuset is None and isinstance(one["cpus"], list | tuple):
+        return float(len(one["cpus"]))
+    return given_cores(results, levels)
+
+
+def _answer(rows: list[dict[str, Any]]) -> tuple[Message, ...]:
+    """Name what sees more CPUs than it is given, and what sees its own."""
+    more = [
+        r for r in rows if r["cores"] is not None and (r.get("cpus_affinity") or 0) > r["cores"]
+    ]
+    own = [r for r in rows if r["cores"] is not None and r.get("cpus_affinity") == r["cores"]]
+    found = []
+    if more:
+        worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
+        found.append(
+            message(
+                "platform_seen.more",
+                name=named(*_key(worst)),
+                given=size_name(worst["cores"]),
+                cpus=int(worst["cpus_affinity"]),
+                times=Chosen(round(worst["cpus_affinity"] / worst["cores"], 2), "1"),
+                of=len(more),
+            )
+        )
+    if own:
+        found.append(message("platform_seen.own", names=_own(own, more)))
+    if not found:
+        found = [
+            message("platform_seen.cpus", platform=str(r["platform"]), cpus=int(r["cpus_affinity"]))
+            for r in rows
+            if r.get("cpus_affinity") is not None
+        ]
+    return tuple(found) or (message("platform_seen.unknown"),)
+
+
+def _own(own: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[Message]:
+    """Name what sees as many as it is given: at every size, or only at some."""
+    part = {_key(r) for r in more}
+    names = dict.fromkeys((*_key(r), r["cores"] if _key(r) in part else None) for r in own)
+    return [
+        message(
+            "platform_seen.name",
+            name=named(platform, pinning),
+            size=None if cores is None else size_name(cores),
+        )
+        for platform, pinning, cores in names
+    ]
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str]:
+    return str(row["platform"]), row["pinning"] or FREE
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=34, find=find, of_rates=True)

@@ -1,0 +1,210 @@
+"""What of a platform's cost is its type's (PTO), and what its size's (PSO)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.experiment.findings import emulation
+from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.platform_cells import (
+    FREE,
+    SIZES,
+    Beside,
+    cost_basis,
+    host_cpus,
+    over_sizes,
+    ratio_of,
+    size_name,
+    unpinned,
+)
+from tare.experiment.findings.platform_size_tables import METHOD, divided_table, ratio_table
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render import vocabulary
+from tare.results.finding import Estimate, Finding
+from tare.results.message import Chosen, Message, message
+from tare.results.verdict import EQUIVALENT, HIGHER
+from tare.statistics.platform_size_curves import Factor
+from tare.units import chosen
+
+_DESCRIPTION = Description(
+    name="platform_size",
+    title="Overhead over sizes, divided into the platform's type (PTO) and its size (PSO)",
+    question="What of a platform's cost is its type's, and what its size's?",
+    source="PINNING",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Divide the cost of every platform that has several sizes."""
+    if not set(SIZES) & set(results.varied):
+        return None
+    if results.trial_table["platform"].nunique() < 2 and "pinning" not in results.varied:
+        return None
+    basis = cost_basis(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    some = over_sizes(results, basis)
+    apart = emulation.note(results)
+    if not some:
+        return uncompared(
+            _DESCRIPTION, message("platform_size.nothing", why=apart or _nothing(results))
+        )
+    divided = [one for one in some if one.found.refusal is None]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
+        verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
+        settle=_settle(some),
+        summary=_summary(divided, results),
+        basis=str(basis),
+        estimates=tuple(e for one in some for e in _estimates(one)),
+        tables=(
+            *filter(None, [divided_table(divided, results)]),
+            ratio_table(some, results, basis),
+        ),
+        caveats=_caveats(some),
+        charts=("platform_values", "platform_chr"),
+    )
+
+
+def _settle(some: Sequence[Beside]) -> Message | None:
+    """Say what would settle the sizes; None: nothing is inconclusive."""
+    refused = [one.found.refusal for one in some if one.found.refusal is not None]
+    if refused:
+        return refused[0]
+    decided = all(one.found.verdict.conclusive for one in some)
+    return None if decided else message("settle.more")
+
+
+def _nothing(results: Results) -> Message:
+    if host_cpus(results) is None:
+        return message("platform_size.no_cpus")
+    return message("platform_size.no_common_size")
+
+
+def refusal(one: Beside, results: Results) -> Message:
+    """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
+    return message("platform_size.refusal", why=one.found.refusal, early=_is_early(one, results))
+
+
+def _is_early(one: Beside, results: Results) -> bool:
+    """Whether the budget ended before all sizes were measured."""
+    missing = one.planned is not None and len(one.found.sizes) < one.planned
+    return missing and results.ended == "budget"
+
+
+def _answer(
+    some: Sequence[Beside], divided: Sequence[Beside], basis: Basis, results: Results
+) -> Iterator[Message]:
+    for one in divided:
+        yield _divided(one, results)
+    refused = [(one, refusal(one, results)) for one in some if one.found.refusal is not None]
+    for at, (_, why) in enumerate(refused):
+        if any(why == earlier for _, earlier in refused[:at]):
+            continue
+        cases = [one.versus for one, same in refused if same == why]
+        yield message("platform_size.refused", cases=cases, refusal=why)
+    yield from _pinning(divided, basis, results)
+
+
+def _divided(one: Beside, results: Results) -> Message:
+    """Give the verdict on the sizes, PSO and PTO."""
+    return message(
+        "platform_size.divided",
+        case=one.versus,
+        small=size_name(one.cells[0][0]),
+        large=size_name(one.cells[-1][0]),
+        verdict=vocabulary.SIZES.of(one.found.verdict, chosen(2 * results.experiment.margin)),
+        pto=ratio_of(one.found.pto),
+        pso=ratio_of(one.found.pso),
+    )
+
+
+def _pinning(divided: Sequence[Beside], basis: Basis, results: Results) -> Iterator[Message]:
+    """Say what pinning does to the PSO of each platform that has it both ways."""
+    host = host_cpus(results)
+    for free in divided:
+        for held in divided:
+            same = (free.platform, free.levels) == (held.platform, held.levels)
+            if host is None or not same or free.pinning != FREE or held.pinning == FREE:
+                continue
+            if free.reference_pinning != free.pinning:
+                continue
+            found = unpinned(free, held, basis, host, results.experiment.margin)
+            if found is None or found.pso is None:
+                continue
+            state = "inconclusive"
+            if found.verdict.conclusive:
+                state = "reduces" if found.verdict.direction == "higher" else "keeps"
+            yield message(
+                f"platform_size.pinning.{state}",
+                name=free.name,
+                pinned=held.name,
+                pso=ratio_of(found.pso),
+            )
+
+
+def _summary(divided: Sequence[Beside], results: Results) -> Message | None:
+    """Give the largest PSO that is certain, or say that there is none."""
+    falling = [one for one in divided if one.found.verdict == HIGHER and one.found.pso is not None]
+    if falling:
+        one = max(falling, key=lambda x: x.found.pso.value if x.found.pso else 0)
+        return message(
+            "platform_size.falls",
+            name=one.name,
+            small=size_name(one.cells[0][0]),
+            large=size_name(one.cells[-1][0]),
+            pso=ratio_of(one.found.pso),
+        )
+    if divided and all(one.found.verdict == EQUIVALENT for one in divided):
+        return message("platform_size.flat", margin=Chosen(2 * results.experiment.margin))
+    return None
+
+
+def _estimates(one: Beside) -> list[Estimate]:
+    levels = {**one.levels, "platform": one.platform, "pinning": one.pinning}
+    trials = tuple(t for _, a, b in one.cells for t in (*a.trials, *b.trials))
+    made = []
+    for name, factor in (("PTO", one.found.pto), ("PSO", one.found.pso)):
+        if factor is not None:
+            made.append(_estimate(name, factor, levels, one.found.n, trials))
+    for size, (cores, a, b) in zip(one.found.sizes, one.cells, strict=True):
+        at = {**levels, "cores": f"{cores:g}"}
+        made.append(_estimate("overhead ratio", size.ratio, at, size.n, (*a.trials, *b.trials)))
+    return made
+
+
+def _estimate(
+    name: str, factor: Factor, levels: dict[str, str], n: int, trials: tuple[int, ...]
+) -> Estimate:
+    return Estimate(
+        name=name,
+        levels=levels,
+        value=factor.value,
+        unit="1",
+        low=factor.low,
+        high=factor.high,
+        confidence=0.95,
+        method=METHOD,
+        n=n,
+        trials=trials,
+    )
+
+
+def _caveats(some: Sequence[Beside]) -> tuple[Message, ...]:
+    found = [
+        message("platform_size.caveat", case=one.versus, why=why)
+        for one in some
+        for why in (one.found.misfit, one.found.extrapolated)
+        if why is not None
+    ]
+    if len({one.reference_pinning for one in some if one.pinning != FREE}) > 1:
+        found.append(message("platform_size.no_pinned_reference"))
+    return tuple(found)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True, over_sessions=True)

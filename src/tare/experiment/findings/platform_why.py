@@ -1,0 +1,284 @@
+"""Why a platform takes longer than bare: where the time goes, by paired trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.findings import emulation
+from tare.experiment.findings.cells import Pair, cells_of
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.phrasing import unit_of, where
+from tare.experiment.findings.platform_cells import cost_basis, is_time
+from tare.experiment.metrics import ranked
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+
+_DESCRIPTION = Description(
+    name="platform_why",
+    title="Time that a platform takes more than bare, by what it was spent in",
+    question="Why does a platform cost what it costs?",
+    source="PINNING",
+)
+#: Times that may grow with it: metric and name. They are no parts of a whole: a thread that is
+#: throttled is preempted as well, and threads that run at once have more of each than the wall.
+_PARTS = (
+    ("throttled_ns", "throttled time"),
+    ("cpu_ns", "CPU time"),
+    ("wait_ns", "run-queue wait"),
+    ("off_cpu_preempted_ns", "preempted time"),
+    ("off_cpu_blocked_ns", "blocked time"),
+)
+#: What goes with it, but is no time of its own.
+_BESIDE = (
+    ("system_ns", "in the kernel"),
+    ("voluntary_switches", "voluntary switches"),
+    ("involuntary_switches", "involuntary switches"),
+    ("migrations", "migrations"),
+    ("minor_faults", "minor faults"),
+    ("major_faults", "major faults"),
+)
+#: What is given with its interval.
+_TIMES = (*_PARTS, _BESIDE[0])
+_METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
+#: Further metrics whose names begin so, as they were recorded.
+_PREFIXES = ("switches_", "disk_")
+#: What is smaller than this share of the extra time is not named.
+_NOTABLE = 0.1
+#: What is named of one platform.
+_MOST_NAMED = 2
+_MOST_SENTENCES = 4
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one metric differs by, in the median of paired differences."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is surely more than on the reference."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def amount(self) -> Amount:
+        """As a value to be shown."""
+        return Amount(self.value, "ns", self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A platform relative to its reference: the extra time, and what else differs."""
+
+    pair: Pair
+    time: Part
+    parts: dict[str, Part]
+
+    @property
+    def named(self) -> list[tuple[str, Part]]:
+        """What there surely is more of, and enough to be named; the largest first."""
+        found = [
+            (name, part)
+            for metric, name in _PARTS
+            if (part := self.parts.get(metric)) is not None
+            and part.sure
+            and part.value >= _NOTABLE * self.time.value
+        ]
+        return sorted(found, key=lambda one: -one[1].value)
+
+
+def find(results: Results) -> Finding | None:
+    """Divide the extra time of every platform that takes longer than bare."""
+    if results.trial_table["platform"].nunique() < 2:
+        return None
+    basis = cost_basis(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    if not is_time(basis):
+        return None
+    some = extras(results)
+    apart = emulation.note(results)
+    if not some:
+        return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
+    recorded = {metric for one in some for metric in one.parts}
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(some, results)),
+        verdict="none" if any(one.time.sure for one in some) else "inconclusive",
+        settle=None if any(one.time.sure for one in some) else message("settle.more"),
+        summary=None,
+        basis=str(basis),
+        estimates=tuple(e for one in some for e in _estimates(one)),
+        tables=(_table(some, results, str(basis)),),
+        caveats=tuple(filter(None, [_absent(recorded), message("platform_why.overlap"), apart])),
+    )
+
+
+def extras(results: Results) -> list[Extra]:
+    """Compare every real platform with bare, on the same cells and common blocks."""
+    basis = cost_basis(results)
+    if isinstance(basis, Message) or not is_time(basis):
+        return []
+    values = _by_trial(results)
+    cells = cells_of(results, basis)
+    # Of a cell and block there may be others, which failed and were repeated.
+    good = results.trial_table[results.trial_table["status"] == "ok"]
+    trials = good.set_index(["cell", "session", "block"])["trial"]
+    numbers = {tuple(sorted(c.levels.items())): c for c in cells.all}
+    made = []
+    for pair in cells.pairs("platform"):
+        first, second = (
+            numbers[tuple(sorted({**pair.levels, "platform": p}.items()))]
+            for p in (pair.reference, pair.level)
+        )
+        common = first.table.index.intersection(second.table.index)
+        both = [[int(trials[(cell.cell, *key)]) for key in common] for cell in (first, second)]
+        time = part(pair.trial_values[1] - pair.trial_values[0])
+        made.append(Extra(pair, time, _parts(values, both)))
+    return made
+
+
+def _by_trial(results: Results) -> pd.DataFrame:
+    """One row a trial, a column a metric and source: mean over workers and iterations."""
+    s = results.sample_table
+    wanted = {m for m, *_ in (*_PARTS, *_BESIDE)}
+    names = s["metric"].astype(str)
+    s = s[(s["phase"] == "measured") & (names.isin(wanted) | names.str.startswith(_PREFIXES))]
+    table: pd.DataFrame = s.groupby(["trial", "metric", "source"])["value"].mean().unstack([1, 2])
+    return table
+
+
+def _parts(values: pd.DataFrame, both: list[list[int]]) -> dict[str, Part]:
+    found: dict[str, Part] = {}
+    names: list[tuple[str, str]] = [(str(c[0]), str(c[1])) for c in list(values.columns)]
+    metrics = sorted({m for m, _ in names})
+    columns = [(m, s) for m in metrics for s in ranked(m, {s for n, s in names if n == m})]
+    for metric, source in columns:
+        if metric in found:
+            continue
+        first, second = (
+            values[(metric, source)].reindex(trials).to_numpy(dtype=float) for trials in both
+        )
+        if np.isfinite(first).all() and np.isfinite(second).all():
+            found[metric] = part(second - first)
+    return found
+
+
+def part(differences: np.ndarray) -> Part:
+    """Median of differences with its interval."""
+    bounds = signed_rank_interval(differences)
+    low, high = (None, None) if bounds is None else bounds
+    return Part(hodges_lehmann(differences), low, high)
+
+
+def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
+    """Say of the platforms that surely take longer what else grows, the costliest first."""
+    sure = [one for one in some if one.time.sure]
+    if not sure:
+        unknown = all(one.time.low is None for one in some)
+        blocks = max(one.pair.n for one in some) if unknown else None
+        yield message("platform_why.none", blocks=blocks)
+    sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
+    for one in sure[:_MOST_SENTENCES]:
+        yield extra_time(one, results)
+    if len(sure) > _MOST_SENTENCES:
+        yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
+
+
+def extra_time(one: Extra, results: Results) -> Message:
+    """Say how much longer a platform takes, and what else there is more of in the same trials."""
+    return message(
+        "platform_why.extra",
+        platform=one.pair.level,
+        reference=one.pair.reference,
+        time=one.time.amount,
+        where=where(one.pair.levels, results.varied),
+        parts=[
+            message("platform_why.part", name=name, time=part.amount)
+            for name, part in one.named[:_MOST_NAMED]
+        ],
+    )
+
+
+def _estimates(one: Extra) -> list[Estimate]:
+    """Return the extra time, and what else there is more of, each with its interval."""
+    found = [("extra time", one.time)]
+    found += [(f"more {name}", one.parts[m]) for m, name in _TIMES if m in one.parts]
+    return [
+        Estimate(
+            name=name,
+            levels={**one.pair.levels, "platform": one.pair.level},
+            value=part.value,
+            unit="ns",
+            low=part.low,
+            high=part.high,
+            confidence=0.95,
+            method=_METHOD,
+            n=one.pair.n,
+            trials=one.pair.trials,
+        )
+        for name, part in found
+    ]
+
+
+def _absent(recorded: set[str]) -> Message | None:
+    missing = [name for metric, name in _PARTS if metric not in recorded]
+    return message("platform_why.absent", missing=missing) if missing else None
+
+
+def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
+    varied = [f for f in results.varied if f != "platform"]
+    others = list(_BESIDE[1:])
+    known = {metric for one in some for metric in one.parts}
+    named = {m for m, *_ in (*_PARTS, *_BESIDE)}
+    others += [
+        (m, m.removesuffix("_ns").removesuffix("_bytes").replace("_", " "))
+        for m in sorted(known - named)
+    ]
+    columns = [
+        *level_columns(["platform", *varied]),
+        Column(key="n", title="common blocks"),
+        Column(key="extra", title="extra time", unit="ns"),
+        Column(key="low", title="from", unit="ns"),
+        Column(key="high", title="to", unit="ns"),
+    ]
+    for metric, title in [*_TIMES, *others]:
+        columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
+    rows: list[dict[str, Any]] = []
+    for one in some:
+        pair = one.pair
+        levels = {**pair.levels, "platform": pair.level}
+        rows.append(
+            {
+                **{f: levels[f] for f in ("platform", *varied)},
+                "n": pair.n,
+                "extra": one.time.value,
+                "low": one.time.low,
+                "high": one.time.high,
+                **{
+                    m: one.parts[m].value if m in one.parts else None for m, _ in (*_TIMES, *others)
+                },
+            }
+        )
+    return Table(
+        title=message("platform_why.table.title", reference=some[0].pair.reference, basis=basis),
+        columns=tuple(columns),
+        rows=tuple(rows),
+        note=message("platform_why.table.note", method=_METHOD),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=33, find=find)

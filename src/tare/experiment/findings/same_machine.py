@@ -1,0 +1,196 @@
+"""Do probes before and after each session show the same machine? Between them, none ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tare.experiment.findings import caveats
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.sessions import comparisons, probed
+from tare.experiment.fingerprints.machine.activity import LIMIT
+from tare.experiment.fingerprints.machine.sessions import Judged, Probed
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.words import text
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Chosen, Message, message
+from tare.units import quantity
+
+_DESCRIPTION = Description(
+    name="same_machine",
+    title="What probes found before and after the trials of each session",
+    question="Do the probes before and after show the same machine?",
+    source="CLOUDNET, F5.2: check the baselines of the machine before every experiment",
+)
+#: Comparisons that one answer names.
+_MOST_NAMED = 3
+
+
+def find(results: Results) -> Finding | None:
+    """Compare what the machine could do before and after, and from session to session."""
+    compared = comparisons(results)
+    if not compared:
+        return None
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=_answer(compared),
+        verdict=_verdict(compared),
+        settle=message("settle.idle") if _verdict(compared) == "inconclusive" else None,
+        caveats=(message("same_machine.moments"), *_not_probed(results)),
+        tables=(_table(compared), *_takes(probed(results))),
+    )
+
+
+def _verdict(compared: Sequence[Judged]) -> Answer:
+    verdicts = {one.verdict for one in compared}
+    return (
+        "no" if "changed" in verdicts else "inconclusive" if "inconclusive" in verdicts else "yes"
+    )
+
+
+def _answer(compared: Sequence[Judged]) -> tuple[Message, ...]:
+    changed = [one for one in compared if one.verdict == "changed"]
+    unsure = [one for one in compared if one.verdict == "inconclusive"]
+    if changed:
+        differing = [
+            message(
+                "same_machine.differs",
+                sessions=caveats.named(one.sessions),
+                changes=caveats.changes(one.changes),
+            )
+            for one in changed
+        ]
+        return (
+            message("same_machine.changed", comparisons=_first(differing)),
+            message("same_machine.hold"),
+        )
+    if unsure:
+        return (message("same_machine.inconclusive", comparisons=_first(map(_why, unsure))),)
+    return (message("same_machine.same", comparisons=_first(map(_equivalent, compared))),)
+
+
+def _first(comparisons: Iterable[Message]) -> list[Message]:
+    """Keep the first of many comparisons, and say how many others there are."""
+    some = list(comparisons)
+    others = len(some[_MOST_NAMED:])
+    more = [message("same_machine.more", comparisons=others)] if others else []
+    return [*some[:_MOST_NAMED], *more]
+
+
+def _equivalent(one: Judged) -> Message:
+    """Say between which probes nothing was found, and how many metrics are shown to be the same."""
+    return message(
+        "same_machine.equivalent",
+        sessions=caveats.named(one.sessions),
+        within=len(one.sessions) == 1,
+        same=sum(c.verdict == "same" for c in one.changes),
+        metrics=len(one.changes),
+    )
+
+
+def _not_probed(results: Results) -> Iterable[Message]:
+    """Name the sessions that were not probed before or after their trials."""
+    found = probed(results)
+    for number in (int(n) for n in results.sessions["session"]):
+        session = found.get(number, Probed())
+        missing = [moment for moment in ("before", "after") if not getattr(session, moment)]
+        if missing:
+            yield message("same_machine.not_probed", session=number, moments=missing)
+
+
+def _why(one: Judged) -> Message:
+    sessions, changes = caveats.named(one.sessions), caveats.changes(one.changes)
+    if one.why is None:
+        return message(
+            "same_machine.unclear",
+            sessions=sessions,
+            unclear=sum(c.verdict == "inconclusive" for c in one.changes),
+            metrics=len(one.changes),
+        )
+    if one.why == "busy" and one.activity is not None:
+        activity = caveats.activity(one.activity)
+        return message("same_machine.busy", sessions=sessions, changes=changes, activity=activity)
+    return message("same_machine.single", sessions=sessions, changes=changes)
+
+
+def _table(compared: Iterable[Judged]) -> Table:
+    def percent(ratio: float | None) -> float | None:
+        return None if ratio is None else 100 * (ratio - 1)
+
+    rows: list[dict[str, Any]] = [
+        {
+            "compared": text(caveats.named(one.sessions)),
+            "metric": c.metric,
+            "before": quantity(c.before, c.unit),
+            "after": quantity(c.after, c.unit),
+            "change": percent(c.ratio),
+            "low": percent(c.low),
+            "high": percent(c.high),
+            "margin": 100 * c.margin,
+            "verdict": "inconclusive" if one.why and c.verdict == "changed" else c.verdict,
+        }
+        for one in compared
+        for c in one.changes
+    ]
+    return Table(
+        title="What the probes found",
+        columns=(
+            Column(key="compared", title="compared"),
+            Column(key="metric", title="metric"),
+            Column(key="before", title="before"),
+            Column(key="after", title="after"),
+            Column(key="change", title="change", unit="%"),
+            Column(key="low", title="from", unit="%"),
+            Column(key="high", title="to", unit="%"),
+            Column(key="margin", title="margin", unit="%"),
+            Column(key="verdict", title="verdict"),
+        ),
+        rows=tuple(rows),
+        note="A change counts where it is significant over all metrics and comparisons (Holm), and "
+        "its whole interval is beyond the margin in every pair of takes. Disturbed takes do not "
+        "count, and a single take is not enough.",
+    )
+
+
+def _takes(sessions: dict[int, Probed]) -> Iterable[Table]:
+    """Lay out how busy the machine was in each take, where that was recorded."""
+    rows: list[dict[str, Any]] = []
+    for number, session in sorted(sessions.items()):
+        for moment, some in (("before", session.before), ("after", session.after)):
+            rows += [
+                {
+                    "session": str(number),
+                    "moment": moment,
+                    "take": place,
+                    "cpus": one.activity.other_cpus,
+                    "stolen": one.activity.stolen_cpus,
+                    "load": one.activity.load_average,
+                    "pressure": one.activity.cpu_pressure,
+                    "disturbed": "yes" if one.disturbed else "no",
+                }
+                for place, one in enumerate(some, 1)
+                if one.activity is not None
+            ]
+    if rows:
+        yield Table(
+            title="How busy the machine was while it was probed",
+            columns=(
+                Column(key="session", title="session"),
+                Column(key="moment", title="moment"),
+                Column(key="take", title="take"),
+                Column(key="cpus", title="CPUs used by others", unit="1"),
+                Column(key="stolen", title="CPUs stolen", unit="1"),
+                Column(key="load", title="load average", unit="1"),
+                Column(key="pressure", title="CPU pressure", unit="1"),
+                Column(key="disturbed", title="disturbed"),
+            ),
+            rows=tuple(rows),
+            note=message("same_machine.disturbed", limit=Chosen(LIMIT)),
+        )
+
+
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=110, find=find, of_sweeps=True, over_sessions=True
+)

@@ -1,0 +1,152 @@
+"""The figures of a single cell, which is compared with nothing."""
+
+from __future__ import annotations
+
+from tare.experiment.findings.cells import answer_metric
+from tare.experiment.findings.disturbance import Disturbance, disturbance, said
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know
+from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render import words
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import p10_and_p90
+from tare.units import percent, span
+
+_DESCRIPTION = Description(
+    name="single",
+    title="The requested quantile of every requested metric",
+    question="How much is it?",
+    source="order statistics, adjusted for autocorrelation",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Give the figures of an experiment that has a single cell."""
+    if results.trial_table["cell"].nunique() != 1 or results.experiment.stopping.compare:
+        return None
+    found = known(results)
+    if not found:
+        return None
+    first, disturbed = found[0], disturbance(results)
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=message("single.question", name=first.name),
+        answer=(_figure(first), *_range(first, results), said(disturbed)),
+        verdict="inconclusive" if first.interval.low is None else "none",
+        settle=first.interval.refusal,
+        summary=_figure(first),
+        basis=f"{first.metric} ({first.source})",
+        estimates=tuple(_estimate(one) for one in found),
+        tables=(_table(found), *([] if disturbed is None else [_disturbances(disturbed)])),
+        caveats=tuple(
+            message("single.refused", name=one.name, why=one.refusal)
+            for one in found
+            if one.refusal
+        ),
+    )
+
+
+def known(results: Results) -> list[Known]:
+    """Return how well each requested metric is known; those without values are left out."""
+    stopping = results.experiment.stopping
+    found = []
+    for metric in (answer_metric(results), *stopping.also):
+        for source in results.sources(metric)[:1]:
+            values = results.values(metric, source)["value"].to_numpy(dtype=float)
+            found.append(know(metric, source, values, stopping, by_hand=results.by_hand))
+    return found
+
+
+def _figure(one: Known) -> Message:
+    i = one.interval
+    return message(
+        "single.figure",
+        name=one.name,
+        figure=Amount(i.estimate, unit_of(one.metric), i.low, i.high),
+        interval=i.low is not None,
+        n=i.n,
+    )
+
+
+def _range(one: Known, results: Results) -> list[Message]:
+    """Give the range of most values, p10 to p90; of few trials, that of all."""
+    values = results.values(one.metric, one.source)["value"].to_numpy(dtype=float)
+    if len(values) < 2:
+        return []
+    several = len(values) >= FEWEST_FOR_QUANTILES
+    ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
+    # Both ends in one unit, with as many decimals as they need to differ.
+    return [
+        message(f"single.{'range' if several else 'ends'}", span=span(unit_of(one.metric), *ends))
+    ]
+
+
+def _estimate(one: Known) -> Estimate:
+    i = one.interval
+    return Estimate(
+        name=words.text(one.name),
+        levels={},
+        value=i.estimate,
+        unit=unit_of(one.metric),
+        low=i.low,
+        high=i.high,
+        confidence=i.confidence,
+        method=i.method,
+        n=i.n,
+    )
+
+
+def _table(found: list[Known]) -> Table:
+    def precision(one: Known) -> str:
+        width = one.interval.half_width
+        return "–" if width is None else f"±{percent(width)}"
+
+    return Table(
+        title="Requested quantiles",
+        columns=(
+            Column(key="what", title="quantity"),
+            Column(key="figure", title="value (95 %)"),
+            Column(key="precision", title="precision (longer side)"),
+            Column(key="n", title="trials"),
+            Column(key="source", title="source"),
+        ),
+        rows=tuple(
+            {
+                "what": words.text(one.name),
+                "figure": str(one),
+                "precision": precision(one),
+                "n": one.interval.n,
+                "source": one.source,
+            }
+            for one in found
+        ),
+    )
+
+
+def _disturbances(found: Disturbance) -> Table:
+    """Lay out each kind of disturbance, and why one was not measured."""
+    return Table(
+        title="Disturbances of the trials",
+        columns=(
+            Column(key="what", title="disturbance"),
+            Column(key="share", title="share of the time", unit="1"),
+            Column(key="missing", title="not measured"),
+        ),
+        rows=tuple(
+            {
+                "what": words.text(message(f"disturbance.name.{what}")),
+                "share": found.measured.get(what),
+                "missing": words.text(found.missing[what]) if what in found.missing else None,
+            }
+            for what in {**found.measured, **found.missing}
+        ),
+        note="Stolen time: share of the time of all CPUs. Caches, memory bandwidth and clock rates "
+        "are not measured.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=2, find=find, of_rates=True)

@@ -1,0 +1,270 @@
+"""Which platform is stable: the spread of each cell relative to that of bare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from tare.experiment.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of
+from tare.experiment.findings.evidence import (
+    SPREAD_METHOD,
+    cell_table,
+    comparison_columns,
+    comparison_row,
+    ratio_estimate,
+    relative_spread,
+)
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import (
+    Compared,
+    Telling,
+    by_level,
+    corrected,
+    more,
+    share,
+    smallest_detectable,
+    spread_kind,
+)
+from tare.experiment.findings.phrasing import where
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.vocabulary import SPREADS
+from tare.results.finding import Answer, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Message, Ratio, message
+from tare.results.verdict import HIGHER, INCONCLUSIVE, Verdict
+from tare.statistics.intervals import FEWEST_FOR_RANGE
+from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.units import factor, significant
+
+_DESCRIPTION = Description(
+    name="stability",
+    title="Spread of each platform relative to that of bare",
+    question="Which platform is stable?",
+    source="STABILITY",
+)
+_CHARTS = ("scatter", "spread")
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the p10–p90 range of every cell with that of bare, by blocks common to both."""
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    levels = cells_of(results.of_levels, basis)
+    table = cell_table(levels.all, cells.varied or ["workload"], basis)
+    margin = results.experiment.parallel_growth
+    compared, overall = compare_platforms(cells, margin)
+    if not compared and results.experiment.stopping.compare is not None:
+        return None  # a comparison on one platform is about something else
+    if not compared:
+        return _one_platform(levels, basis, table)
+    reference, least = compared[0][0].reference, min(c.n for _, c in compared)
+    seen = smallest_detectable([(p, overall[p.level]) for p, _ in compared])
+    detectable = [seen] if seen else []
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=message(
+            "stability.question",
+            platforms=list(overall),
+            reference=reference,
+            margin=Chosen(margin, "growth"),
+        ),
+        answer=(*_answer(compared, overall, cells), message("cells.blocks", n=least), *detectable),
+        verdict=_verdict(compared, list(overall.values())),
+        summary=_summary(compared, overall),
+        settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
+        basis=str(basis),
+        estimates=(
+            *(
+                _overall_estimate(name, c, compared)
+                for name, c in overall.items()
+                if len(compared) > len(overall)
+            ),
+            *(ratio_estimate(p, c, "spread ratio") for p, c in compared),
+        ),
+        tables=(_comparison_table(compared, cells, margin), table),
+        caveats=corrected([*(c for _, c in compared), *overall.values()]),
+        charts=_CHARTS,
+    )
+
+
+@lru_cache(maxsize=4)
+def compare_platforms(
+    cells: Cells, margin: float
+) -> tuple[Sequence[tuple[Pair, SpreadComparison]], dict[str, SpreadComparison]]:
+    """Compare the spread of every platform with that of bare.
+
+    Returns
+    -------
+    compared : sequence of (Pair, SpreadComparison)
+        Cell by cell.
+    overall : dict of str to SpreadComparison
+        By platform, over all of its cells. Holm is over both together.
+    """
+    pairs = cells.pairs("platform")
+    single, whole = compare_spreads(
+        [p.within_sessions for p in pairs],
+        margin,
+        seed=cells.results.experiment.seed,
+        groups=[p.level for p in pairs],
+    )
+    return list(zip(pairs, single, strict=True)), whole
+
+
+def _answer(
+    compared: Compared, overall: Mapping[str, SpreadComparison], cells: Cells
+) -> Iterator[Message]:
+    """Give each platform's spread over all cells, and cell by cell where it has several."""
+    reference = compared[0][0].reference
+    for platform, some in by_level(compared).items():
+        yield _whole(platform, reference, overall[platform], len(some))
+        if len(some) > 1:
+            margin = factor(overall[platform].margin)
+            clauses = Telling(SPREADS, margin, "p10–p90 range", cells.varied).clauses(some)
+            yield message(
+                "stability.cells", platform=platform, reference=reference, clauses=[*clauses]
+            )
+
+
+def _whole(platform: str, reference: str, overall: SpreadComparison, cells: int) -> Message:
+    """Give a platform's spread over all cells."""
+    low, high = overall.low, overall.high
+    if low is None or high is None:
+        return message(
+            "stability.few",
+            platform=platform,
+            reference=reference,
+            trials=overall.n,
+            least=FEWEST_FOR_RANGE,
+        )
+    # Of several comparisons, an interval that excludes 1 is not enough.
+    chance = not overall.verdict.conclusive and not low <= 1 <= high
+    return message(
+        "stability.platform",
+        platform=platform,
+        reference=reference,
+        verdict=_word(overall),
+        share=share(cells, cells),
+        ratio=Ratio(overall.ratio or 1, low, high),
+        p=significant(overall.p_adjusted, 2) if chance else None,
+    )
+
+
+def _word(overall: SpreadComparison) -> str | Message:
+    """Name the verdict; where only a bound of the spread is shown, that."""
+    if _is_bounded(overall):
+        return message("stability.bounded", margin=Chosen(overall.margin, "growth"))
+    return SPREADS.of(overall.verdict, factor(overall.margin))
+
+
+def _is_bounded(overall: SpreadComparison) -> bool:
+    """Whether nothing is shown but that the spread is not larger by more than the margin."""
+    return not overall.verdict.conclusive and (overall.high or math.inf) < 1 + overall.margin
+
+
+def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
+    """No if any cell or whole is less stable beyond the margin; yes if all wholes are within it."""
+    wholes = {c.verdict for c in overall}
+    if HIGHER in wholes | {c.verdict for _, c in compared}:
+        return "no"
+    return "inconclusive" if INCONCLUSIVE in wholes else "yes"
+
+
+def _summary(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Message:
+    """Give the platforms of each verdict, with their spreads over all cells."""
+    alike: dict[tuple[Verdict, bool], list[str]] = {}
+    for platform, c in overall.items():
+        if c.low is not None:
+            alike.setdefault((c.verdict, _is_bounded(c)), []).append(platform)
+    parts = [
+        message(
+            "stability.part",
+            platforms=platforms,
+            verdict=_word(overall[platforms[0]]),
+            ratios=[_ratio(overall[x]) for x in platforms],
+        )
+        for platforms in alike.values()
+    ]
+    few = [platform for platform, c in overall.items() if c.low is None]
+    if few:
+        waiting = [(p, c) for p, c in compared if p.level in few]
+        parts.append(
+            message(
+                "stability.part_few",
+                platforms=[*few],
+                least=FEWEST_FOR_RANGE,
+                trials=min(c.n for _, c in waiting),
+                more=more(waiting),
+            )
+        )
+    return message("stability.summary", reference=compared[0][0].reference, parts=[*parts])
+
+
+def _ratio(c: SpreadComparison) -> Ratio:
+    return Ratio(c.ratio or 1, c.low, c.high)
+
+
+def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Estimate:
+    trials = {t for p, _ in compared if p.level == name for t in p.trials}
+    return Estimate(
+        name="spread ratio over all cells",
+        levels={"platform": name},
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=f"geometric mean over cells of the {SPREAD_METHOD}",
+        n=c.n,
+        trials=tuple(sorted(trials)),
+    )
+
+
+def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
+    reference = compared[0][0].reference
+    return Table(
+        title=message("stability.table.title", reference=reference, basis=str(cells.basis)),
+        columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
+        rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
+        note=message("stability.table.note", margin=Chosen(margin, "growth")),
+    )
+
+
+def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
+    """With one platform there is nothing to compare; its own spread is given."""
+    ordered = sorted((c for c in cells.all if c.n >= FEWEST_FOR_RANGE), key=relative_spread)
+    platform = cells.all[0].levels["platform"]
+    if ordered:
+        answer = [_range("one", ordered[0], cells)]
+        answer += [_range("least_stable", cell, cells) for cell in ordered[1:][-1:]]
+    else:
+        most = max(c.n for c in cells.all)
+        answer = [message("stability.too_few", least=FEWEST_FOR_RANGE, most=most)]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=message("stability.question_of_one", platform=platform),
+        answer=tuple(answer),
+        verdict="none" if ordered else "inconclusive",
+        settle=None if ordered else message("settle.trials", trials=FEWEST_FOR_RANGE),
+        # Of the network's levels, and of a single cell, there is more to say elsewhere.
+        summary=None if "network" in cells.factors or len(cells.all) == 1 else tuple(answer),
+        basis=str(basis),
+        tables=(table,),
+        charts=_CHARTS,
+    )
+
+
+def _range(name: Literal["one", "least_stable"], cell: Cell, cells: Cells) -> Message:
+    return message(
+        f"stability.{name}",
+        range=Amount(relative_spread(cell), "share"),
+        where=where(cell.levels, cells.varied),
+        n=cell.n,
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find, of_rates=True, over_sessions=True)

@@ -1,0 +1,121 @@
+"""What it takes to start and to end an instance of each platform, as the experiment did it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import Interval
+from tare.statistics.quantiles import quantiles
+
+_DESCRIPTION = Description(
+    name="starts",
+    title="Time that it takes to start and to end an instance of each platform",
+    question="What does it take to start each platform?",
+    source="measured around the start and the end of every instance",
+)
+#: Instances below which a median has no interval worth the name.
+_FEWEST = 6
+
+
+def find(results: Results) -> Finding | None:
+    """Give medians of starts and ends, the first of each platform apart from those after it."""
+    instances = results.instances
+    if instances.empty or instances["platform"].nunique() < 2:
+        return None
+    known = instances[instances["start_ns"].notna()]
+    platforms = list(dict.fromkeys(known["platform"]))
+    rows = [_row(name, known[known["platform"] == name]) for name in platforms]
+    enough = [row for row in rows if row["n"] >= _FEWEST]
+    if len(enough) < 2:
+        return None
+    by_time = sorted(enough, key=lambda row: float(row["start"]))
+    anew = results.experiment.fresh == "trial"
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=_medians(by_time, intervals=True),
+        verdict="none",
+        summary=_medians(by_time, intervals=False) if anew else None,
+        estimates=tuple(_estimate(row) for row in enough),
+        tables=(_table(rows),),
+        caveats=(message("starts.measured"),),
+    )
+
+
+def _row(platform: str, some: pd.DataFrame) -> dict[str, Any]:
+    cold = some["cold"].fillna(value=False).astype(bool)
+    start, stop = _median(some.loc[~cold, "start_ns"]), _median(some.loc[~cold, "stop_ns"])
+    first = some.loc[cold, "start_ns"]
+    return {
+        "platform": platform,
+        "n": start.n if start else 0,
+        **_bounds("start", start),
+        **_bounds("stop", stop),
+        "first": float(first.iloc[0]) if len(first) else None,
+    }
+
+
+def _median(values: pd.Series) -> Interval | None:
+    numbers = np.asarray(values.dropna(), dtype=float)
+    return quantiles(numbers, [0.5])[0] if len(numbers) else None
+
+
+def _bounds(key: str, found: Interval | None) -> dict[str, Any]:
+    if found is None:
+        return {key: None, f"{key} low": None, f"{key} high": None}
+    return {key: found.estimate, f"{key} low": found.low, f"{key} high": found.high}
+
+
+def _medians(rows: list[dict[str, Any]], *, intervals: bool) -> Message:
+    def time(row: dict[str, Any]) -> Amount:
+        ends = (row["start low"], row["start high"]) if intervals else ()
+        return Amount(row["start"], "ns", *ends)
+
+    return message(
+        "starts.medians",
+        starts=[message("starts.start", time=time(r), platform=r["platform"]) for r in rows],
+    )
+
+
+def _estimate(row: dict[str, Any]) -> Estimate:
+    return Estimate(
+        name="start",
+        levels={"platform": row["platform"]},
+        value=row["start"],
+        unit="ns",
+        low=row["start low"],
+        high=row["start high"],
+        confidence=0.95,
+        method="median, exact order statistics",
+        n=row["n"],
+    )
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        title="Starts and ends of instances",
+        columns=(
+            Column(key="platform", title="platform"),
+            Column(key="n", title="n"),
+            Column(key="start", title="start, median", unit="ns"),
+            Column(key="start low", title="from", unit="ns"),
+            Column(key="start high", title="to", unit="ns"),
+            Column(key="stop", title="end, median", unit="ns"),
+            Column(key="stop low", title="from", unit="ns"),
+            Column(key="stop high", title="to", unit="ns"),
+            Column(key="first", title="the very first start", unit="ns"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=35, find=find)

@@ -1,0 +1,109 @@
+"""Can the medians of the cells be trusted? One judgement, as an audit has it, for all outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy import stats
+
+from tare.experiment.findings.cells import Cell, basis_of, cells_of
+from tare.experiment.findings.doubt import judge, why
+from tare.experiment.findings.messages import share
+from tare.experiment.findings.phrasing import where
+from tare.experiment.results import Results
+from tare.experiment.sweep.trials import swept
+from tare.results.message import Message, message
+
+#: Share of steady series that show a change by chance.
+BY_CHANCE = 0.05
+_ALPHA = 0.05
+#: Cells that are named one by one.
+_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The cells of an experiment whose order of values lowers their verdict.
+
+    Attributes
+    ----------
+    doubted : sequence of (Cell, Message)
+        Each with the first reason.
+    total : int
+        Cells that were judged.
+    varied : sequence of str
+        Factors that name them.
+    """
+
+    doubted: Sequence[tuple[Cell, Message]]
+    total: int
+    varied: Sequence[str]
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether as many steady series would be doubted by chance."""
+        return not beyond_chance(len(self.doubted), self.total)
+
+
+def beyond_chance(changed: int, series: int) -> bool:
+    """Whether more series change than steady ones do by chance, at a level of 5 %."""
+    return changed > float(stats.binom.ppf(1 - _ALPHA, series, BY_CHANCE))
+
+
+@lru_cache(maxsize=4)
+def judged(results: Results) -> Judged:
+    """Judge the series of every cell that levels are taken from."""
+    levels = results.of_levels
+    basis = basis_of(levels)
+    if isinstance(basis, Message) or swept(results) is not None:
+        return Judged((), 0, ())
+    cells = cells_of(levels, basis)
+    found = [(c, judge(c.trial_values, c.stopping, c.tick)) for c in cells.all]
+    known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]
+    return Judged(
+        [(c, verdict.reasons[0]) for c, verdict in known if verdict.verdict == "DOUBT"],
+        len(known),
+        cells.varied,
+    )
+
+
+def line(results: Results) -> Message | None:
+    """Say which medians are doubtful, and whether comparisons are; None as of :func:`said`."""
+    doubt = said(results)
+    if doubt is None:
+        return None
+    blocks = judged(results).total > 1 and results.experiment.order == "blocks"
+    return message("trusted.line", doubt=doubt, blocks=blocks)
+
+
+def said(results: Results) -> Message | None:
+    """Say which medians are doubtful; None: none, or no more than chance explains."""
+    found = judged(results)
+    if not found.doubted or found.by_chance:
+        return None
+    cell, reason = found.doubted[0]
+    return message(
+        "trusted.doubt",
+        share=share(len(found.doubted), found.total),
+        several=found.total > 1,
+        where=where(cell.levels, found.varied),
+        why=why(reason, len(cell.trial_values)),
+    )
+
+
+def each(results: Results) -> list[Message]:
+    """Name the cells whose medians are doubtful, and why."""
+    found = judged(results)
+    named = [
+        message(
+            "trusted.cell",
+            where=where(cell.levels, found.varied),
+            reason=reason,
+            chance=found.by_chance,
+        )
+        for cell, reason in found.doubted[:_NAMED]
+    ]
+    others = len(found.doubted[_NAMED:])
+    return [*named, *([message("trusted.others", others=others)] if others else [])]

@@ -1,0 +1,180 @@
+"""Do times settle? Series of iterations, or of trials, in order of time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tare.experiment.findings import trusted
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import share
+from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.trusted import BY_CHANCE, beyond_chance
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics.statistic import FloatArray
+from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
+
+_DESCRIPTION = Description(
+    name="warmup",
+    title="Sliding-window SD vs. that of the whole series, and change points",
+    question="Do times need to warm up?",
+    source="STABILITY; Barrett 2017",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Classify the series of each cell: flat, warm-up, slowdown, no steady state."""
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    cells = cells_of(results, basis)
+    iterations = results.experiment.iterations
+    by_iteration = iterations >= FEWEST
+    what = message("warmup.iterations" if by_iteration else "warmup.trials")
+    rows = [_row(c, series(cells, c), cells) for c in cells.all]
+    known = [r for r in rows if r["shape"] != "too short"]
+    if not known:
+        return uncompared(
+            _DESCRIPTION,
+            message(
+                "warmup.too_short",
+                what=what,
+                least=FEWEST,
+                most=max((r["values"] for r in rows), default=0),
+            ),
+        )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(known, what, cells)),
+        verdict=_verdict(known),
+        settle=message("settle.more") if _verdict(known) == "inconclusive" else None,
+        basis=str(basis),
+        tables=(_table(rows, what, cells),),
+        caveats=(
+            *_shifted(known, results),
+            *(() if by_iteration else (message("warmup.inside", iterations=iterations),)),
+        ),
+        charts=("warmup",),
+    )
+
+
+def series(cells: Cells, cell: Cell) -> FloatArray:
+    """Values in order of time: the median worker's iterations, or the trials where those are few.
+
+    With 20 or more iterations a trial, the i-th value is the median over trials and workers
+    of the i-th iteration, relative to its worker's median.
+    """
+    if cells.results.experiment.iterations < FEWEST:
+        return cell.trial_values
+    s = measured(cells.results, cells.basis.metric, cells.basis.source)
+    s = s[s["trial"].isin(cell.trials)]
+    own = s.groupby(["trial", "worker"], dropna=False)["value"].transform("median")
+    first = s.groupby(["trial", "worker"], dropna=False)["iteration"].transform("min")
+    relative = s.assign(relative=s["value"] / own, place=s["iteration"] - first)
+    scale = float(np.median(cell.trial_values))
+    return np.asarray(relative.groupby("place")["relative"].median(), dtype=float) * scale
+
+
+def _row(cell: Cell, values: FloatArray, cells: Cells) -> dict[str, Any]:
+    found = settle(values)
+    windows = sliding_sd(values)
+    steady = found.levels[-1] if found.levels else None
+    begins = found.levels[0] / steady if steady and found.changes else None
+    return {
+        **{f: cell.levels[f] for f in cells.factors},
+        "n": cell.n,
+        "values": len(values),
+        "shape": found.shape,
+        "changes": ", ".join(str(i + 1) for i in found.changes) or None,
+        "steady_from": None if found.steady_from is None else found.steady_from + 1,
+        "begins": begins,
+        "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        "first_window": float(windows[0]) if len(windows) else None,
+        "largest_window": float(windows.max()) if len(windows) else None,
+    }
+
+
+def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator[Message]:
+    counts = Counter(r["shape"] for r in rows)
+    yield message(
+        "warmup.shapes",
+        what=what,
+        shapes=[
+            message("warmup.shape", shape=shape, share=share(n, len(rows)))
+            for shape, n in counts.most_common()
+        ],
+    )
+    shifted = len(rows) - counts["flat"]
+    if shifted:
+        yield message(
+            "warmup.chance",
+            shifted=share(shifted, len(rows)),
+            more=beyond_chance(shifted, len(rows)),
+            chance=Chosen(BY_CHANCE),
+        )
+    moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
+    if moved:
+        largest = max(moved, key=lambda r: abs(r["begins"] - 1))
+        yield message(
+            "warmup.largest",
+            where=where({f: largest[f] for f in cells.factors}, cells.varied),
+            change=Amount(abs(largest["begins"] - 1), "share"),
+            above=largest["begins"] > 1,
+            steady_from=largest["steady_from"],
+        )
+
+
+def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:
+    """Say that the answer is no although levels shift: that is another matter, and which."""
+    if _verdict(rows) != "no":
+        return
+    shifted = sum(r["shape"] != "flat" for r in rows)
+    if shifted:
+        yield message(
+            "warmup.shifted",
+            shifted=share(shifted, len(rows)),
+            doubted=trusted.line(results) is not None,
+        )
+
+
+def _verdict(rows: list[dict[str, Any]]) -> Answer:
+    """Yes where more series warm up than chance explains, no where none does and all are steady."""
+    warming = sum(r["shape"] == "warm-up" for r in rows)
+    if beyond_chance(warming, len(rows)):
+        return "yes"
+    unsteady = sum(r["shape"] == "no steady state" for r in rows)
+    return "inconclusive" if warming or beyond_chance(unsteady, len(rows)) else "no"
+
+
+def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
+    u = cells.basis.unit
+    columns = (
+        *level_columns(cells.varied or ["workload"]),
+        Column(key="n", title="trials"),
+        Column(key="values", title="values in the series"),
+        Column(key="shape", title="shape"),
+        Column(key="changes", title="level shifts at"),
+        Column(key="steady_from", title="steady from"),
+        Column(key="begins", title="first level / last", unit="1"),
+        Column(key="sd", title="SD of the whole", unit=u),
+        Column(key="first_window", title=f"SD of the first {WINDOW}", unit=u),
+        Column(key="largest_window", title=f"largest SD of {WINDOW}", unit=u),
+    )
+    return Table(
+        title=message("warmup.table.title", what=what, basis=str(cells.basis)),
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
+        note=message("warmup.table.note", chance=Chosen(BY_CHANCE)),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=60, find=find)

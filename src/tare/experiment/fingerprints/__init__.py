@@ -1,0 +1,1 @@
+"""Fingerprints of machines and networks, as sessions keep and compare them."""

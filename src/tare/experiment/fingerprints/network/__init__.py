@@ -1,0 +1,1 @@
+"""Fingerprints of a network as data: the document, and whether two are of the same network."""

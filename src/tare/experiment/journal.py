@@ -1,0 +1,462 @@
+"""The journal: the truth of an experiment, append-only, one JSON object a line.
+
+One file per session, ``journal/SESSION.ndjson``; flushed to the disk once a trial. The agent's
+records (:mod:`tare.agent.record`) are kept as they came, between the ``trial`` and the ``ended`` that
+frame them; everything else is written by the front and defined here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from tare import files as whole_file
+from tare.agent import record
+from tare.errors import StoreError
+from tare.experiment.plan import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="session"):
+    """The first line of every file: one uninterrupted stretch."""
+
+    version: int
+    session: int
+    #: Names what the session makes on the machine: ``tare-NAME-…``.
+    name: str
+    nonce: int
+    boot_id: str | None
+    #: UTC, ISO 8601.
+    started: str
+    tare: str
+    agent_digest: str
+    argv: tuple[str, ...]
+
+
+class MachineFact(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="machine"):
+    """A fact of the machine or of a platform instance."""
+
+    name: str
+    value: bool | int | float | str
+    unit: str | None = None
+    source: str
+    #: Absent: the machine; otherwise the stack that the instance belongs to.
+    platform: str | None = None
+    #: Absent: it holds for all instances of the platform.
+    instance: str | None = None
+
+
+#: Facts of single instances: what a program in them sees.
+SEEN = (
+    "cpus_affinity", "cpus_online", "cpus_visible", "memory_total_bytes", "memory_limit_bytes",
+)  # fmt: skip
+
+
+class InstanceStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="instance"):
+    """An instance of a platform was started; its agent has said hello."""
+
+    #: Its own name: ``tare-1a2b3c-0``.
+    instance: str
+    platform: str
+    size: str
+    pinning: str
+    #: What it is held to; None: not limited.
+    cores: float | None
+    cpus: tuple[int, ...] | None
+    memory_bytes: int | None
+    workers: tuple[int, ...]
+    #: The first of its stack in the session, for which images and caches may have been made.
+    cold: bool
+    #: From asking for it to the agent's hello.
+    start_ns: int
+
+
+class InstanceEnd(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="instance_end"
+):
+    """An instance was ended; the host's figures are of what is around the agent, not of it."""
+
+    instance: str
+    stop_ns: int
+    host_cpu_ns: int | None = None
+    host_memory_bytes: int | None = None
+
+
+class ClockCheck(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="clock"):
+    """The clocks inside an instance beside the host's, by exchanges with its agent.
+
+    The offset is inside minus host, of the exchange that took the least time; the true one is
+    within ``within_ns`` of it.
+    """
+
+    instance: str
+    #: When, by the host's CLOCK_MONOTONIC.
+    monotonic_ns: int
+    monotonic_offset_ns: int
+    realtime_offset_ns: int
+    within_ns: int
+
+
+#: When a session looks at what the machine can do.
+Moment = Literal["before", "after"]
+
+
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """How busy a machine was during a take of its fingerprint; None: the kernel does not tell."""
+
+    seconds: float
+    #: CPUs of the machine.
+    cpus: int | None = None
+    #: Of the last minute, when it began.
+    load_average: float | None = None
+    #: CPUs that others than tare kept at work, in the mean.
+    other_cpus: float | None = None
+    #: CPUs that the hypervisor gave to others.
+    stolen_cpus: float | None = None
+    #: Share of the time in which some task waited, tare's own included (PSI).
+    cpu_pressure: float | None = None
+    memory_pressure: float | None = None
+    io_pressure: float | None = None
+
+
+class MachineTake(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="take"):
+    """One take of the machine's fingerprint; folders of an older tare have none of these."""
+
+    moment: Moment
+    #: From 1; a take that others disturbed is repeated.
+    take: int
+    activity: Activity
+
+
+class MachineFigure(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="figure"):
+    """What a probe found of the machine before or after the trials of a session."""
+
+    moment: Moment
+    metric: str
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    #: Smallest relative change that matters.
+    margin: float
+    #: Of each round, in order of time.
+    values: tuple[float, ...]
+    #: The take that it belongs to.
+    take: int = 1
+
+
+class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="trial"):
+    """A trial begins; the agent's records follow."""
+
+    trial: int
+    block: int
+    #: Place in the block.
+    position: int
+    cell: int
+    levels: dict[str, str]
+    seed: int
+    repetitions: int | None
+    #: CPUs of each worker; None: not pinned.
+    cpus: tuple[tuple[int, ...] | None, ...]
+    monotonic_ns: int
+    #: Not used for any value: it found the repetitions. Folders know it as ``calibration``, the
+    #: word from before a calibration was one of the machine.
+    rehearsal: bool = msgspec.field(default=False, name="calibration")
+    #: The end of the command's standard error is read: it writes to a pipe, not to /dev/null.
+    error_captured: bool = False
+
+
+class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ended"):
+    """A trial is over: ``ok``, or ``failed`` with the reason."""
+
+    trial: int
+    status: str
+    reason: str | None = None
+    monotonic_ns: int
+
+
+#: Faults that end a command which was running, and which may have said why.
+SPEAKING: frozenset[record.FaultKind] = frozenset({"exit", "signal", "timeout", "out_of_memory"})
+
+
+class HostUse(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_use"):
+    """What one host of an emulated network sent in a trial, and what of its bucket was left."""
+
+    trial: int
+    #: From 1, which runs the command.
+    host: int
+    #: None: it has no bucket.
+    tokens_start_bits: int | None
+    tokens_end_bits: int | None
+    sent_bytes: int
+    dropped_packets: int
+    #: How often, and how long in all, the bucket was empty; and when first, since the trial began.
+    times_dry: int
+    dry_ns: int
+    first_dry_ns: int | None
+
+
+class HostTokens(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_log"):
+    """The hosts of an emulated network at one moment of a trial, each at its place."""
+
+    trial: int
+    #: Since the trial began.
+    at_ns: int
+    tokens_bits: tuple[int | None, ...]
+    rate_bps: tuple[int | None, ...]
+    sent_bytes: tuple[int, ...]
+
+
+#: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: it had as
+#: many trials as any cell gets; ``refused``: no further trial will help; ``decided``: every
+#: comparison's verdict is safe; ``alone``: what it was to be compared with kept failing.
+StopReason = Literal[
+    "fixed", "target", "budget", "cap", "refused", "failed", "interrupted", "decided", "alone"
+]  # fmt: skip
+#: What speaks against calling a target reached: the interval is too ``wide`` at the cap; the series
+#: ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under ``anytime``, it
+#: is ``ordered``, its trials not exchangeable.
+StopWhy = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):
+    """Why a cell stopped and what it reached."""
+
+    cell: int
+    trials: int
+    reason: StopReason
+    target: float | None = None
+    reached: float | None = None
+    more_trials: int | None = None
+    more_seconds: float | None = None
+    why: StopWhy | None = None
+    #: The same in words, with what to do.
+    refusal: str | None = None
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="note"):
+    """Something to be told with the answer, such as a platform that was left out."""
+
+    message: str
+    detail: dict[str, Any] = {}
+
+
+class SessionEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="closed"):
+    """The last line of a session that was not killed."""
+
+    ended: str
+    reason: str
+
+
+Line = (
+    Session
+    | MachineFact
+    | MachineTake
+    | MachineFigure
+    | InstanceStart
+    | InstanceEnd
+    | ClockCheck
+    | TrialStart
+    | TrialEnd
+    | HostUse
+    | HostTokens
+    | Stop
+    | Note
+    | SessionEnd
+    | record.Sample
+    | record.Fault
+)
+
+
+class Writer:
+    """Appends lines to the journal of one session; what was written before ``sync`` survives.
+
+    Parameters
+    ----------
+    path : Path
+        A file that does not exist yet.
+
+    Raises
+    ------
+    StoreError
+        If the file exists, or cannot be written (no room, no right).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._encoder = msgspec.json.Encoder()
+        try:
+            self._file = path.open("xb")
+            whole_file.sync_folder(path.parent)
+        except OSError as error:
+            raise StoreError(f"cannot make the journal {path}: {error.strerror}") from error
+
+    def write(self, *lines: Line) -> None:
+        """Append lines; they are safe after the next ``sync``."""
+        try:
+            self._file.write(self._encoder.encode_lines(lines))
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def sync(self) -> None:
+        """Put everything written so far on the disk: once a trial.
+
+        Raises
+        ------
+        StoreError
+            If there is no room, or the file is no longer where it was made.
+        """
+        try:
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
+            whole_file.check_there(self._file.fileno(), self._path)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def close(self) -> None:
+        """Close the file; what could not be written is told by the ``sync`` before it."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _lost(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"cannot write the journal {self._path}: {error.strerror}; "
+            "all trials before the one in flight are kept",
+            "free some room, then run the same command again with --resume",
+        )
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the journals of an experiment's folder, in order of session."""
+    found = [path for path in (folder / "journal").glob("*.ndjson") if path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def read_all(folder: Path) -> Iterator[Line]:
+    """Read the lines of every session, in order; see :func:`read_sessions`."""
+    for _, lines in read_sessions(folder):
+        yield from lines
+
+
+def read_sessions(folder: Path) -> Iterator[tuple[Path, Iterator[Line]]]:
+    """Read the journal of every session, in order; see :func:`read`.
+
+    Sessions that ran at once, as earlier versions let them, gave the same numbers to their trials
+    and blocks: those of the later file are raised here, and a note after its lines says so.
+    """
+    numbers = _Numbers()
+    for path in files(folder):
+        yield path, numbers.made_unique(path)
+
+
+class _Numbers:
+    """Sees to it that trials and blocks of different sessions have different numbers."""
+
+    def __init__(self) -> None:
+        #: First unused number of a trial and of a block, over all files.
+        self._trials = 0
+        self._blocks = 0
+        self._names: set[str] = set()
+
+    def made_unique(self, path: Path) -> Iterator[Line]:
+        name, known = "", False
+        trials, blocks, shift, block_shift = self._trials, self._blocks, 0, None
+        for number, line in enumerate(read(path), 1):
+            match line:
+                case Session():
+                    name, known = line.name, line.name in self._names
+                    self._names.add(name)
+                case TrialStart():
+                    if not shift and line.trial < trials:
+                        if known:
+                            raise StoreError(
+                                f"line {number} of {path} is damaged: trial {line.trial} begins a "
+                                f"second time, since {name} is the session of another file, too",
+                                f"mv {path} {path}.copy   (leaves the copy out)",
+                            )
+                        shift = trials - line.trial
+                    if shift and block_shift is None and not line.rehearsal:
+                        block_shift = max(0, blocks - line.block)
+            if shift:
+                line = _raised(line, shift, block_shift or 0)  # noqa: PLW2901
+            if isinstance(line, TrialStart):
+                self._trials = max(self._trials, line.trial + 1)
+                if not line.rehearsal:
+                    self._blocks = max(self._blocks, line.block + 1)
+            yield line
+        if shift:
+            yield Note(
+                message=f"Session {path.stem} ({name}) measured into this folder while another "
+                f"did, so that the two disturbed each other; its trials are numbered from "
+                f"{trials} on here."
+            )
+
+
+def _raised(line: Line, trials: int, blocks: int) -> Line:
+    """Return a line with a higher number of its trial and block."""
+    match line:
+        case TrialStart():
+            return msgspec.structs.replace(
+                line, trial=line.trial + trials, block=line.block + blocks
+            )
+        case TrialEnd() | HostUse() | HostTokens() | record.Sample():
+            return msgspec.structs.replace(line, trial=line.trial + trials)
+        case record.Fault() if line.trial is not None:
+            return msgspec.structs.replace(line, trial=line.trial + trials)
+    return line
+
+
+def read(path: Path) -> Iterator[Line]:
+    """Read the journal of one session, finished, running or killed.
+
+    A last line that was cut, as a ``kill -9`` leaves it, is no error: nothing after the last
+    complete line was promised.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be read, is of another version, or holds what is no line of a
+        journal; the message names the file and the line.
+    """
+    number = 0
+    try:
+        with whole_file.open_plain(path) as file:
+            for number, text in enumerate(file, 1):
+                if not text.endswith(b"\n"):
+                    return
+                if number == 1:
+                    _check_first(text, path)
+                yield _decoder.decode(text)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(
+            f"line {number} of {path} is damaged: {error}",
+            "restore the file from a copy; or, to do without what follows, delete that line "
+            "and all after it",
+        ) from error
+
+
+class _First(msgspec.Struct):
+    record: str
+    version: int | None = None
+
+
+def _check_first(text: bytes, path: Path) -> None:
+    """Refuse a file that begins with no session, or one of another version."""
+    first = msgspec.json.decode(text, type=_First)
+    if first.record != "session" or first.version is None:
+        raise StoreError(f"line 1 of {path} is damaged: it is to begin with a session")
+    if first.version != VERSION:
+        raise StoreError(
+            f"{path} was written by another tare (layout {first.version}, this one reads "
+            f"{VERSION})",
+            "open it with the tare that wrote it",
+        )
+
+
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)

@@ -1,0 +1,286 @@
+"""How long an experiment takes here: from a few of its trials, all of them.
+
+One cell of each level of each factor is executed twice, since the first trial of a cell finds cold
+caches; then the one cell of the longest levels, which says whether levels add to the time of a
+trial or multiply it. Where that says that all cells fit into seconds, all of them are executed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tare.experiment import journal
+from tare.experiment.placement import Machine, placement
+from tare.experiment.session.budget import for_measuring
+from tare.experiment.session.pool import MOST_RESIDENT, keys_of
+from tare.experiment.specification import Cell, Experiment, Stopping
+
+if TYPE_CHECKING:
+    from tare.experiment.findings.completeness import Failing
+
+#: One trial of each cell that takes no longer is executed.
+ALL_S = 15.0
+#: Of cells that have every level, and of all.
+FIRST = Stopping(trials=2, budget_s=60.0)
+ALL = Stopping(trials=4, budget_s=ALL_S)
+
+
+K = TypeVar("K")
+FloatArray = npt.NDArray[np.float64]
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """How long an experiment takes here, in seconds, as far as a few trials tell."""
+
+    #: One trial of each cell, with the rests before them.
+    block_s: float
+    #: Instances that stay from the first block on: their starts and ends.
+    starts_s: float
+    #: What comes once: finding the repetitions, probing the machine, opening and closing.
+    once_s: float
+    #: Of that, the probes, which count towards a budget.
+    probes_s: float = 0.0
+    #: One trial of a cell, in the order of the cells.
+    trials_s: tuple[float, ...] = ()
+    #: Cells of which a trial was executed, and all.
+    executed: int
+    cells: int
+    #: Why trials failed, and what their commands wrote.
+    failures: tuple[Failing, ...] = ()
+
+    def measuring_s(self, blocks: int) -> float:
+        """Return how long so many blocks take."""
+        return self.starts_s + blocks * self.block_s
+
+    def blocks(self, budget_s: float) -> int:
+        """Return how many whole blocks a budget has room for; the first may be cut short."""
+        left_s = for_measuring(budget_s, self.probes_s) - self.starts_s
+        return max(0, int(left_s / self.block_s)) if self.block_s else 0
+
+    def total_s(self, blocks: int | None, budget_s: float | None) -> float | None:
+        """Return how long a session takes; None: neither blocks nor a budget bound it."""
+        bounds = [] if blocks is None else [self.measuring_s(blocks)]
+        if budget_s is not None:
+            fitting = self.measuring_s(max(1, self.blocks(budget_s)))
+            most_s = for_measuring(budget_s, self.probes_s)
+            # Without a number of blocks, the precision that is reached decides when it is enough.
+            bounds.append(most_s if blocks is None else min(most_s, fitting))
+        return self.once_s + min(bounds) if bounds else None
+
+
+class Trial(NamedTuple):
+    """What one trial took."""
+
+    cell: int
+    #: Without the starts of instances.
+    seconds: float
+    starts_s: float
+
+
+class Took(NamedTuple):
+    """What a session took, as its journal says."""
+
+    trials: list[Trial]
+    #: From the asking to the agent's hello, and from its end to its last trace, by platform.
+    starts_s: dict[str, float]
+    stops_s: dict[str, float]
+    #: Which trials failed, and why.
+    failures: tuple[Failing, ...] = ()
+
+
+def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
+    """Choose cells that have every level of every factor, each beside levels of one base.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Says what is given to a cell: the base is given most, so that little time is spent.
+    cells : sequence of Cell
+        All that are to be executed.
+
+    Returns
+    -------
+    list of Cell
+        In their order.
+    """
+    base = max(cells, key=lambda c: (experiment.given_cores(c) or math.inf, -c.cell))
+    levels = base.levels()
+
+    def alike(cell: Cell) -> int:
+        return sum(levels.get(name) == level for name, level in cell.levels().items())
+
+    nearest: dict[tuple[str, str], Cell] = {}
+    for cell in sorted(cells, key=alike):
+        nearest |= dict.fromkeys(cell.levels().items(), cell)
+    chosen = {cell.cell: cell for cell in (base, *nearest.values())}
+    return [chosen[number] for number in sorted(chosen)]
+
+
+def longest_cell(cells: Sequence[Cell], took: Took) -> Cell | None:
+    """Choose the cell whose levels took longest where each stood alone; None: it was executed."""
+    executed = {one.cell: one.seconds + one.starts_s for one in took.trials}
+    alone: dict[tuple[str, str], float] = {}
+    for cell in cells:
+        if cell.cell in executed:
+            for level in cell.levels().items():
+                alone[level] = min(alone.get(level, math.inf), executed[cell.cell])
+
+    def together(cell: Cell) -> float:
+        return sum(alone.get(level, 0.0) for level in cell.levels().items())
+
+    found = max(cells, key=together)
+    return None if found.cell in executed else found
+
+
+def read(lines: Iterable[journal.Line]) -> Took:
+    """Return what the trials of a session took."""
+    trials: list[Trial] = []
+    started_s = 0.0
+    starts: defaultdict[str, list[float]] = defaultdict(list)
+    stops: defaultdict[str, list[float]] = defaultdict(list)
+    platforms: dict[str, str] = {}
+    begun: journal.TrialStart | None = None
+    for line in lines:
+        match line:
+            case journal.TrialStart():
+                begun, started_s = line, 0.0
+            case journal.InstanceStart():
+                platforms[line.instance] = line.platform
+                starts[line.platform].append(line.start_ns / 1e9)
+                # Several start side by side.
+                started_s = max(started_s, line.start_ns / 1e9)
+            case journal.InstanceEnd() if line.instance in platforms:
+                stops[platforms[line.instance]].append(line.stop_ns / 1e9)
+            case journal.TrialEnd() if begun is not None:
+                seconds = (line.monotonic_ns - begun.monotonic_ns) / 1e9
+                if not begun.rehearsal:
+                    trials.append(Trial(begun.cell, seconds - started_s, started_s))
+    return Took(trials, _means(starts), _means(stops))
+
+
+def forecast(
+    experiment: Experiment,
+    cells: Sequence[Cell],
+    machine: Machine,
+    sessions: Sequence[tuple[Took, float]],
+    probes_s: float,
+) -> Forecast:
+    """Tell from some trials how long all take.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is asked.
+    cells : sequence of Cell
+        All that are to be executed; the trials name them by their numbers.
+    machine : Machine
+        Where they are placed.
+    sessions : sequence of (Took, float)
+        What was executed, and how long each session took in all.
+    probes_s : float
+        Of the machine, before and after.
+    """
+    fresh = experiment.fresh == "trial"
+    executed: dict[int, float] = {}
+    for took, _ in sessions:
+        by_cell: defaultdict[int, list[float]] = defaultdict(list)
+        for one in took.trials:
+            by_cell[one.cell].append(one.seconds + (one.starts_s if fresh else 0.0))
+        # Of caches that are warm, as they are for most.
+        executed |= _means({cell: some[1:] or some for cell, some in by_cell.items()})
+    first, took_s = sessions[0]
+    seconds = _all_cells(cells, executed, {one.cell for one in first.trials})
+    of_network_s = experiment.network.rest if experiment.networked else 0.0
+    rest_s = experiment.rest_s + (0.0 if isinstance(of_network_s, str) else of_network_s)
+    each_s = _together([took.starts_s for took, _ in sessions])
+    for platform, stop_s in _together([took.stops_s for took, _ in sessions]).items():
+        each_s[platform] = each_s.get(platform, 0.0) + stop_s
+    placed = ((c, placement(experiment, c, machine)) for c in cells)
+    keys = {key for cell, cpus in placed for key in keys_of(experiment, cell, cpus)}
+    starts_s = 0.0 if fresh else sum(each_s.get(key.platform, 0.0) for key in keys)
+    block_s = sum(seconds.values()) + rest_s * len(cells)
+    if not fresh and len(keys) > MOST_RESIDENT:
+        # They do not stay: nearly each trial starts its own.
+        block_s, starts_s = block_s + starts_s, 0.0
+    spent_s = sum(one.seconds + one.starts_s for one in first.trials)
+    stopped_s = 0.0 if fresh else sum(first.stops_s.values())
+    return Forecast(
+        block_s=block_s,
+        starts_s=starts_s,
+        once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
+        probes_s=probes_s,
+        trials_s=tuple(seconds[cell.cell] for cell in cells),
+        executed=len(executed),
+        cells=len(cells),
+        failures=_by_reason(one for took, _ in sessions for one in took.failures),
+    )
+
+
+def _all_cells(
+    cells: Sequence[Cell], executed: Mapping[int, float], first: set[int]
+) -> dict[int, float]:
+    """Return the seconds of a trial of each cell: as executed, or as its levels tell.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    executed : mapping
+        Seconds by number of the cell.
+    first : set of int
+        Those of which each has one level of its own.
+    """
+    columns: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        for level in cell.levels().items():
+            columns.setdefault(level, len(columns))
+    places = np.array([[columns[level] for level in cell.levels().items()] for cell in cells])
+    seconds = np.array([max(1e-6, executed.get(cell.cell, 0.0)) for cell in cells])
+    known = np.array([cell.cell in executed for cell in cells])
+    alone = np.array([cell.cell in first for cell in cells]) & known
+    # Of few cells, as a factor may have as many levels as there may be cells.
+    rows = np.zeros((alone.sum(), len(columns)))
+    np.put_along_axis(rows, places[alone], 1.0, axis=1)
+
+    def fitted(values: FloatArray) -> FloatArray:
+        # About their mean, so that a level that was not executed is like the others.
+        mean = values[alone].mean()
+        effects = np.linalg.lstsq(rows, values[alone] - mean, rcond=None)[0]
+        return np.asarray(mean + effects[places].sum(axis=1))
+
+    added = np.maximum(fitted(seconds), seconds[alone].min() / 2)
+    multiplied = np.exp(fitted(np.log(seconds)))
+    # By how much of the way from sums to products the others are best told.
+    others = known & ~alone
+    way = np.log(multiplied / added)
+    seen = np.log(seconds / added)[others] @ way[others]
+    length = way[others] @ way[others]
+    share = min(1.0, max(0.0, seen / length)) if length else 0.5
+    found = added * np.exp(share * way)
+    return {c.cell: executed.get(c.cell, float(s)) for c, s in zip(cells, found, strict=True)}
+
+
+def _by_reason(some: Iterable[Failing]) -> tuple[Failing, ...]:
+    together: dict[str, Failing] = {}
+    for one in some:
+        cells = (*together.get(one.reason, one).cells, *one.cells)
+        together[one.reason] = msgspec.structs.replace(one, cells=tuple(dict.fromkeys(cells)))
+    return tuple(together.values())
+
+
+def _means(values: Mapping[K, list[float]]) -> dict[K, float]:
+    return {name: sum(some) / len(some) for name, some in values.items()}
+
+
+def _together(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    merged: defaultdict[str, list[float]] = defaultdict(list)
+    for one in some:
+        for name, value in one.items():
+            merged[name].append(value)
+    return _means(merged)

@@ -1,0 +1,414 @@
+"""From a file to an answer: the one place where the parts are put together.
+
+``prepare`` reads the question and looks what this machine has, ``execute`` measures,
+``answers`` concludes. The command line only adds words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.agent import record
+from tare.errors import ChangedError, ExperimentError, StoreError, TrialError
+from tare.experiment import availability_filter, journal, machine, pilot, plan, remnants
+from tare.experiment import file as experiment_file
+from tare.experiment import session as execution
+from tare.experiment.catalogue import catalogue
+from tare.experiment.fingerprints.network import cache as networks
+from tare.experiment.metrics import tick
+from tare.experiment.placement import Machine
+from tare.experiment.session import folder as folders
+from tare.experiment.session import probe_snapshot
+from tare.experiment.session.resume_state import Past
+from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.sweep import cache
+from tare.results.finding import Table
+from tare.results.message import Said
+
+if TYPE_CHECKING:
+    from tare.experiment.findings.failures import Failure
+    from tare.experiment.findings.sessions import Caveat
+    from tare.experiment.results import Results
+    from tare.features.machine.fingerprint.session_takes import SessionTakes
+    from tare.results.finding import Finding
+
+
+@dataclass
+class Prepared:
+    """A question that this machine can be asked."""
+
+    experiment: Experiment
+    machine: Machine
+    facts: list[journal.MachineFact]
+    cells: tuple[Cell, ...]
+    #: What was left out, and why.
+    notes: list[journal.Note] = field(default_factory=list)
+    #: The file as given; None for ``tare run``.
+    text: str | None = None
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What an experiment says, as ``--json`` writes it."""
+
+    version: int = 2
+    name: str
+    question: str
+    headline: tuple[Said, ...]
+    #: Every cell, a row each; None where none has values.
+    overview: Table | None = None
+    findings: tuple[Finding, ...]
+    #: How trials failed, the most frequent reason first.
+    failures: tuple[Failure, ...] = ()
+    #: What weakens all of it; stands above the headline.
+    caveats: tuple[Caveat, ...] = ()
+    #: Session that levels are taken from, where the machine was not the same in all; None: all.
+    levels_of: int | None = None
+
+
+def prepare(file: Path, *, skip_missing: bool = False, network: Path | None = None) -> Prepared:
+    """Read an experiment file and check what it needs.
+
+    ``network`` is a fingerprint of the network that the session is about, to be stored with it.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is wrong, or asks for more than the machine has.
+    PlatformError
+        If a platform is missing and must not be skipped; says what would make it work.
+    """
+    text = experiment_file.read(file)
+    experiment = experiment_file.parse(text, str(file), catalogue())
+    return check(experiment, text=text, skip_missing=skip_missing, network=network)
+
+
+def check(
+    experiment: Experiment,
+    *,
+    text: str | None = None,
+    skip_missing: bool = False,
+    network: Path | None = None,
+) -> Prepared:
+    """Look whether the machine has what an experiment needs; leave out what may be."""
+    named = None if network is None else networks.given(network)
+    found = machine.topology()
+    here = Machine.parse(found)
+    experiment, made, notes = availability_filter.fitted(
+        experiment, here, skip=skip_missing or experiment.skip_missing
+    )
+    facts = machine.facts(found)
+    facts += cache.facts(facts, experiment.factors.get("platform", ("bare",)))
+    facts += networks.facts() if named is None else named
+    return Prepared(experiment, here, facts, made, notes, text)
+
+
+def execute(
+    prepared: Prepared,
+    folder: Path,
+    progress: execution.Progress,
+    *,
+    resume: bool = False,
+    as_root: bool = False,
+    teardown: bool = False,
+    spent_s: float = 0.0,
+) -> str:
+    """Measure one session into a folder.
+
+    ``spent_s`` seconds of its budget are not for measuring.
+
+    Returns
+    -------
+    str
+        Why it ended: ``finished`` or ``budget``.
+
+    Raises
+    ------
+    StoreError
+        If the folder is not empty, or another session writes to it.
+    ExperimentError
+        If (resuming) it holds another experiment.
+    """
+    with folders.held(folder):
+        made, past, is_complete = _begun(prepared, folder, progress, resume)
+        if is_complete:
+            progress.note(f"{folder} is complete, so nothing was measured.")
+            return "finished"
+        request = execution.Request(
+            folder=folder,
+            plan=made,
+            machine=prepared.machine,
+            facts=prepared.facts,
+            decide=_decide(made, progress),
+            progress=progress,
+            past=past,
+            user=None if as_root else calling_user(),
+            teardown=teardown or any(w.command for w in prepared.experiment.workloads),
+            notes=prepared.notes,
+            first_look=first_look(prepared.experiment),
+            spent_s=spent_s,
+            weigh=_weighing(progress) if prepared.experiment.fingerprint else None,
+        )
+        return execution.conduct(request)
+
+
+def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> pilot.Forecast:
+    """Execute a few trials in a folder that nobody keeps, and tell how long all will take.
+
+    Raises
+    ------
+    TrialError
+        If every trial failed.
+    """
+    cells, experiment = prepared.cells, prepared.experiment
+    probes_s = 2 * probe_snapshot.TAKE_S if experiment.fingerprint else 0.0
+    first = pilot.first_cells(experiment, cells)
+    sessions = [_piloted(prepared, folder / "first", progress, first, pilot.FIRST)]
+
+    def told() -> pilot.Forecast:
+        return pilot.forecast(experiment, cells, prepared.machine, sessions, probes_s)
+
+    longest = pilot.longest_cell(cells, sessions[0][0])
+    if longest is not None:
+        # That this cell alone always fails is told by the run.
+        with contextlib.suppress(TrialError):
+            sessions += [_piloted(prepared, folder / "longest", progress, [longest], pilot.FIRST)]
+    if told().block_s <= pilot.ALL_S:
+        sessions.append(_piloted(prepared, folder / "all", progress, cells, pilot.ALL))
+    return told()
+
+
+def _piloted(
+    prepared: Prepared,
+    folder: Path,
+    progress: execution.Progress,
+    cells: Sequence[Cell],
+    stopping: Stopping,
+) -> tuple[pilot.Took, float]:
+    """Execute some cells; return what they took, and how long it was in all."""
+    from tare.experiment.findings import completeness
+    from tare.experiment.findings.failures import failures, reasons
+    from tare.render.words import text
+
+    numbers = [cell.cell for cell in cells]
+    alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
+    asked = msgspec.structs.replace(prepared.experiment, stopping=stopping, order="blocks")
+    began = time.monotonic()
+    request = execution.Request(
+        folder=folder,
+        plan=plan.make(asked, alone),
+        machine=prepared.machine,
+        facts=[],
+        decide=lambda *values: {},
+        progress=progress,
+        past=Past(),
+        user=calling_user(),
+        teardown=any(cell.workload.command for cell in cells),
+    )
+    try:
+        with folders.held(folder):
+            folders.begin(request.plan, None, folder)
+            execution.conduct(request)
+    except TrialError as error:
+        why = reasons(failures(results_of(folder)))
+        raise TrialError(text(why) if why else error.message) from error
+    took_s = time.monotonic() - began
+    failed = completeness.failing(results_of(folder))
+    took = pilot.read(journal.read_all(folder))._replace(failures=failed)
+    renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
+    return took._replace(trials=renamed), took_s
+
+
+def _begun(
+    prepared: Prepared, folder: Path, progress: execution.Progress, resume: bool
+) -> tuple[plan.Plan, Past, bool]:
+    """Begin an experiment, or go on with it; and tell whether nothing of it is missing."""
+    made = plan.make(prepared.experiment, prepared.cells)
+    if folders.has_begun(folder):
+        if not resume:
+            raise StoreError(
+                f"{folder} is not empty: it holds an experiment, so nothing was measured",
+                "add --resume to go on with it, or choose another --out",
+            )
+        found = folders.go_on(made, prepared.text, folder)
+        remnants.cleanup()
+        return found
+    folders.begin(made, prepared.text, folder, resume=resume)
+    if resume:
+        progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")
+        remnants.cleanup()
+    return made, Past(), False
+
+
+def _weighing(progress: execution.Progress) -> SessionTakes:
+    # Whoever probes nothing does not load what it takes.
+    from tare.features.machine.fingerprint.session_takes import SessionTakes
+    from tare.render.words import text
+
+    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
+
+
+def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
+    """Return the stopping rule: where stability is the question, the spread has a target too."""
+    experiment = made.experiment
+    stopping = experiment.stopping
+    if stopping.compare is not None:
+        from tare.experiment.findings.pairing import stopping_rule
+
+        return stopping_rule(made, progress.running)
+    metrics = (plan.metric(experiment), *stopping.also)
+
+    def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
+        from tare.statistics import repetitions
+
+        about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))
+        spread = repetitions.spread_target(experiment.parallel_growth) if about_spread else None
+        by_metric = {
+            metric: repetitions.decide(
+                some,
+                stopping.precision,
+                spread if metric == metrics[0] else None,
+                quantile=stopping.quantile,
+                anytime=stopping.anytime,
+                family=len(metrics),
+                tick=tick(metric),
+            )
+            for metric, some in zip(metrics, values, strict=True)
+        }
+        return {
+            cell: repetitions.together({m: by_metric[m][cell] for m in metrics})
+            for cell in values[0]
+        }
+
+    return rule
+
+
+def first_look(experiment: Experiment) -> int:
+    """Trials below which nothing stops; where fewer fit the budget, n is fixed beforehand."""
+    if experiment.stopping.compare is not None:
+        return 0  # its looks share one error, however early they are
+    from tare.statistics import repetitions
+
+    return repetitions.first_look(experiment.stopping.quantile)
+
+
+def calling_user() -> record.User | None:
+    """Return who called sudo, so that measured commands run as that user, not as root."""
+    if os.geteuid() != 0 or "SUDO_UID" not in os.environ:
+        return None
+    try:
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (ValueError, KeyError) as error:
+        raise ExperimentError(
+            "SUDO_UID and SUDO_GID do not say who called sudo, so it is not known whom the command "
+            "is to run as",
+            "unset SUDO_UID, or --as-root",
+        ) from error
+    if uid == 0:
+        return None
+    import pwd
+
+    try:
+        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
+    except KeyError:
+        groups = [gid]
+    return record.User(uid=uid, gid=gid, groups=tuple(groups))
+
+
+def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:
+    """Load what a folder holds, to conclude from it.
+
+    Parameters
+    ----------
+    folder : Path
+    sessions : sequence of int
+        Sessions that were asked for; none: all.
+
+    Returns
+    -------
+    Results
+        With the session that levels are taken from, where the machine was not the same in all.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, or has no such session.
+    """
+    from tare.experiment import store
+    from tare.experiment.findings.sessions import judged
+
+    return judged(store.load(folder), sessions, folder)
+
+
+def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | None) -> None:
+    """Raise at the end of a command, once everything is written, where something changed.
+
+    Parameters
+    ----------
+    some : sequence of Caveat
+    levels_of : int or None
+        Session that levels are taken from; None: all.
+    folder : Path or None
+        Where the results are; None: they are not kept.
+
+    Raises
+    ------
+    ChangedError
+        If the machine or the network was not the same throughout.
+    """
+    if not some:
+        return
+    from tare.experiment.findings.sessions import changed
+
+    if not changed(some):
+        return
+    if levels_of is None:
+        raise ChangedError(
+            "the machine changed during a session: comparisons within blocks hold, levels mix both "
+            "states",
+            "measure again, with nothing else on the machine: tare doctor",
+        )
+    other = next(n for c in some for n in c.sessions if n != levels_of)
+    raise ChangedError(
+        f"not all sessions are of the same machine and network, so levels are those of session "
+        f"{levels_of} alone",
+        None if folder is None else f"tare experiment report {folder} --session {other}",
+    )
+
+
+def answers(
+    folder: Path | None, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+) -> Answers:
+    """Conclude from what a folder holds, as loaded by :func:`results_of`.
+
+    The findings are stored in the folder that is given; None: nowhere. ``tell`` is told how many
+    questions of how many were asked.
+    """
+    from tare.experiment.findings.answers import all_findings
+    from tare.experiment.findings.failures import failures
+    from tare.experiment.findings.headline import headline
+    from tare.experiment.findings.overview import overview
+    from tare.experiment.findings.sessions import caveats
+
+    found = tuple(all_findings(results, tell))
+    if folder is not None:
+        from tare.experiment import store
+
+        store.save_findings(folder, found)
+    return Answers(
+        name=results.experiment.name,
+        question=results.experiment.question,
+        headline=tuple(headline(results, found)),
+        overview=overview(results),
+        findings=found,
+        failures=tuple(failures(results)),
+        caveats=caveats(results),
+        levels_of=results.levels_of,
+    )

@@ -1,0 +1,293 @@
+"""From a question to its trials: cells, order, placement, seeds; pure functions of the seed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tare.errors import ExperimentError
+from tare.experiment.placement import Machine, cpus_each
+from tare.experiment.specification import (
+    INSTANCE_TYPES,
+    KNOWN_FACTORS,
+    TOPOLOGY,
+    Cell,
+    Experiment,
+    SizeSpec,
+    WorkloadSpec,
+    listed_cpus,
+)
+from tare.render.words import text
+from tare.results.message import Message, Said, message
+
+#: Version of the layout of an experiment's folder: plan, journal and store.
+VERSION = 1
+#: A plan with more cells than this is a slip of the finger, not a question.
+MOST_CELLS = 100_000
+MIB = 1 << 20
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment with its cells, and the repetitions that are frozen for all platforms."""
+
+    version: int = VERSION
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+    metric: str
+    #: Executions in one timed region, by name of workload.
+    repetitions: dict[str, int] = {}
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Why cells that share some levels cannot be."""
+
+    #: Factor and level, as in the experiment file.
+    levels: tuple[tuple[str, str], ...]
+    why: Said
+    #: What to type to have them.
+    fix: str | None = None
+
+
+#: Tells why a cell cannot be on the machine; None: it can.
+Refuse = Callable[[Cell], LeftOut | None]
+
+
+def cells(
+    experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
+) -> tuple[Cell, ...]:
+    """Cross every workload with every level of every factor, but for cells that cannot be.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is asked.
+    machine : Machine
+        Of which it is asked.
+    refuse : callable
+        What only trying finds out about it.
+
+    Raises
+    ------
+    ExperimentError
+        If a quota, a size or a list of CPUs is beyond the machine, no cell can be, or there are
+        more of them than anybody can mean.
+    """
+    _check_quotas(experiment, machine)
+    _check_sizes(experiment, machine)
+    _check_lists(experiment, machine)
+    crossed = _crossed(experiment, machine)
+    out = {cell.cell: _impossible(experiment, cell) or refuse(cell) for cell in crossed}
+    made = [cell for cell in crossed if out[cell.cell] is None]
+    if not made:
+        first = out[crossed[0].cell]
+        assert first is not None
+        why = f"nothing is left to measure: {text(first.why)}"
+        raise ExperimentError(why, first.fix or _PINNABLE)
+    return tuple(msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(made))
+
+
+def _crossed(experiment: Experiment, machine: Machine) -> list[Cell]:
+    factors = dict(experiment.factors)
+    if tuple(factors.get("workers", ())) == (TOPOLOGY,):
+        factors["workers"] = machine.steps
+    count = math.prod(len(levels) for levels in factors.values()) * len(experiment.workloads)
+    if count > MOST_CELLS:
+        raise ExperimentError(
+            f"{experiment.name} has {count} cells, more than {MOST_CELLS}",
+            "every workload is crossed with every level of every factor: ask less at a time",
+        )
+    return [
+        _cell(number, workload, dict(zip(factors, levels, strict=True)))
+        for number, (workload, *levels) in enumerate(
+            itertools.product(experiment.workloads, *factors.values())
+        )
+    ]
+
+
+def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
+    known = {name: level for name, level in levels.items() if name in KNOWN_FACTORS}
+    others = {name: str(level) for name, level in levels.items() if name not in KNOWN_FACTORS}
+    return Cell(cell=number, workload=workload, others=others, **known)
+
+
+_PINNABLE = 'size = ["1c"], or another one with whole cores; or pinning = ["none"]'
+
+
+def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
+    """Return why a cell cannot be on any machine; None: it can."""
+    cores = experiment.given_cores(cell)
+    listed = listed_cpus(cell.pinning)
+    why = None
+    if listed is not None and cores is not None and math.ceil(cores) > len(listed):
+        why = message("unfit.few_cpus", cpus=cell.pinning, cores=f"{cores:g}")
+    elif cell.pinning == "pinned" and cores is None:
+        why = message("unfit.no_cores")
+    elif cell.pinning == "pinned" and cores != int(cores or 0):
+        why = message("unfit.fraction", cores=f"{cores:g}")
+    if why is None:
+        return None
+    levels = (("size", cell.size), ("pinning", cell.pinning))
+    return LeftOut(levels=levels, why=why)
+
+
+def _check_quotas(experiment: Experiment, machine: Machine) -> None:
+    most = len(machine.spread)
+    beyond = [level for level in experiment.factors.get("quota", ()) if level > most]
+    if beyond:
+        raise ExperimentError(
+            f"a quota of {beyond[0]:g} CPUs is asked, this machine has {most}",
+            f"[factors] quota: at most {most}",
+        )
+
+
+def _check_lists(experiment: Experiment, machine: Machine) -> None:
+    for pinning in experiment.factors.get("pinning", ()):
+        missing = sorted(set(listed_cpus(pinning) or ()) - set(machine.compact))
+        if missing:
+            raise ExperimentError(
+                f"pinning {pinning}: there is no CPU {missing[0]} here, or tare may not use it",
+                f"this machine has {', '.join(map(str, sorted(machine.compact)))}",
+            )
+
+
+def _check_sizes(experiment: Experiment, machine: Machine) -> None:
+    for name in map(str, experiment.factors.get("size", ())):
+        found = _too_much(experiment.limits(name), machine)
+        if found is None:
+            continue
+        why, most = found
+        whose = f"give [sizes.{name}]" if name in experiment.sizes else "ask a size that has"
+        raise ExperimentError(f"size {name!r} asks for {text(why)}", f"{whose} {most}")
+
+
+def too_large(experiment: Experiment, machine: Machine) -> dict[str, Message]:
+    """Return the levels of ``size`` that this machine cannot hold, and what is too much."""
+    named = map(str, experiment.factors.get("size", ()))
+    found = {name: _too_much(experiment.limits(name), machine) for name in named}
+    return {name: much[0] for name, much in found.items() if much is not None}
+
+
+def instance_types(experiment: Experiment) -> set[str]:
+    """Return the levels of ``size`` that name an instance type and are not of the user's own."""
+    named = map(str, experiment.factors.get("size", ()))
+    return {name for name in named if name in INSTANCE_TYPES and name not in experiment.sizes}
+
+
+def _too_much(size: SizeSpec, machine: Machine) -> tuple[Message, str] | None:
+    """Return what of a size is more than the machine has, and the most that it could be."""
+    most = len(machine.spread)
+    if size.cores is not None and size.cores > most:
+        cores = message("unfit.cores", cores=f"{size.cores:g}", most=most)
+        return cores, f"at most cores = {most}"
+    if size.cpuset is not None and size.cpuset > most:
+        cpuset = message("unfit.cpuset", cpus=size.cpuset, most=most)
+        return cpuset, f"at most cpuset = {most}"
+    if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
+        asked, there = -(-size.memory_bytes // MIB), machine.memory_bytes // MIB
+        return message("unfit.memory", asked=asked, there=there), f"at most {there} MiB"
+    return None
+
+
+def left_out(
+    experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
+) -> list[tuple[LeftOut, int]]:
+    """Return why cells of an experiment cannot be, and how many of them."""
+    found = [_impossible(experiment, c) or refuse(c) for c in _crossed(experiment, machine)]
+    reasons: list[LeftOut] = []
+    for one in found:
+        if one is not None and one not in reasons:
+            reasons.append(one)
+    return [(one, found.count(one)) for one in reasons]
+
+
+def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[Message]:
+    """Return what answers must come with: workers that share CPUs, idle networks."""
+    found = [*_sharing(experiment, made, machine)]
+    kernels = [workload.name for workload in experiment.workloads if workload.kernel]
+    if experiment.networked and kernels:
+        found.append(message("plan.note.kernel", name=kernels[0]))
+    return found
+
+
+def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:
+    sharing = {
+        (cell.pinning, cell.workers, each)
+        for cell in made
+        if cell.pinning in ("spread", "compact", "pinned")
+        and cell.workers * (each := cpus_each(experiment, cell)) > len(machine.spread)
+    }
+    for pinning, workers, cores in sorted(sharing):
+        yield message(
+            "plan.note.sharing",
+            pinning=pinning,
+            workers=workers,
+            cores=cores,
+            cpus=len(machine.spread),
+        )
+
+
+def make(experiment: Experiment, made: tuple[Cell, ...]) -> Plan:
+    """Return the plan of an experiment the repetitions of whose kernels are not found yet."""
+    return Plan(experiment=experiment, cells=made, metric=metric(experiment))
+
+
+def metric(experiment: Experiment) -> str:
+    """Return the metric that the stopping rule and the answers are about."""
+    if experiment.metric is not None:
+        return experiment.metric
+    if experiment.window is not None:
+        return "throughput"
+    kernels = all(workload.kernel for workload in experiment.workloads)
+    return "kernel_cpu_ns" if kernels else "wall_ns"
+
+
+def without(experiment: Experiment, factor: str, levels: Iterable[Any]) -> Experiment:
+    """Leave levels of a factor out.
+
+    Raises
+    ------
+    ExperimentError
+        If none is left.
+    """
+    gone = set(levels)
+    asked = experiment.factors[factor]
+    left = tuple(level for level in asked if level not in gone)
+    if not left:
+        raise ExperimentError(
+            f"no {factor} is left to measure: nothing of {', '.join(map(str, asked))} is available"
+        )
+    return msgspec.structs.replace(experiment, factors={**experiment.factors, factor: left})
+
+
+def block_order(
+    experiment: Experiment, numbers: Sequence[int], session: int, block: int
+) -> tuple[int, ...]:
+    """Return the cells of a block in their order: random by the seed, or as they stand."""
+    order = list(numbers)
+    if experiment.order == "blocks":
+        random.Random(f"{experiment.seed}/{session}/{block}").shuffle(order)
+    return tuple(order)
+
+
+def input_seed(experiment: Experiment, block: int) -> int:
+    """Return the seed of the generated input: the same for all cells of a block."""
+    text = f"{experiment.seed}/input/{block % experiment.inputs}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def fixed_trials(left_s: float, block_s: float) -> int:
+    """Return how many more blocks fit into what is left of the budget."""
+    if math.isinf(left_s) or block_s <= 0:
+        return 1 << 30
+    return int(left_s / block_s)
+
+
+def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:
+    """Return the plan with its repetitions, which hold for all platforms from now on."""
+    return msgspec.structs.replace(plan, repetitions=dict(repetitions))

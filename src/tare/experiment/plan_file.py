@@ -1,0 +1,106 @@
+"""The plan in an experiment's folder: kept, read, and gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tare import files
+from tare.errors import ExperimentError, StoreError
+from tare.experiment.file import changes
+from tare.experiment.plan import VERSION, Plan
+
+#: Where it is kept, and the experiment as its author wrote it.
+FILE, TEXT = "plan.json", "experiment.toml"
+
+
+def write(plan: Plan, folder: Path) -> None:
+    """Keep the plan in the experiment's folder."""
+    data = msgspec.json.format(msgspec.json.encode(plan), indent=1)
+    files.write(folder / FILE, data, "free some room, or choose another --out")
+
+
+def read(folder: Path) -> Plan:
+    """Read the plan that an experiment's folder holds.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is of another version.
+    """
+    path = folder / FILE
+    try:
+        data = content(path)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
+            "name the folder that --out named; where nothing was measured yet, leave --resume out",
+        ) from error
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(data, type=Plan)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    raise StoreError(
+        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
+        "open it with the tare that wrote it",
+    )
+
+
+def content(path: Path) -> bytes:
+    """Return what a file of the folder holds, if it is one; raises OSError."""
+    with files.open_plain(path) as file:
+        return file.read()
+
+
+def text(folder: Path) -> bytes | None:
+    """Return the experiment as its author wrote it; None: there is no such file."""
+    try:
+        return content(folder / TEXT)
+    except OSError:
+        return None
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def resume(asked: Plan, stored: Plan, texts: tuple[str | None, str | None] = (None, None)) -> Plan:
+    """Return the plan to go on with: the stored one, with the stopping rule that is asked now.
+
+    Parameters
+    ----------
+    asked : Plan
+        Of the experiment file as it is.
+    stored : Plan
+        Of the folder; has the repetitions that are frozen.
+    texts : (str or None, str or None)
+        The file as it was, and as it is, where there is one.
+
+    Raises
+    ------
+    ExperimentError
+        If the experiment has changed in more than when to stop, naming the keys; or if this
+        machine makes other cells of it.
+    """
+    found = changes.changes(stored.experiment, asked.experiment)
+    if found:
+        then, now = texts
+        written = None if then is None or now is None else changes.edited(found, then, now)
+        what = (
+            "the file has not changed, but what of it can be measured here has"
+            if written == []
+            else "the experiment has changed since it began"
+        )
+        raise ExperimentError(
+            f"{what}: {'; '.join(map(changes.sentence, written or found))}",
+            "measure it into a new folder with --out",
+        )
+    if asked.cells != stored.cells:
+        raise ExperimentError(
+            "this machine makes other cells of the experiment than the one where it began",
+            "measure it into a new folder with --out",
+        )
+    return msgspec.structs.replace(stored, experiment=asked.experiment)

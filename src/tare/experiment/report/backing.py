@@ -1,0 +1,269 @@
+"""What the answers rest on: how far each cell got, what is missing, the machine."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+
+from tare.experiment.findings import known, trusted
+from tare.experiment.findings.calibrated import cpu_scaling
+from tare.experiment.findings.cells import basis_of, in_order
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.failures import failures, reasons
+from tare.experiment.findings.instrument import own_error
+from tare.experiment.results import Results
+from tare.results.finding import Column, Table
+from tare.results.message import Levels, Message, message
+from tare.units import counted, duration, percent, quantile_name, quantity
+
+_REASONS = {
+    "fixed": "all requested trials done",
+    "target": "target reached",
+    "budget": "the budget ended",
+    "cap": "refused: target not reached with the maximum number of trials",
+    "refused": "refused: more trials will not help",
+    "decided": "every verdict is conclusive",
+    "alone": "its reference kept failing",
+    "failed": "it kept failing",
+    "interrupted": "interrupted",
+}
+#: Cells that a sentence names one by one.
+_MOST_CELLS = 5
+_STOP_COLUMNS = {
+    "n": "good trials",
+    "failed": "failed",
+    "why": "stop reason",
+    "target": "target",
+    "reached": "reached",
+    "more": "more trials for the target",
+    "refusal": "obstacle",
+}
+
+
+def stop_table(results: Results) -> Table:
+    """Give of every cell how many trials it has, why it stopped and what it reached."""
+    trials = results.trial_table
+    factors = results.varied or ["workload"]
+    asked = quantile_name(results.experiment.stopping.quantile)
+    stops = results.stops.set_index("cell")
+    known_of = _known(results)
+    rows: list[dict[str, Any]] = []
+    by_cell = dict(iter(trials.groupby("cell")))
+    for cell in in_order(results):
+        some = by_cell[cell]
+        counts = some["status"].value_counts()
+        stop = stops.loc[cell] if cell in stops.index else None
+        rows.append(
+            {
+                **{f: str(some[f].iloc[0]) for f in factors},
+                "n": int(counts.get("ok", 0)),
+                "failed": int(counts.get("failed", 0)),
+                "why": _why(stop),
+                "target": None if stop is None else _share(stop["target"]),
+                "reached": _share(known_of[cell].interval.half_width if cell in known_of else None),
+                "more": _more(stop, known_of.get(cell), results),
+                "refusal": _text(stop, "refusal"),
+            }
+        )
+    return Table(
+        title=message("backing.stops.title", quantile=asked),
+        columns=(
+            *level_columns(factors),
+            *(
+                Column(key=key, title=title)
+                for key, title in _STOP_COLUMNS.items()
+                if any(row[key] is not None for row in rows)
+            ),
+        ),
+        rows=tuple(rows),
+        note=message("backing.stops.note", quantile=asked),
+    )
+
+
+def _known(results: Results) -> dict[Any, known.Known]:
+    results = results.of_levels
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return {}
+    values = results.values(basis.metric, basis.source).sort_values("trial")
+    stopping = results.experiment.stopping
+    return {
+        cell: known.know(
+            basis.metric,
+            basis.source,
+            some["value"].to_numpy(dtype=float),
+            stopping,
+            by_hand=results.by_hand,
+        )
+        for cell, some in values.groupby("cell")
+    }
+
+
+def _text(stop: Any, key: str) -> str | None:
+    """Return what a stop says, which those of an older tare may lack."""
+    said = None if stop is None else stop.get(key)
+    return None if said is None or pd.isna(said) else str(said)
+
+
+def _why(stop: Any) -> str:
+    if stop is None:
+        return "not stopped: still running, or interrupted"
+    return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
+
+
+def _share(value: Any) -> str | None:
+    return None if value is None or pd.isna(value) else f"±{percent(float(value))}"
+
+
+def _more(stop: Any, found: known.Known | None, results: Results) -> str | None:
+    """Tell how many more trials the target takes, by all that there are now."""
+    if stop is None or pd.isna(stop["more_trials"]) or not stop["more_trials"]:
+        return None
+    more, seconds = int(stop["more_trials"]), stop["more_seconds"]
+    each_s = None if pd.isna(seconds) else float(seconds) / more
+    reached = None if found is None else found.interval.half_width
+    target = results.experiment.stopping.precision
+    if found is not None and reached is not None and not pd.isna(stop["target"]):
+        if reached <= target:
+            return None
+        more = math.ceil(found.interval.n * ((reached / target) ** 2 - 1))
+    trials = f"about {counted(more, 'trial')}"
+    return trials if each_s is None else f"{trials}, {duration(more * each_s)}"
+
+
+def doubts(results: Results) -> tuple[Message, ...]:
+    """Say what failed and what was doubtful.
+
+    What was left out stands at the head of the page already.
+    """
+    sessions: Any = results.sessions.to_dict("records")
+    found = [
+        message("backing.unfinished", session=int(session["session"]))
+        for session in sessions
+        if pd.isna(session["ended"])
+    ]
+    trials = results.trial_table
+    failed = trials[trials["status"] == "failed"]
+    for _, some in failed.groupby(failed["reason"].fillna("unknown")):
+        cells = Counter(zip(some["workload"], some["platform"], strict=True))
+        found.append(
+            message(
+                "backing.failed",
+                trials=len(some),
+                cells=[
+                    message(
+                        "backing.of",
+                        trials=n,
+                        where=Levels({"workload": workload, "platform": platform}),
+                    )
+                    for (workload, platform), n in cells.most_common(_MOST_CELLS)
+                ],
+                others=max(0, len(cells) - _MOST_CELLS),
+                reasons=reasons(failures(results, some)),
+            )
+        )
+    found += [*trusted.each(results), *_captured(trials)]
+    faults = results.faults
+    warnings = faults[faults["kind"] == "warning"]
+    return (
+        *found,
+        *(
+            message("backing.warning", warning=str(warning), times=int(n))
+            for warning, n in warnings["message"].value_counts().head(20).items()
+        ),
+    )
+
+
+def _captured(trials: pd.DataFrame) -> list[Message]:
+    """Say how many good trials had a pipe for standard error since others failed."""
+    if "error_captured" not in trials:
+        return []
+    good = trials[trials["status"] == "ok"]
+    n = int(good["error_captured"].sum())
+    if not n or n == len(good):
+        return []
+    return [message("backing.captured", trials=n, good=len(good))]
+
+
+def machine_tables(results: Results) -> list[Table]:
+    """Give the facts of the machine, and those of each platform."""
+    facts = results.facts.drop_duplicates(["platform", "name"], keep="last")
+    own = facts[facts["platform"].isna()]
+    tables = []
+    if not own.empty:
+        tables.append(
+            Table(
+                title="Facts of the machine",
+                columns=(
+                    Column(key="name", title="fact"),
+                    Column(key="value", title="value"),
+                    Column(key="source", title="source"),
+                ),
+                rows=tuple(_facts(own)),
+                note=(
+                    own_error(results.fact) or message("instrument.unknown"),
+                    *filter(None, [cpu_scaling(results.fact), _changed(results)]),
+                ),
+            )
+        )
+    per = facts[facts["platform"].notna()]
+    if not per.empty:
+        asked = [str(p) for p in results.experiment.factors.get("platform", ())]
+        platforms = list(dict.fromkeys([*asked, *per["platform"]]))
+        platforms = [p for p in platforms if (per["platform"] == p).any()]
+        rows = []
+        for name, some in per.groupby("name", sort=False):
+            values = dict(zip(some["platform"], (r["value"] for r in _facts(some)), strict=True))
+            by_platform = {f"on {p}": values.get(p) for p in platforms}
+            rows.append({"name": _spoken(str(name)), **by_platform})
+        tables.append(
+            Table(
+                title="The instrument on each platform",
+                columns=(
+                    Column(key="name", title="fact"),
+                    *(Column(key=f"on {p}", title=p) for p in platforms),
+                ),
+                rows=tuple(rows),
+            )
+        )
+    return tables
+
+
+def _facts(facts: pd.DataFrame) -> list[dict[str, Any]]:
+    rows: Any = facts.to_dict("records")
+    return [_fact(row) for row in rows]
+
+
+def _fact(row: dict[str, Any]) -> dict[str, Any]:
+    value, unit = row["value"], row["unit"]
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int) and (not isinstance(unit, str) or unit == "1"):
+        text = f"{value:,}"
+    elif isinstance(value, int | float):
+        text = quantity(float(value), unit if isinstance(unit, str) else "1")
+    else:
+        text = str(value)
+    return {"name": _spoken(str(row["name"])), "value": text, "source": row["source"]}
+
+
+def _spoken(name: str) -> str:
+    for suffix in ("_ns", "_bytes", "_hz"):
+        name = name.removesuffix(suffix)
+    return name.replace("_", " ")
+
+
+def _changed(results: Results) -> Message | None:
+    """Name the facts of the machine that are not the same in all sessions."""
+    own = results.facts[results.facts["platform"].isna()]
+    differing = [
+        _spoken(str(name))
+        for name, some in own.groupby("name")
+        if name != "load_average"
+        and not str(name).startswith(("selftest_", "calibration_"))
+        and some["value"].map(str).nunique() > 1
+    ]
+    return message("backing.changed", facts=differing) if differing else None

@@ -1,0 +1,79 @@
+"""Comparisons as a report keeps them for a CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tare
+from tare.experiment.findings import caveats, sessions
+from tare.experiment.findings.difference import question
+from tare.experiment.findings.disturbance import disturbance, said
+from tare.experiment.findings.failures import by_level
+from tare.experiment.findings.judgement import Difference
+from tare.experiment.results import Results
+from tare.results.message import Amount, Change, Chosen, message
+from tare.results.report import Compared, Gate, Origin, Report
+from tare.units import chosen
+
+#: What is known of the machine, in a word each.
+_FACTS = ("cpu", "cpus", "kernel", "system")
+
+
+def document(results: Results, found: Sequence[Difference], gate: float | None) -> Report:
+    """Lay out what a CI shows of comparisons, without charts and other questions."""
+    names, words = [d.second for d in found], found[0].words
+    facts = ((name, results.fact(name)) for name in _FACTS)
+    return Report(
+        name=results.experiment.name,
+        question=question(names, found[0].first, gate, words.higher),
+        answers=tuple(d.answer for d in found),
+        strip=tuple((name, str(value)) for name, value in facts if value is not None),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
+        caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
+        failed=tuple(by_level(results)),
+        notes=(said(disturbance(results)),),
+        compared=make(found, gate),
+    )
+
+
+def make(found: Sequence[Difference], gate: float | None) -> tuple[Compared, ...]:
+    """Lay comparisons out, each with the answer to a gate where there is one."""
+    return tuple(_compared(d, gate) for d in found)
+
+
+def _compared(d: Difference, gate: float | None) -> Compared:
+    c, unit = d.comparison, d.basis.unit
+    first, second = (Amount(m.estimate, unit, m.low, m.high) for m in d.medians)
+    answered = None if gate is None else Gate(gate, d.gate(gate), d.gate_answer(gate))
+    is_open = answered is None or answered.outcome == "inconclusive"
+    return Compared(
+        first=d.first,
+        second=d.second,
+        metric=d.basis.metric,
+        source=d.basis.source,
+        verdict=d.words.of(c.verdict, chosen(d.margin)),
+        conclusive=c.verdict.conclusive,
+        answer=d.answer,
+        ratio=d.estimate,
+        medians=(first, second),
+        n=c.n,
+        paired=d.paired,
+        counted=d.counted,
+        evidence=(
+            message(
+                "compared.effect", delta=round(c.cliffs_delta, 2), medians=Change(c.median_ratio)
+            ),
+            d.steadiness,
+        ),
+        method=message(
+            "compared.method",
+            method=d.method,
+            confidence=Chosen(c.confidence),
+            margin=Chosen(d.margin),
+        ),
+        settle=d.further if is_open else None,
+        gate=answered,
+        failing=d.words.higher,
+        seconds=d.seconds * c.n,
+    )

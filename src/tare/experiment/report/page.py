@@ -1,0 +1,109 @@
+"""What a report says, in order: the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.experiment.findings import caveats, sessions
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.headline import summarize
+from tare.experiment.findings.overview import overview
+from tare.experiment.report.backing import doubts, machine_tables, stop_table
+from tare.experiment.results import Results
+from tare.registry import scan
+from tare.render.words import paragraph
+from tare.results.finding import Finding
+from tare.results.report import Figure, Origin, Report, Section
+from tare.units import counted, duration
+
+#: Charts of all cells, which no single question owns.
+_OVERVIEW = ("medians",)
+
+
+def make(
+    results: Results, findings: Sequence[Finding], origin: Origin, *, drawn: bool = True
+) -> Report:
+    """Lay a report out.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment has stored so far.
+    findings : sequence of Finding
+        In reading order.
+    origin : Origin
+        The files that it came from.
+    drawn : bool
+        Whether with charts, which a terminal does not show.
+    """
+    charts: dict[str, ChartUnit] = scan("report.charts") if drawn else {}
+    told = summarize(results, findings)
+    first, cells = told.answers[0], overview(results)
+    # One cell is in the answer.
+    shown = cells is not None and len(cells.rows) > 1
+    return Report(
+        name=results.experiment.name,
+        question=results.experiment.question,
+        answers=told.answers,
+        strip=_strip(results),
+        sections=tuple(_section(f, charts, results, findings) for f in findings),
+        origin=origin,
+        lead=next((f.name for f in findings if first in f.head), None),
+        caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
+        missing=told.missing,
+        failed=told.failed,
+        notes=(*told.notes, *told.basis, *told.left_out),
+        overview=_figures(_OVERVIEW, charts, results.of_levels, findings),
+        cells=cells if shown else None,
+        stops=stop_table(results),
+        doubts=doubts(results),
+        machine=tuple(machine_tables(results)),
+    )
+
+
+def _section(
+    finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
+) -> Section:
+    results = results if finding.session is None else results.of_levels
+    return Section(finding, _figures(finding.charts, charts, results, findings))
+
+
+def _figures(
+    names: Sequence[str],
+    charts: dict[str, ChartUnit],
+    results: Results,
+    findings: Sequence[Finding],
+) -> tuple[Figure, ...]:
+    drawn = []
+    for unit in (charts[name] for name in names if name in charts):
+        shown = results.of_levels if unit.of_levels else results
+        chart: Any = unit.draw(shown, findings)
+        if chart is not None:
+            alternative = paragraph(unit.alternative(shown, findings))
+            drawn.append(
+                Figure(unit.description.name, unit.description.title, chart.to_dict(), alternative)
+            )
+    return tuple(drawn)
+
+
+def _strip(results: Results) -> tuple[tuple[str, str], ...]:
+    trials = results.trial_table
+    counts = trials["status"].value_counts()
+    good = f"{int(counts.get('ok', 0)):,}"
+    others = [f"{n:,} {status}" for status, n in counts.items() if status != "ok"]
+    strip = [("good trials", ", ".join([good, *others]))]
+    strip.append(("cells", f"{trials['cell'].nunique():,}"))
+    if not results.sessions.empty:
+        first = str(results.sessions["started"].iloc[0])[:10]
+        n = len(results.sessions)
+        strip.append(("measured on", first if n == 1 else f"{first}, {counted(n, 'session')}"))
+    if "duration_ns" in trials and trials["duration_ns"].notna().any():
+        strip.append(("measuring", duration(float(trials["duration_ns"].sum()) / 1e9)))
+    cpus = results.fact("cpus")
+    machine = [str(f) for f in (results.fact("cpu"), cpus and counted(int(cpus), "CPU")) if f]
+    if machine:
+        strip.append(("machine", ", ".join(machine)))
+    if results.fact("kernel"):
+        strip.append(("kernel", str(results.fact("kernel"))))
+    return tuple(strip)

@@ -1,0 +1,260 @@
+"""The results of an experiment as data frames: what statistics, findings and reports read."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.journal import SEEN
+from tare.experiment.metrics import ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from tare.experiment.specification import Cell, Experiment
+
+
+INSTANCES = (
+    "session", "instance", "platform", "size", "pinning", "cores", "cpus", "memory_bytes",
+    "workers", "cold", "start_ns", "stop_ns", "host_cpu_ns", "host_memory_bytes",
+)  # fmt: skip
+CLOCKS = (
+    "session", "instance", "monotonic_ns", "monotonic_offset_ns", "realtime_offset_ns",
+    "within_ns",
+)  # fmt: skip
+FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values", "take")
+TAKES = (
+    "session", "moment", "take", "seconds", "cpus", "load_average", "other_cpus", "stolen_cpus",
+    "cpu_pressure", "memory_pressure", "io_pressure",
+)  # fmt: skip
+NETWORK_USE = (
+    "trial", "host", "tokens_start_bits", "tokens_end_bits", "sent_bytes", "dropped_packets",
+    "times_dry", "dry_ns", "first_dry_ns",
+)  # fmt: skip
+NETWORK_LOG = ("trial", "at_ns", "host", "tokens_bits", "rate_bps", "sent_bytes")
+
+
+# Compared and hashed by identity: data frames have no equality of their own.
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Everything that an experiment has stored so far.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The question.
+    trial_table : DataFrame
+        One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
+        column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
+        levels are strings. From a store also ``started``, ``duration_ns`` and
+        ``error_captured``: standard error was a pipe that was read, not ``/dev/null``.
+    sample_table : DataFrame
+        One row a sample: ``trial, worker, iteration, phase, metric, source, value``;
+        worker and iteration are absent (NA) where the value belongs to the whole trial.
+    facts : DataFrame
+        ``session, instance, platform, name, value, unit, source``.
+    sessions : DataFrame
+        ``session, started, ended, boot_id, nonce``.
+    faults : DataFrame
+        ``trial, worker, iteration, kind, message, evidence``.
+    stops : DataFrame
+        Why each cell stopped: ``cell, trials, reason, target, reached, more_trials, more_seconds``.
+    notes : list of str
+        What was left out, and other things to be told with the answer.
+    figures : DataFrame
+        What probes found before and after the trials of each session:
+        ``session, moment, metric, unit, better, margin, values, take``.
+    takes : DataFrame
+        How busy the machine was during each take of these, where it was recorded: ``session,
+        moment, take, seconds, cpus, load_average, other_cpus, stolen_cpus, cpu_pressure,
+        memory_pressure, io_pressure``; absent (NA): the kernel does not tell.
+    levels_of : int or None
+        Session that levels are taken from, where the machine was not the same in all sessions;
+        None: from all. Comparisons within blocks use all sessions in either case.
+    instances : DataFrame
+        One row an instance of a platform: ``session, instance, platform, size, pinning, cores,
+        cpus, memory_bytes, workers, cold, start_ns, stop_ns, host_cpu_ns, host_memory_bytes``;
+        ``cores`` is a quota, ``cpus`` a list or None. And what a program sees in it, absent (NA)
+        where it was not told: ``cpus_affinity`` (what nproc says), ``cpus_online``,
+        ``cpus_visible`` (affinity and quota), ``memory_total_bytes``, ``memory_limit_bytes``.
+    clocks : DataFrame
+        Clocks inside an instance beside the host's: ``session, instance, monotonic_ns,
+        monotonic_offset_ns, realtime_offset_ns, within_ns``.
+    network_use : DataFrame
+        What each host of an emulated network sent in a trial: ``trial, host, tokens_start_bits,
+        tokens_end_bits, sent_bytes, dropped_packets, times_dry, dry_ns, first_dry_ns``; hosts count
+        from 1, tokens are absent (NA) where a host has no bucket, ``first_dry_ns`` where its
+        bucket was never empty.
+    network_log : DataFrame
+        The same hosts at moments of a trial, one row each: ``trial, at_ns, host, tokens_bits,
+        rate_bps, sent_bytes``; absent (NA): no bucket, no rate.
+    planned : tuple of Cell
+        Cells of the plan, also those of which no trial has begun; empty where only some of the
+        sessions are looked at.
+    """
+
+    experiment: Experiment
+    trial_table: pd.DataFrame
+    sample_table: pd.DataFrame
+    facts: pd.DataFrame
+    sessions: pd.DataFrame
+    faults: pd.DataFrame
+    stops: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+    figures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FIGURES))
+    takes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=TAKES))
+    instances: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=[*INSTANCES, *SEEN])
+    )
+    clocks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLOCKS))
+    network_use: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_USE))
+    network_log: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_LOG))
+    planned: tuple[Cell, ...] = ()
+    levels_of: int | None = None
+
+    @cached_property
+    def of_levels(self) -> Results:
+        """The results that levels are taken from: all, or those of one session."""
+        return self if self.levels_of is None else self.of_sessions([self.levels_of])
+
+    @property
+    def factors(self) -> list[str]:
+        """The factors, ``workload`` first, in the order of the experiment."""
+        return [c for c in self.trial_table.columns if c not in _TRIAL_COLUMNS]
+
+    @property
+    def varied(self) -> list[str]:
+        """The factors that have more than one level here."""
+        return [f for f in self.factors if self.trial_table[f].nunique(dropna=False) > 1]
+
+    def trials(self) -> pd.DataFrame:
+        """One row a trial, failed ones included (``status``)."""
+        return self.trial_table
+
+    def samples(self) -> pd.DataFrame:
+        """One row a sample, with the levels of its trial."""
+        return self.sample_table.merge(self.trial_table, on="trial", how="left")
+
+    def sources(self, metric: str) -> list[str]:
+        """Return the sources that *every* good trial has for a metric, best first.
+
+        The instrument must not be confounded with the platform: cells are compared only on a
+        source that is common to all of them.
+        """
+        good = set(self.trial_table.loc[self.trial_table["status"] == "ok", "trial"])
+        s = self.sample_table
+        s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(good)]
+        per_source = s.groupby("source")["trial"].nunique()
+        common = [str(name) for name, n in per_source.items() if n == len(good)]
+        return ranked(metric, common)
+
+    def values(
+        self, metric: str, source: str | None = None, *, by_worker: bool = False
+    ) -> pd.DataFrame:
+        """Trial values: the mean over measured iterations and workers, one row a good trial.
+
+        Parameters
+        ----------
+        metric : str
+            E.g. ``kernel_cpu_ns``.
+        source : str, optional
+            By default the best that is common to all good trials.
+        by_worker : bool
+            One row per trial and worker instead: not replicates, for looking at workers only.
+
+        Returns
+        -------
+        DataFrame
+            ``trial, session, block, position, cell``, the factors and ``value``
+            (and ``worker``), in order of trial. Empty if the metric has no such source.
+        """
+        keys = ["trial", "worker"] if by_worker else ["trial"]
+        if source is None:
+            common = self.sources(metric)
+            if not common:
+                return self.trial_table.iloc[0:0].assign(value=np.array([], dtype=float))
+            source = common[0]
+        s = self.sample_table
+        s = s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
+        means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
+        good = self.trial_table[self.trial_table["status"] == "ok"]
+        return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
+
+    def of_sessions(self, numbers: Collection[int]) -> Results:
+        """Return what some of the sessions measured, as if there had been no others."""
+        trials = self.trial_table[self.trial_table["session"].isin(list(numbers))]
+        kept = set(trials["trial"])
+        return dataclasses.replace(
+            self,
+            levels_of=None,
+            trial_table=trials.reset_index(drop=True),
+            sample_table=_rows(self.sample_table, "trial", kept),
+            facts=_rows(self.facts, "session", numbers),
+            sessions=_rows(self.sessions, "session", numbers),
+            faults=_rows(self.faults, "trial", kept),
+            figures=_rows(self.figures, "session", numbers),
+            takes=_rows(self.takes, "session", numbers),
+            instances=_rows(self.instances, "session", numbers),
+            clocks=_rows(self.clocks, "session", numbers),
+            network_use=_rows(self.network_use, "trial", kept),
+            network_log=_rows(self.network_log, "trial", kept),
+            planned=(),
+        )
+
+    def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:
+        """One row a cell: its levels and the number of good trials ``n``."""
+        rows = self.trial_table[self.trial_table["status"].isin(list(good))]
+        counted = rows.groupby(["cell", *self.factors], dropna=False).size()
+        return counted.rename("n").reset_index()
+
+    @property
+    def emulated(self) -> frozenset[str]:
+        """Platforms whose CPU is emulated, with all that stand in them: no measure of a VM."""
+        rows = self.facts[(self.facts["name"] == "emulated") & self.facts["platform"].notna()]
+        said = {str(p) for p, value in zip(rows["platform"], rows["value"], strict=True) if value}
+        tried = {str(p) for p in self.trial_table["platform"].unique()}
+        return frozenset(
+            said | {p for p in tried if any(p.startswith(f"{outer}/") for outer in said)}
+        )
+
+    @property
+    def ended(self) -> str | None:
+        """Why the last session ended: ``finished``, ``budget`` …; None: it runs, or was killed."""
+        last = [*self.sessions["reason"]][-1:] if "reason" in self.sessions else []
+        return str(last[0]) if last and not pd.isna(last[0]) else None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody ended the last session, who may have watched what came out."""
+        return self.ended == "interrupted"
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        """Value of a fact of the machine (the latest session's)."""
+        rows = self.facts[self.facts["name"] == name]
+        return default if rows.empty else rows["value"].iloc[-1]
+
+
+def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataFrame:
+    return frame[frame[column].isin(list(values))].reset_index(drop=True)
+
+
+_TRIAL_COLUMNS = frozenset(
+    {
+        "trial",
+        "session",
+        "block",
+        "position",
+        "cell",
+        "status",
+        "reason",
+        "started",
+        "duration_ns",
+        "seed",
+        "error_captured",
+    }
+)

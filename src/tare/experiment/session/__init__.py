@@ -1,0 +1,24 @@
+"""Execute a plan: the part with effects. Trials go in, a journal comes out.
+
+What decides (which trials, in what order, when it is enough) is handed in as pure functions;
+what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
+"""
+
+from __future__ import annotations
+
+from tare.experiment.session.files import missing, needed
+from tare.experiment.session.request import Decide, Decision, Progress, Request, Values
+from tare.experiment.session.session import conduct
+from tare.experiment.session.trial import Outcome
+
+__all__ = [
+    "Decide",
+    "Decision",
+    "Outcome",
+    "Progress",
+    "Request",
+    "Values",
+    "conduct",
+    "missing",
+    "needed",
+]

@@ -1,0 +1,78 @@
+"""The answers of all agents of a trial, as they come."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tare.agent import record
+from tare.agent.client import Answer, SilenceError
+from tare.errors import AgentError
+from tare.experiment.session.resident import Resident
+from tare.platforms import groups, processes
+
+#: How often it is looked whether those who say nothing still can.
+LOOK_S = 1.0
+
+
+@dataclass
+class Asked:
+    """An agent that does its part of a trial."""
+
+    resident: Resident
+    answer: Answer
+    #: How long it may say nothing; None: for ever.
+    limit_s: float | None
+    #: When it last said something, and what is known of it since.
+    heard: float = field(default_factory=time.monotonic)
+    context: str = ""
+
+
+def answers(asked: Sequence[Asked]) -> Iterator[tuple[Resident, record.Record]]:
+    """Yield what all agents of a trial say, until the last answer is whole.
+
+    Who waits at a barrier for somebody who is gone says nothing, so all are listened to at once.
+
+    Raises
+    ------
+    AgentError
+        If one of them is gone, stopped, silent for too long, or says what is no answer.
+    """
+    with selectors.DefaultSelector() as selector:
+        for one in asked:
+            selector.register(one.resident.agent.channel, selectors.EVENT_READ, one)
+        # What has been read already is not told by the selector.
+        ready = list(asked)
+        while True:
+            for one in ready:
+                yield from _heard(one)
+                if one.answer.whole:
+                    selector.unregister(one.resident.agent.channel)
+            if not selector.get_map():
+                return
+            ready = [key.data for key, _ in selector.select(LOOK_S)]
+            if not ready:
+                for key in list(selector.get_map().values()):
+                    _check(key.data)
+
+
+def _heard(one: Asked) -> Iterator[tuple[Resident, record.Record]]:
+    """Yield what an agent has said by now."""
+    try:
+        while (got := one.answer.next(0.0)) is not None:
+            one.heard = time.monotonic()
+            yield one.resident, got
+    except SilenceError as silence:
+        one.context = silence.context
+
+
+def _check(one: Asked) -> None:
+    pid = one.resident.instance.host_pid
+    if pid is not None and processes.is_stopped(pid):
+        raise AgentError("the agent was stopped by a signal")
+    if pid is not None and groups.is_frozen(pid):
+        raise AgentError("the agent was frozen with its control group")
+    if one.limit_s is not None and time.monotonic() - one.heard > one.limit_s:
+        raise SilenceError(one.limit_s, one.context)

@@ -1,0 +1,190 @@
+"""Files of this machine that commands are known to need, where a platform has none of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tare import workloads
+from tare.agent import record
+from tare.experiment.specification import Cell
+from tare.workloads import placeholders
+
+
+def needed(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int = 0
+) -> tuple[str, ...]:
+    """Return programs, arguments that name files, and inputs of all cells' commands.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Of the plan.
+    surroundings : mapping
+        Environment variables of who calls tare.
+    hosts : int
+        Of the network in which they run; 0: the machine's own.
+
+    Returns
+    -------
+    tuple of str
+        Absolute paths, each once.
+    """
+    jobs = _jobs(cells, surroundings, hosts)
+    return tuple(dict.fromkeys(file for job in jobs for file in _of(job)))
+
+
+class Missing(NamedTuple):
+    """What a command needs and cannot have."""
+
+    name: str
+    why: Literal["not found", "not executable", "a directory", "no directory"]
+
+
+def missing(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int = 0
+) -> tuple[Missing, ...]:
+    """Return programs, inputs and working directories that commands cannot have, each once.
+
+    The parameters are those of :func:`needed`. Of workloads that run something on this machine
+    first nothing is known: that may make them.
+    """
+    cells = [c for c in cells if c.workload.setup is None and c.workload.prepare is None]
+    found: dict[Missing, None] = {}
+    for job in _jobs(cells, surroundings, hosts):
+        # Of what this user may not look at, nothing is known.
+        with contextlib.suppress(OSError):
+            found |= dict.fromkeys(_missing(job))
+    return tuple(found)
+
+
+def _missing(job: record.Command) -> Iterator[Missing]:
+    folder = _folder(job)
+    if not folder.is_dir():
+        yield Missing(str(folder), "no directory" if folder.exists() else "not found")
+        return
+    program = job.argv[0]
+    if "/" not in program:
+        if _program(job) is None:
+            yield Missing(program, "not found")
+    elif (folder / program).is_dir():
+        yield Missing(program, "a directory")
+    elif not (folder / program).exists():
+        yield Missing(program, "not found")
+    elif not os.access(folder / program, os.X_OK):
+        yield Missing(program, "not executable")
+    if job.input is not None and not (folder / job.input).exists():
+        yield Missing(job.input, "not found")
+
+
+def _jobs(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int
+) -> Iterator[record.Command]:
+    # Of the environment, only this decides about files; all of it for each cell takes long.
+    surroundings = {name: surroundings[name] for name in ("PATH",) if name in surroundings}
+    # Where they are is not known yet, and no file of the user's is called so.
+    unknown = placeholders.of_hosts(("",) * hosts, "") if hosts else {}
+    for cell in cells:
+        if cell.workload.command is None or cell.workload.of_agent:
+            continue
+        job = workloads.job(
+            cell, repetitions=None, seed=0, surroundings=surroundings, hosts=unknown
+        )
+        if isinstance(job, record.Command):
+            yield job
+
+
+def from_here(job: record.Command) -> record.Command:
+    """Return a command that starts where tare was called, if it names files of there.
+
+    Parameters
+    ----------
+    job : record.Command
+        For a platform that shows those files, but starts what runs in it somewhere else. What it
+        names by a way that goes up is named from the root: of the directories on the way, some
+        are not shown.
+    """
+    folder = _folder(job)
+    program, *words = job.argv
+    if "/" in program:
+        program = _whole(folder, program)
+    job = msgspec.structs.replace(job, argv=(program, *(_whole(folder, word) for word in words)))
+    if not any(Path(file).is_relative_to(folder) for file in _of(job)):
+        return job
+    return msgspec.structs.replace(
+        job, directory=str(folder), input=None if job.input is None else str(folder / job.input)
+    )
+
+
+def _whole(folder: Path, word: str) -> str:
+    """Return a word of a command with a whole path in place of one that goes up to a file."""
+    option, sign, part = word.partition("=")
+    for prefix, name in (("", word), (option + sign, part)):
+        if ".." in Path(name).parts and _is_file(folder / name):
+            return prefix + _file(folder, name)
+    return word
+
+
+def _file(folder: Path, name: str) -> str:
+    """Return the path of a file, as it is shown."""
+    path = folder / name
+    if ".." not in path.parts:
+        return str(path)
+    return str(Path(os.path.realpath(path.parent)) / path.name)
+
+
+def seen_inside(job: record.Command, shared: str, inside: str) -> record.Command:
+    """Return a command with the paths that an instance has for the shared directory.
+
+    Parameters
+    ----------
+    job : record.Command
+        May name files there, such as that of a network's hosts.
+    shared, inside : str
+        The directory on this machine, and where the instance sees it.
+    """
+    if inside == shared:
+        return job
+    return msgspec.structs.replace(
+        job,
+        argv=tuple(word.replace(shared, inside) for word in job.argv),
+        environment={name: text.replace(shared, inside) for name, text in job.environment.items()},
+    )
+
+
+def _folder(job: record.Command) -> Path:
+    return Path(job.directory or ".").absolute()
+
+
+def _of(job: record.Command) -> Iterator[str]:
+    folder = _folder(job)
+    at = _program(job)
+    if at is not None:
+        yield _file(folder, str(at))
+    for word in (*job.argv[1:], *(() if job.input is None else (job.input,))):
+        # Options hold files as well: --input=FILE.
+        for part in (word, word.partition("=")[2]):
+            if part and _is_file(folder / part):
+                yield _file(folder, part)
+
+
+def _program(job: record.Command) -> Path | None:
+    """Return where its program is; None: nowhere."""
+    program = job.argv[0]
+    path = job.environment.get("PATH", os.defpath)
+    at = str(_folder(job) / program) if "/" in program else shutil.which(program, path=path)
+    return Path(at) if at is not None and _is_file(Path(at)) else None
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether there is such a file, as far as this user may know."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

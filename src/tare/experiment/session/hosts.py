@@ -1,0 +1,187 @@
+"""The network in which a session's trials take place: shaped before each, looked at after it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from tare.agent import record
+from tare.experiment.journal import HostTokens, HostUse
+from tare.experiment.session.bucket_state import Budgets
+from tare.experiment.session.servers import Servers
+from tare.experiment.session.trial_telemetry import Course
+from tare.experiment.specification import Cell, Experiment
+from tare.networks import replay
+from tare.networks.emulator import Emulator
+from tare.networks.shaping import specification
+from tare.render.words import text
+from tare.results.message import Duration, Message, message
+from tare.workloads import placeholders
+
+#: What is told of a trial beside the lines of its hosts, over all of them.
+SENT, DRY, SOURCE = "network_sent_bytes", "network_dry_ns", "qdisc"
+Told = HostUse | HostTokens | record.Sample
+#: How often the rest of an idle period is shown anew.
+TOLD_S = 0.5
+
+
+class Hosts:
+    """The hosts of one session, and what of their buckets each level has left.
+
+    Parameters
+    ----------
+    name : str
+        Of the session; every namespace is called ``NAME-NUMBER``.
+    experiment : Experiment
+        Says how many hosts there are, what they serve, and how each level shapes them.
+    folder : Path
+        What instances are shown; the file of the hosts' addresses is put there.
+    user : User or None
+        As whom servers run.
+    stage : callable
+        Takes what goes on, as text.
+    note : callable
+        Takes what is to be reported with the answers.
+
+    Raises
+    ------
+    PlatformError
+        If there is no right to make a network, or this kernel cannot.
+    TrialError
+        If a server ended at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        experiment: Experiment,
+        folder: Path,
+        user: record.User | None,
+        stage: Callable[[str], None],
+        note: Callable[[Message], None],
+    ) -> None:
+        self._experiment = experiment
+        self._stage = stage
+        self._budgets = Budgets(experiment.network)
+        self._course: Course | None = None
+        self._emulator = Emulator(name, hosts=experiment.network.hosts)
+        try:
+            addresses = [str(host.address) for host in self._emulator.hosts]
+            file = folder / "hosts"
+            file.write_text("".join(f"{address}\n" for address in addresses))
+            file.chmod(0o644)
+            self.placeholders = placeholders.of_hosts(addresses, str(file))
+            self._shapings = {
+                level: replay.resolved(specification.parse(experiment.shaped(level)))
+                for level in map(str, experiment.factors["network"])
+            }
+            self._servers = Servers(
+                name, experiment.network.serve, self._emulator.hosts[1:],
+                self.placeholders, user, note,
+            )  # fmt: skip
+        except BaseException:
+            self._emulator.close()
+            raise
+
+    @property
+    def namespace(self) -> str | None:
+        """Path of the first host's network namespace, in which commands run."""
+        return self._emulator.hosts[0].namespace
+
+    def wait_s(self, cell: Cell) -> float:
+        """Return how long a cell's next trial is to rest before it begins."""
+        return self._budgets.rest_s(str(cell.network), self._shapings[str(cell.network)])
+
+    def rest(self, cell: Cell) -> float:
+        """Let the buckets of a cell's level refill, as far as asked; return for how long."""
+        level = str(cell.network)
+        seconds = self.wait_s(cell)
+        if seconds <= 0:
+            return 0.0
+        self._shape(level)
+        began = time.monotonic()
+        while (left := began + seconds - time.monotonic()) > 0:
+            idle = message(
+                "execute.idle",
+                level=level,
+                refill=self._experiment.network.rest == "refill",
+                left=Duration(math.ceil(left)),
+            )
+            self._stage(text(idle))
+            time.sleep(min(left, TOLD_S))
+        self._budgets.keep(level, self._emulator.look().hosts)
+        return time.monotonic() - began
+
+    @contextlib.contextmanager
+    def during(
+        self,
+        trial: int,
+        cell: Cell,
+        block: int,
+        began_ns: int,
+        keep: Callable[[Iterable[Told]], object],
+    ) -> Iterator[None]:
+        """Shape all hosts as a cell asks, and keep how they are until the trial ends.
+
+        Raises
+        ------
+        TrialError
+            If a server has ended, with its last words.
+        """
+        self._check()
+        try:
+            self._begin(trial, cell, block, began_ns)
+            yield
+        finally:
+            keep(self._end())
+        self._check()
+
+    def _begin(self, trial: int, cell: Cell, block: int, began_ns: int) -> None:
+        level = str(cell.network)
+        self._shape(level, block)
+        self._course = Course(trial, level, began_ns, self._emulator.look())
+        self._emulator.log(self._experiment.network.log_s, self._course.add)
+
+    def _end(self) -> Iterator[Told]:
+        """Yield what the hosts did since ``_begin``; nothing where none of it began."""
+        course, self._course = self._course, None
+        if course is None:
+            return
+        self._emulator.log(None, course.add)
+        last = self._emulator.look()
+        self._budgets.keep(course.level, last.hosts)
+        yield from course.log(last)
+        uses = course.uses(last)
+        yield from uses
+        yield _sample(course.trial, SENT, sum(use.sent_bytes for use in uses))
+        if any(use.tokens_start_bits is not None for use in uses):
+            yield _sample(course.trial, DRY, sum(use.dry_ns for use in uses))
+
+    def _check(self) -> None:
+        self._emulator.check()
+        self._servers.check()
+
+    def close(self) -> None:
+        """End the servers, and take the network down."""
+        try:
+            self._servers.close()
+        finally:
+            self._emulator.close()
+
+    def _shape(self, level: str, draw: int = 0) -> None:
+        """Shape all hosts as a level does, with what it has left; a block has draws of its own."""
+        shaping = self._shapings[level]
+        hosts = [host.host for host in self._emulator.hosts]
+        self._emulator.shape(
+            {host: self._budgets.as_left(level, host, shaping) for host in hosts}, draw=draw
+        )
+
+
+def _sample(trial: int, metric: str, value: int) -> record.Sample:
+    return record.Sample(
+        id=0, trial=trial, worker=None, iteration=None, phase="measured",
+        metric=metric, source=SOURCE, value=value,
+    )  # fmt: skip

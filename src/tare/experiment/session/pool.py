@@ -1,0 +1,246 @@
+"""The instances of platforms that a session keeps: started when first needed, then resident."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from tare import platforms
+from tare.agent import client, record
+from tare.errors import AgentError
+from tare.experiment.journal import ClockCheck, InstanceEnd, InstanceStart, MachineFact
+from tare.experiment.session import instance_facts, verify_limits
+from tare.experiment.session.resident import Cpus, Key, Resident
+from tare.experiment.specification import Cell, Experiment
+from tare.platforms import processes
+
+#: Starting a container takes a fifth of a second; a VM takes seconds.
+START_S = 120.0
+#: Instances that are kept at a time: a machine of 64 CPUs has 640 quotas in steps of 0.1.
+MOST_RESIDENT = 64
+#: Of the machine's memory, what machines that are kept may take together.
+MEMORY_SHARE = 0.8
+#: Of a machine whose size is not given, where it does not tell its memory.
+MACHINE_BYTES = 1 << 30
+
+Told = InstanceStart | InstanceEnd | ClockCheck | MachineFact
+
+
+def keys_of(experiment: Experiment, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
+    """Return what the instances of a cell are given, its workers on those CPUs."""
+    workers = tuple(range(cell.workers))
+    e = experiment
+    given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
+    if e.instances == "shared":
+        return [Key(*given, workers, cpus)]
+    return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
+
+
+class Pool:
+    """Gives each trial its instances; of more than it keeps, the longest unused one is ended.
+
+    Parameters
+    ----------
+    name : str
+        Name of the session; every instance is called ``NAME-NUMBER``.
+    shared : str
+        Host directory that every instance sees.
+    experiment : Experiment
+        Says whether workers share an instance and which options platforms have.
+    memory_bytes : int
+        Of this machine.
+    files : tuple of str
+        Files of this machine that commands need.
+    tell : callable
+        Takes what is to be known of every instance that is started or ended.
+    network : str or None
+        Path of the network namespace that all instances are to be in; None: the machine's own.
+    user : User or None
+        As whom commands run; None: as who runs this.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shared: str,
+        experiment: Experiment,
+        memory_bytes: int,
+        files: tuple[str, ...],
+        tell: Callable[[Sequence[Told]], None],
+        network: str | None = None,
+        user: record.User | None = None,
+    ) -> None:
+        self._name = name
+        self._shared = shared
+        self._experiment = experiment
+        self._memory_bytes = memory_bytes
+        self._files = files
+        self._tell = tell
+        self._network = network
+        self._user = user
+        #: The longest unused one first.
+        self._residents: dict[Key, Resident] = {}
+        self._started = 0
+        #: Stacks that have told their facts, and instances that have told what is seen in them.
+        self._known: set[str] = set()
+        self._seen: set[Key] = set()
+        #: Memory of machines whose size is not given, by stack that is one.
+        self._machines: dict[str, int] = {}
+
+    def get(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Resident]:
+        """Return the instances for a cell's workers, starting those that are not there yet.
+
+        Raises
+        ------
+        PlatformError, AgentError
+            If one cannot be started, or is not what was asked; those that were stay for the next
+            trial.
+        """
+        keys = keys_of(self._experiment, cell, cpus)
+        missing = [key for key in keys if key not in self._residents]
+        self._make_room(keys, missing)
+        numbers = range(self._started, self._started + len(missing))
+        self._started += len(missing)
+        # One machine boots at a time: side by side they would wait for each other.
+        alone = len(missing) == 1 or not platforms.shares_memory(cell.platform)
+        try:
+            if alone:
+                for key, number in zip(missing, numbers, strict=True):
+                    self._residents[key] = self._start(key, number)
+            else:
+                self._start_all(missing, numbers)
+        finally:
+            self._introduce_all([self._residents[key] for key in missing if key in self._residents])
+        for key in keys:
+            self._residents[key] = self._residents.pop(key)
+        return [self._residents[key] for key in keys]
+
+    def _start_all(self, missing: list[Key], numbers: range) -> None:
+        with ThreadPoolExecutor(max_workers=8) as threads:
+            futures = [
+                threads.submit(self._start, key, number)
+                for key, number in zip(missing, numbers, strict=True)
+            ]
+        for key, future in zip(missing, futures, strict=True):
+            if future.exception() is None:
+                self._residents[key] = future.result()
+        for future in futures:
+            future.result()
+
+    def _make_room(self, keys: list[Key], missing: list[Key]) -> None:
+        """End the longest unused instances but those of a trial, so that the missing ones fit."""
+        unused = [key for key in self._residents if key not in keys]
+        excess = len(self._residents) + len(missing) - MOST_RESIDENT
+        taken = sum(map(self._machine_bytes, [*self._residents, *missing]))
+        for key in unused:
+            own = self._machine_bytes(key)
+            over = taken > MEMORY_SHARE * self._memory_bytes
+            if excess > 0 or (over and own):
+                self.discard([self._residents[key]])
+                excess -= 1
+                taken -= own
+
+    def _machine_bytes(self, key: Key) -> int:
+        """Return the memory that an instance takes as a machine of its own."""
+        if key.platform not in self._machines:
+            return 0
+        return self._experiment.limits(key.size).memory_bytes or self._machines[key.platform]
+
+    def discard(self, residents: list[Resident], *, lost: bool = False) -> list[platforms.Figure]:
+        """End instances, and return the figures that the platforms themselves have of them.
+
+        ``lost``: their agents may hang, or still do what nobody waits for.
+        """
+        figures: list[platforms.Figure] = []
+        told: list[Told] = []
+        for resident in residents:
+            if not lost:
+                with contextlib.suppress(AgentError):
+                    told.append(instance_facts.clock_check(resident))
+            weight = processes.weight(resident.place.name)
+            around = weight.around if weight is not None and weight.around.memory_bytes else None
+            began = time.monotonic_ns()
+            try:
+                figures += resident.instance.close()
+            finally:
+                self._residents.pop(resident.key, None)
+            told.append(
+                InstanceEnd(
+                    instance=resident.place.name,
+                    stop_ns=time.monotonic_ns() - began,
+                    host_cpu_ns=around and around.cpu_ns,
+                    host_memory_bytes=around and around.memory_bytes,
+                )
+            )
+        # A journal that cannot be written keeps none of them alive.
+        self._tell(told)
+        return figures
+
+    def close(self) -> None:
+        """End all instances."""
+        self.discard(list(self._residents.values()))
+
+    def _start(self, key: Key, number: int) -> Resident:
+        cpus = key.cpus
+        given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
+        place = platforms.Place(
+            name=f"{self._name}-{number}",
+            cpus=given,
+            cores=key.cores,
+            period_us=round(key.period_s * 1e6),
+            memory_bytes=self._experiment.limits(key.size).memory_bytes,
+            shared=self._shared,
+            options=self._experiment.platforms,
+            runs_commands=self._experiment.runs_commands,
+            files=self._files,
+            workers=len(key.workers),
+            network=self._network,
+            user=self._user,
+        )
+        instance = platforms.start(key.platform, place)
+        try:
+            speaking = client.Agent(instance.channel, timeout_s=START_S)
+            return Resident(key, place, instance, speaking)
+        except BaseException:
+            instance.close()
+            raise
+
+    def _introduce_all(self, residents: list[Resident]) -> None:
+        """Introduce those that were started; where one fails, none stays that was not looked at."""
+        for number, resident in enumerate(residents):
+            try:
+                self._introduce(resident)
+            except BaseException:
+                self.discard(residents[number + 1 :], lost=True)
+                raise
+
+    def _introduce(self, resident: Resident) -> None:
+        """Write down what an instance is, and see that it is what was asked."""
+        key = resident.key
+        first = key.platform not in self._known
+        self._tell([instance_facts.begun(resident, cold=first)])
+        try:
+            self._tell([instance_facts.clock_check(resident)])
+            if first or key not in self._seen:
+                self._look(resident, first)
+        except BaseException:
+            self.discard([resident], lost=True)
+            raise
+
+    def _look(self, resident: Resident, first: bool) -> None:
+        key, place = resident.key, resident.place
+        job = record.MeasureSelf(id=resident.agent.next_id())
+        own = [got for got in resident.agent.ask(job, START_S) if isinstance(got, record.Fact)]
+        if first:
+            self._tell(instance_facts.of_platform(resident, own))
+            self._known.add(key.platform)
+        self._tell(instance_facts.of_instance(resident, own))
+        if resident.instance.own_machine and first:
+            known = {
+                name: int(v) for name, v, unit, _ in resident.instance.facts if unit == "bytes"
+            }
+            self._machines[key.platform] = int(known.get("vm_memory_bytes", MACHINE_BYTES))
+        verify_limits.check(key.platform, place, resident.instance, {f.name: f.value for f in own})
+        self._seen.add(key)

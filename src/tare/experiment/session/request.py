@@ -1,0 +1,119 @@
+"""What a session is asked to do, and by whom it is told when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tare.agent import record
+from tare.experiment import journal
+from tare.experiment.placement import Machine
+from tare.experiment.plan import Plan
+from tare.experiment.session.resume_state import Past
+from tare.experiment.session.trial import Outcome
+from tare.experiment.specification import Cell
+from tare.results.message import Message
+
+
+class Decision(Protocol):
+    """What the stopping rule says of one cell."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether the cell has what it needs, or never will."""
+
+    @property
+    def reason(self) -> journal.StopReason | None:
+        """``target`` where it stops, or why it never will: see :data:`tare.experiment.journal.StopReason`."""
+
+    @property
+    def reached(self) -> float | None:
+        """Half-width reached, relative; None: too few trials to say."""
+
+    @property
+    def more_trials(self) -> int | None:
+        """About how many trials the target still takes."""
+
+    @property
+    def why(self) -> journal.StopWhy | None:
+        """What speaks against calling the target reached."""
+
+    @property
+    def refusal(self) -> Message | None:
+        """The same as a sentence, with what to do."""
+
+
+#: Trial values by cell, each with the block it belongs to.
+Values = Mapping[int, list[tuple[int, float]]]
+#: Values of each metric that the stopping rule is about, the experiment's own first, to a
+#: decision by cell.
+Decide = Callable[..., Mapping[int, Decision]]
+
+
+#: Probes the machine before or after the trials of a session.
+Weigh = Callable[[journal.Moment], list[journal.MachineTake | journal.MachineFigure]]
+
+
+class Progress(Protocol):
+    """Who wants to know how far it is."""
+
+    def stage(self, what: str) -> None:
+        """Tell what goes on before the first trial."""
+
+    def note(self, message: str) -> None:
+        """Tell what a missing right costs, or what else is to be known of the figures."""
+
+    def begins(self) -> None:
+        """Tell that the first trial begins, which may have to start its platform."""
+
+    def planned(self, trials: int | None, seconds: float | None) -> None:
+        """Tell how many trials there will be, and how long they take, as far as known."""
+
+    def running(self, estimate: str) -> None:
+        """Tell what a comparison says so far."""
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Tell that a trial is over."""
+
+
+@dataclass
+class Request:
+    """A session to conduct.
+
+    Attributes
+    ----------
+    folder : Path
+        The experiment's folder; its journal gets one more file.
+    plan : Plan
+        Cells in the order of the experiment; with the frozen repetitions once they were found.
+    facts : list of MachineFact
+        Of the machine.
+    decide : callable
+        The stopping rule, where the plan has no fixed n.
+    past : Past
+        What earlier sessions did.
+    first_look : int
+        Trials from which on the stopping rule peeks; where fewer fit the budget, n is fixed
+        beforehand.
+    spent_s : float
+        Seconds of the budget that are not for measuring, as on starting and concluding; the
+        session adds what its probes of the machine take.
+    """
+
+    folder: Path
+    plan: Plan
+    machine: Machine
+    facts: list[journal.MachineFact]
+    decide: Decide
+    progress: Progress
+    past: Past
+    user: record.User | None = None
+    #: Watch context switches, so that wall time can include teardown.
+    teardown: bool = False
+    first_look: int = 50
+    spent_s: float = 0.0
+    notes: list[journal.Note] = field(default_factory=list)
+    #: None: what the machine can do is not looked at.
+    weigh: Weigh | None = None

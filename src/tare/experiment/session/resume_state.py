@@ -1,0 +1,76 @@
+"""What earlier sessions of an experiment did, as far as the next one must know."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from tare.agent import record
+from tare.experiment import journal
+from tare.experiment.specification import Stopping
+
+
+@dataclass
+class Past:
+    """Counts over all earlier sessions."""
+
+    sessions: int = 0
+    #: Highest number of a trial, and the first unused number of a block.
+    trials: int = 0
+    blocks: int = 0
+    #: Good trials by cell; one that failed, or has no end, is still to be done.
+    good: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Block and value by source of good trials by cell, where a metric was asked for.
+    values: dict[int, list[tuple[int, dict[str, float]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    #: Cells of which every verdict was safe when they stopped last.
+    decided: set[int] = field(default_factory=set)
+
+    def is_complete(self, cells: int, stopping: Stopping, before: Stopping) -> bool:
+        """Whether all cells have what is asked for, so that another session measures nothing.
+
+        ``before`` is what earlier sessions were asked for; a precision begins anew in every one.
+        """
+        if stopping.trials is not None:
+            return all(self.good.get(cell, 0) >= stopping.trials for cell in range(cells))
+        same = replace(before, budget_s=stopping.budget_s) == stopping
+        return stopping.compare is not None and same and self.decided >= {*range(cells)}
+
+
+def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
+    """Count what the sessions in a journal did.
+
+    With ``metric``, what it was in each good trial is kept: a comparison goes on with the pairs
+    that it has, where a precision begins anew in every session.
+    """
+    found = Past()
+    cell_of: dict[int, int] = {}
+    block_of: dict[int, int] = {}
+    samples: dict[str, list[float]] = defaultdict(list)
+    for line in lines:
+        match line:
+            case journal.Session():
+                found.sessions = max(found.sessions, line.session)
+            case journal.TrialStart():
+                found.trials = max(found.trials, line.trial)
+                if not line.rehearsal:
+                    cell_of[line.trial] = line.cell
+                    block_of[line.trial] = line.block
+                    samples.clear()
+                    found.blocks = max(found.blocks, line.block + 1)
+            case record.Sample(phase="measured") if line.metric == metric:
+                samples[line.source].append(line.value)
+            case journal.Stop():
+                stopped = found.decided.add if line.reason == "decided" else found.decided.discard
+                stopped(line.cell)
+            case journal.TrialEnd() if line.trial in cell_of:
+                cell = cell_of[line.trial]
+                found.good[cell] += line.status == "ok"
+                if metric is not None and line.status == "ok":
+                    means = {source: sum(v) / len(v) for source, v in samples.items()}
+                    found.values[cell].append((block_of[line.trial], means))
+    return found

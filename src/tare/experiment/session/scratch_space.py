@@ -1,0 +1,115 @@
+"""What probes may take of this machine: memory, and a directory on a disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tare.errors import ExperimentError
+from tare.experiment import machine
+from tare.host import hardware, state
+from tare.platforms import groups
+from tare.results.message import Amount, Message, message
+
+#: Most memory of a session, where nobody said.
+MEMORY_BYTES = 1 << 30
+#: Of what is available, what a session takes.
+_PART = 4
+#: Files of fewer bytes say nothing of a disk.
+LEAST_FILE_BYTES = 16 << 20
+
+
+def memory_bytes(asked: int | None) -> int:
+    """Return how much memory a round may take: what was asked, within the control group's limit.
+
+    By default 1 GiB, at most a quarter of what is available.
+    """
+    available = machine.available_bytes()
+    limits = [MEMORY_BYTES if asked is None else asked]
+    if asked is None and available is not None:
+        limits.append(available // _PART)
+    limits += [limit // 2 for limit in groups.memory_limits()]
+    return max(1 << 20, min(limits))
+
+
+def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, Message | None]:
+    """Choose where files are made.
+
+    Parameters
+    ----------
+    asked : Path or None
+        By the user; None: one on a real disk, since memory answers for no disk.
+    file_bytes : int
+        Most that is to be written to a file.
+
+    Returns
+    -------
+    Path or None
+        An existing directory; None: there is none.
+    int
+        Bytes that may be written: at most a quarter of what is free.
+    Message or None
+        Why there is none.
+
+    Raises
+    ------
+    ExperimentError
+        If what the user named is no directory.
+    """
+    if asked is not None and not asked.is_dir():
+        raise ExperimentError(f"there is no directory {asked}", f"mkdir -p {asked}")
+    why = None
+    for folder in [asked] if asked is not None else _candidates():
+        refusal = _refusal(folder, memory_too=asked is not None)
+        if refusal is None:
+            room = min(file_bytes, _free(folder) // _PART)
+            if room >= min(file_bytes, LEAST_FILE_BYTES):
+                return folder, room, None
+            free = Amount(_free(folder), "bytes")
+            refusal = message("execute.disk.full", folder=str(folder), free=free)
+        why = why or refusal
+    return None, file_bytes, why
+
+
+def _candidates() -> Iterable[Path]:
+    yield Path("/var/tmp")
+    yield from (folder for folder in (state.folder(), Path("/tmp"), Path.cwd()) if folder.is_dir())
+
+
+def _refusal(folder: Path, *, memory_too: bool) -> Message | None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return message("execute.disk.unwritable", folder=str(folder))
+    found = hardware.read(folder).disk
+    if not memory_too and found is not None and found.kind in ("memory", "remote"):
+        return message("execute.disk.foreign", folder=str(folder), file_system=found.file_system)
+    return None
+
+
+def _free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+@contextlib.contextmanager
+def made(folder: Path | None, name: str) -> Iterator[Path | None]:
+    """Make a directory of a session's name in a folder, and remove it at the end.
+
+    Yields
+    ------
+    Path or None
+        None: it cannot be made.
+    """
+    own = None if folder is None else folder.absolute() / name
+    try:
+        if own is not None:
+            own.mkdir(mode=0o700)
+    except OSError:
+        own = None
+    try:
+        yield own
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)

@@ -1,0 +1,344 @@
+"""Conduct one session: blocks of trials until enough is known, or the budget ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+from tare.errors import CutShortError, TrialError
+from tare.experiment import journal, plan, plan_file, remnants
+from tare.experiment.placement import placement
+from tare.experiment.session import files, repetitions
+from tare.experiment.session.budget import Budget
+from tare.experiment.session.hooks import Hooks
+from tare.experiment.session.networking import network
+from tare.experiment.session.observer import Observer
+from tare.experiment.session.opening import ending, journal_path, opening
+from tare.experiment.session.output import Outputs
+from tare.experiment.session.pool import Pool, Told
+from tare.experiment.session.probe_snapshot import weigh
+from tare.experiment.session.request import Decision, Request
+from tare.experiment.session.session_state import Tally
+from tare.experiment.session.stop_record import stop
+from tare.experiment.session.trial import Conductor
+from tare.experiment.specification import Cell
+from tare.host import lease
+from tare.platforms import session_folder
+from tare.render.words import sentence
+from tare.results.message import Message, message
+
+
+def conduct(request: Request) -> str:
+    """Conduct one session to its end.
+
+    Parameters
+    ----------
+    request : Request
+        What to do and how far it is.
+
+    Returns
+    -------
+    str
+        Why it ended: ``finished``, ``budget``.
+
+    Raises
+    ------
+    TrialError
+        If every trial failed, or one came to a wrong result.
+    StoreError
+        If the journal cannot be written; what was synced is kept.
+    KeyboardInterrupt
+        After everything was closed and removed.
+    """
+    name = lease.new_name()
+    with ExitStack() as stack:
+        stack.enter_context(remnants.lease(name))
+        path = journal_path(request)
+        writer = journal.Writer(path)
+        stack.callback(writer.close)
+        nonce = secrets.randbits(24)
+        writer.write(opening(path, name, nonce), *request.facts, *request.notes)
+        writer.sync()
+        reason = "failed"
+        try:
+            began = time.monotonic()
+            weigh(request, writer, "before")
+            # Those after the trials take as long again.
+            request.spent_s += 2 * (time.monotonic() - began)
+            with ExitStack() as used:
+                ended = _Session(request, name, nonce, writer, used).conduct()
+            weigh(request, writer, "after")
+            reason = ended
+        except (KeyboardInterrupt, CutShortError):
+            reason = "interrupted"
+            raise
+        finally:
+            writer.write(ending(reason))
+            writer.sync()
+    return reason
+
+
+#: A block is begun where so many times what it took in the mean is left.
+BLOCK_RESERVE = 1.1
+#: Blocks after which it is known at the latest whether enough trials fit the budget.
+_PLANNING = 2
+
+
+class _Session:
+    def __init__(
+        self, request: Request, name: str, nonce: int, writer: journal.Writer, stack: ExitStack
+    ) -> None:
+        self.request = request
+        self.experiment = request.plan.experiment
+        self.writer = writer
+        self.number = request.past.trials
+        #: Whether the first instance's control group is still to be seen.
+        self._grouped = True
+        self.block = request.past.blocks
+        request.progress.stage("starting the observer")
+        shared = stack.enter_context(session_folder.made(name))
+        outputs = None
+        if any(cell.workload.capture for cell in request.plan.cells):
+            # Before anything is measured that could put something else in its place.
+            outputs = Outputs(request.folder)
+            stack.callback(outputs.close)
+        observer = Observer(nonce, teardown=request.teardown)
+        stack.callback(observer.close)
+        writer.write(*observer.facts)
+        if observer.refusal is not None:
+            self._note(message("execute.unobserved", why=observer.refusal))
+        self.hosts = hosts = network(request, name, shared, self._note)
+        if hosts is not None:
+            stack.callback(hosts.close)
+        pool = Pool(
+            name,
+            str(shared),
+            self.experiment,
+            request.machine.memory_bytes,
+            files.needed(
+                request.plan.cells, os.environ, self.experiment.network.hosts if hosts else 0
+            ),
+            self._instances,
+            None if hosts is None else hosts.namespace,
+            request.user,
+        )
+        stack.callback(pool.close)
+        self.hooks = Hooks(request.plan.cells, request.user, dict(os.environ))
+        self.conductor = Conductor(
+            experiment=self.experiment,
+            metric=request.plan.metric,
+            folder=request.folder,
+            nonce=nonce,
+            name=name,
+            pool=pool,
+            shared=shared,
+            outputs=outputs,
+            observer=observer,
+            user=request.user,
+            write=writer.write,
+            hooks=self.hooks,
+            cpus=len(request.machine.spread),
+            hosts=hosts,
+        )
+        self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
+
+    def _note(self, said: Message) -> None:
+        note = sentence(said)
+        self.writer.write(journal.Note(message=note))
+        self.request.progress.note(note)
+
+    def _instances(self, told: Sequence[Told]) -> None:
+        """Keep what instances report; note a missing control group once, and emulations."""
+        self.writer.write(*told)
+        for fact in told:
+            if not isinstance(fact, journal.MachineFact):
+                continue
+            if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
+                if str(fact.value).startswith("none"):
+                    self._note(message("execute.no_cgroup", why=str(fact.value)))
+                self._grouped = False
+            if fact.name == "emulated" and fact.value is True:
+                self._note(message("execute.emulated", platform=fact.platform))
+
+    def conduct(self) -> str:
+        self._find_repetitions()
+        if any(cell.workload.setup for cell in self.request.plan.cells):
+            self.request.progress.stage("setting up")
+        with self.hooks.around_all(self.experiment.seed):
+            return self._conduct()
+
+    def _conduct(self) -> str:
+        cells = self.request.plan.cells
+        groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
+        self.request.progress.begins()
+        budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
+        ended = "finished"
+        for index, group in enumerate(groups):
+            # In sequential order the n-th trials of all cells stand for a block.
+            self.block = self.request.past.blocks
+            # Sequential order shares what is left of the budget over the cells that are left.
+            share = budget.share(len(groups) - index)
+            if not self._group([c.cell for c in group], share):
+                ended = "budget"
+        if not self.tally.good:
+            raise TrialError(
+                "every trial failed"
+                + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
+                f"what was seen is in {self.request.folder / 'journal'}",
+            )
+        return ended
+
+    def _find_repetitions(self) -> None:
+        request = self.request
+        frozen = repetitions.find(request.plan, self._rehearse, request.progress.stage)
+        if frozen != request.plan.repetitions:
+            request.plan = plan.freeze(request.plan, frozen)
+            plan_file.write(request.plan, request.folder)
+        self.writer.sync()
+
+    def _rehearse(self, cell: Cell, count: int) -> dict[str, float]:
+        outcome = self.conductor.execute(
+            self._next_number(), 0, 0, cell, (None,), plan.input_seed(self.experiment, 0),
+            count, iterations=1, rehearsal=True,
+        )  # fmt: skip
+        if outcome.status != "ok":
+            raise TrialError(f"{cell.workload.name} fails on bare: {outcome.reason}")
+        return outcome.values
+
+    def _group(self, cells: list[int], budget: Budget) -> bool:
+        """Run blocks over some cells; return whether they ended before the budget did."""
+        fixed = self.experiment.stopping.trials
+        blocks, planned = 0, False
+        while cells := self.tally.wanting(cells, fixed):
+            began = time.monotonic()
+            if not self._block(cells, budget):
+                self._stop(cells, "budget", self._decisions(cells))
+                return False
+            self.block += 1
+            blocks += 1
+            if blocks <= _PLANNING and fixed is None and not planned:
+                # The first block also starts the instances: that few fit is for the next to say.
+                sure = blocks == _PLANNING or self.experiment.fresh == "trial"
+                fixed, planned = self._affordable(cells, budget, time.monotonic() - began, sure)
+                if fixed is not None:
+                    continue
+            failed = self.tally.hopeless(cells)
+            self._stop(failed, "failed", {})
+            if fixed is None:
+                decisions = self._decisions(cells)
+                # Without a value on a common source nothing is known, so nothing is reached.
+                if decisions and all(d.stop for c, d in decisions.items() if c not in failed):
+                    self._stop([c for c in cells if c not in failed], None, decisions)
+            else:
+                done = [c for c in cells if self.tally.trials[c] >= fixed and c not in failed]
+                self._stop(
+                    done,
+                    "fixed" if self.experiment.stopping.trials else "budget",
+                    self._decisions(done),
+                )
+        return True
+
+    def _affordable(
+        self, cells: list[int], budget: Budget, block_s: float, sure: bool
+    ) -> tuple[int | None, bool]:
+        """Return the n that fits the budget where it is below what peeking needs, else None.
+
+        And whether that is decided: what is not sure may still turn out to be more.
+        """
+        n = plan.fixed_trials(budget.left_s, block_s) + max(self.tally.trials[c] for c in cells)
+        few = n < self.request.first_look
+        if few and not sure:
+            return None, False
+        self.request.progress.planned(n * len(cells) if few else None, budget.left_s)
+        return (n if few else None), True
+
+    def _block(self, cells: list[int], budget: Budget) -> bool:
+        """Bring every cell to a good trial, in the block's order; False: the budget ended within.
+
+        A trial that failed is repeated at the end of its block, with the same input, so that a
+        block is whole for all cells that are not given up.
+        """
+        order = plan.block_order(self.experiment, cells, self.request.past.sessions, self.block)
+        wanted = list(order)
+        for position, number in enumerate(wanted):
+            if position >= len(order) and number in self.tally.hopeless(cells):
+                continue
+            if self._is_over(cells, wanted[position:], budget):
+                return False
+            cell = self.request.plan.cells[number]
+            rested_s = self._rest(cell, budget)
+            if rested_s is None:
+                return False
+            outcome = self.conductor.execute(
+                self._next_number(),
+                self.block,
+                position,
+                cell,
+                placement(self.experiment, cell, self.request.machine),
+                plan.input_seed(self.experiment, self.block),
+                self.request.plan.repetitions.get(cell.workload.name),
+            )
+            self.writer.sync()
+            self.tally.add(number, self.block, outcome, rested_s)
+            self.request.progress.ended(
+                cell,
+                outcome,
+                self.tally.done,
+                self.tally.seconds_left(cells, self.experiment, budget),
+            )
+            if outcome.wrong:
+                where = self.tally.where(number)
+                raise TrialError(f"trial {self.number} ({where}): wrong result: {outcome.reason}")
+            if outcome.status != "ok":
+                wanted.append(number)
+        return True
+
+    def _is_over(self, cells: list[int], left: list[int], budget: Budget) -> bool:
+        """Tell whether what comes next would end after the budget, which one trial alone may.
+
+        After the first block it is whole blocks that are begun: half of one compares nothing.
+        Cells that a command compares get a trial each, however long it takes.
+        """
+        whole = all(self.tally.trials[c] for c in cells)
+        if not whole and (self.experiment.stopping.compare is not None or not self.tally.done):
+            return False
+        if whole and 0 < len(left) < len(cells):
+            return budget.over
+        next_s = sum(
+            self.tally.seconds(c) + self.tally.rest_s(c, self.experiment)
+            for c in (left if whole else left[:1])
+        )
+        reserve = BLOCK_RESERVE if len(cells) > 1 else 1.0
+        return budget.over or reserve * next_s > budget.left_s
+
+    def _rest(self, cell: Cell, budget: Budget) -> float | None:
+        """Rest before a trial of a cell; return for how long, or None: beyond the budget."""
+        pause_s = self.experiment.rest_s if self.number > self.request.past.trials else 0.0
+        wait_s = 0.0 if self.hosts is None else self.hosts.wait_s(cell)
+        if wait_s and pause_s + wait_s > budget.left_s and self.tally.good:
+            return None
+        time.sleep(pause_s)
+        return pause_s + (0.0 if self.hosts is None else self.hosts.rest(cell))
+
+    def _next_number(self) -> int:
+        self.number += 1
+        return self.number
+
+    def _decisions(self, cells: list[int]) -> Mapping[int, Decision]:
+        # Without a value of every metric nothing is known.
+        values = [self.tally.values(cells, m) for m in (None, *self.experiment.stopping.also)]
+        return self.request.decide(*values) if all(values) else {}
+
+    def _stop(
+        self,
+        cells: list[int],
+        reason: journal.StopReason | None,
+        decisions: Mapping[int, Decision],
+    ) -> None:
+        stopping = self.experiment.stopping
+        for cell in cells:
+            self.writer.write(stop(cell, self.tally, stopping, reason, decisions.get(cell)))
+            self.tally.stopped.add(cell)

@@ -1,0 +1,154 @@
+"""What a session knows of its cells while it runs: counts, durations, values."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from tare.experiment.metrics import ranked
+from tare.experiment.session.budget import Budget
+from tare.experiment.session.resume_state import Past
+from tare.experiment.session.trial import Outcome
+from tare.experiment.specification import Cell, Experiment
+
+#: A cell is given up after so many failures in a row: of commands that fail every third time, one
+#: in 700 begins so.
+TRIES_IN_A_ROW = 6
+#: After so many where it, or one of its levels, was never good, and no program ended by itself:
+#: what cannot be started, or exceeds its time, does so again.
+TRIES = 3
+
+
+class Tally:
+    """Counts by cell; starts from what earlier sessions did."""
+
+    def __init__(self, cells: Sequence[Cell], past: Past, metric: str) -> None:
+        self._cells = cells
+        self._metric = metric
+        #: Good trials by cell, of all sessions.
+        self.trials: dict[int, int] = {c.cell: past.good.get(c.cell, 0) for c in cells}
+        self.done = 0
+        self.stopped: set[int] = set()
+        self.last_failure: str | None = None
+        #: Trials of this session that failed, and how many of the last ones by cell.
+        self._failures: dict[int, int] = defaultdict(int)
+        self._in_a_row: dict[int, int] = defaultdict(int)
+        #: Cells whose last failure may have been by chance.
+        self._by_chance: set[int] = set()
+        #: Seconds and number of the trials of this session; None: of all cells.
+        self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+        #: Seconds of rest before them.
+        self._rested_s: dict[int, float] = defaultdict(float)
+        self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(
+            list,
+            {
+                cell: [(block, Outcome("ok", None, 0.0, means)) for block, means in some]
+                for cell, some in past.values.items()
+            },
+        )
+
+    def add(self, cell: int, block: int, outcome: Outcome, rested_s: float = 0.0) -> None:
+        """Count a trial that ended, before which there was a rest."""
+        self._rested_s[cell] += rested_s
+        self.done += 1
+        for key in (cell, None):
+            total, count = self._spent[key]
+            self._spent[key] = (total + outcome.seconds, count + 1)
+        if outcome.status == "ok":
+            self.trials[cell] += 1
+            self._in_a_row[cell] = 0
+            self._outcomes[cell].append((block, outcome))
+        else:
+            self._failures[cell] += 1
+            self._in_a_row[cell] += 1
+            self.last_failure = outcome.reason
+            self._by_chance -= {cell}
+            self._by_chance |= {cell} if outcome.by_chance else set()
+
+    @property
+    def good(self) -> int:
+        """Good trials of all cells and sessions."""
+        return sum(self.trials.values())
+
+    def where(self, cell: int) -> str:
+        """Return the levels of a cell that are not the same in all cells."""
+        given = self._cells[cell].levels()
+        varied = {f for c in self._cells for f, v in c.levels().items() if given.get(f) != v}
+        return ", ".join(f"{f} {v}" for f, v in given.items() if f in varied) or given["workload"]
+
+    def wanting(self, cells: list[int], fixed: int | None) -> list[int]:
+        """Return the cells that are to go on."""
+        return [
+            c for c in cells if c not in self.stopped and (fixed is None or self.trials[c] < fixed)
+        ]
+
+    def hopeless(self, cells: list[int]) -> list[int]:
+        """Return cells that keep failing, with all others of a level that always fails."""
+        given_up = {
+            c
+            for c in cells
+            if self._in_a_row[c]
+            >= (TRIES_IN_A_ROW if self.trials[c] or c in self._by_chance else TRIES)
+        }
+        for factor, level in self._hopeless_levels():
+            given_up |= {c for c in cells if self._cells[c].levels()[factor] == level}
+        return sorted(given_up)
+
+    def _hopeless_levels(self) -> list[tuple[str, str]]:
+        tried: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, TRIES])
+        for cell in self._cells:
+            for key in cell.levels().items():
+                tried[key][0] += self._failures[cell.cell]
+                tried[key][1] += self.trials[cell.cell]
+                if cell.cell in self._by_chance:
+                    tried[key][2] = TRIES_IN_A_ROW
+        good_factors = {factor for (factor, _), (_, successes, _) in tried.items() if successes}
+        return [
+            (factor, level)
+            for (factor, level), (failures, successes, tries) in tried.items()
+            if failures >= tries and not successes and factor in good_factors
+        ]
+
+    def seconds(self, cell: int) -> float:
+        """Mean duration of a cell's trials in this session; of all where it has none."""
+        total, count = self._spent.get(cell) or self._spent[None]
+        return total / count if count else 0.0
+
+    def rest_s(self, cell: int, experiment: Experiment) -> float:
+        """Return how long the rests before a cell's trials were in this session; at least asked."""
+        _, count = self._spent[cell]
+        return max(experiment.rest_s, self._rested_s[cell] / count if count else 0.0)
+
+    def values(
+        self, cells: list[int], metric: str | None = None
+    ) -> dict[int, list[tuple[int, float]]]:
+        """Return block and value of the good trials by cell, on the best common source.
+
+        ``metric`` is one of the further metrics; without it, it is the experiment's own.
+        """
+        all_values = {
+            c: [(b, o.values if metric is None else o.also[metric]) for b, o in self._outcomes[c]]
+            for c in cells
+        }
+        sources = [set(v) for pairs in all_values.values() for _, v in pairs]
+        common = set.intersection(*sources) if sources else set()
+        best = next(iter(ranked(metric or self._metric, common)), None)
+        if best is None:
+            return {}
+        return {c: [(block, v[best]) for block, v in pairs] for c, pairs in all_values.items()}
+
+    def seconds_left(
+        self, cells: list[int], experiment: Experiment, budget: Budget
+    ) -> float | None:
+        """Return how long it may still take; None where nothing bounds it."""
+        bounds = [budget.left_s] if math.isfinite(budget.left_s) else []
+        fixed = experiment.stopping.trials
+        if fixed is not None:
+            bounds.append(
+                sum(
+                    max(0, fixed - self.trials[c]) * (self.seconds(c) + self.rest_s(c, experiment))
+                    for c in self.wanting(cells, fixed)
+                )
+            )
+        return min(bounds) if bounds else None

@@ -1,0 +1,396 @@
+"""One trial: its load, its instances, its records."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare import loads, platforms, workloads
+from tare.agent import record
+from tare.agent.client import Answer
+from tare.errors import AgentError, TareError, TrialError
+from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
+from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.error_capture import ErrorCapture
+from tare.experiment.session.files import from_here, seen_inside
+from tare.experiment.session.hooks import Hooks
+from tare.experiment.session.meeting import Meeting
+from tare.experiment.session.observer import NoObserverError, Observer
+from tare.experiment.session.output import Keep, Outputs
+from tare.experiment.session.pool import Pool
+from tare.experiment.session.resident import Cpus, Key, Resident
+from tare.experiment.session.timeouts import limit_s, most_records, patience_s
+from tare.experiment.session.values import Values
+from tare.experiment.session.window import longest_s, window
+from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+
+if TYPE_CHECKING:
+    from tare.experiment.session.hosts import Hosts
+
+#: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
+MOST = 10**18
+
+
+@dataclass
+class Outcome:
+    """What a trial brought."""
+
+    status: str
+    reason: str | None
+    seconds: float
+    #: Trial value of the metric by source: means over measured iterations and workers.
+    values: dict[str, float] = field(default_factory=dict)
+    #: The same of the further metrics that the stopping rule is about.
+    also: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: It came to a wrong result: the machine is not to be trusted with more.
+    wrong: bool = False
+    #: A program failed that could be started, and may do better the next time.
+    by_chance: bool = False
+
+
+@dataclass
+class Conductor:
+    """Executes trials one after another in the surroundings of a session."""
+
+    experiment: Experiment
+    metric: str
+    folder: Path
+    nonce: int
+    name: str
+    pool: Pool
+    #: What instances are shown.
+    shared: Path
+    #: None: nobody wants what commands write.
+    outputs: Outputs | None
+    observer: Observer
+    user: record.User | None
+    write: Callable[..., None]
+    hooks: Hooks
+    #: Of the machine.
+    cpus: int
+    #: The network in which trials take place; None: the machine's own.
+    hosts: Hosts | None = None
+    #: Environment of who calls tare, as it was in the beginning.
+    surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    #: Duration of the longest good trial by cell.
+    _longest_s: dict[int, float] = field(default_factory=dict)
+    _errors: ErrorCapture = field(init=False)
+
+    def __post_init__(self) -> None:
+        levels = {"workload": self.experiment.workloads, **self.experiment.factors}
+        self._errors = ErrorCapture(
+            factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
+        )
+
+    def execute(
+        self,
+        number: int,
+        block: int,
+        position: int,
+        cell: Cell,
+        cpus: tuple[Cpus, ...],
+        seed: int,
+        repetitions: int | None,
+        *,
+        iterations: int | None = None,
+        rehearsal: bool = False,
+    ) -> Outcome:
+        """Execute one trial and write it down; a trial that fails is a result as well.
+
+        Parameters
+        ----------
+        number, block, position : int
+            Where it stands in the experiment.
+        cell : Cell
+            Its workload and levels.
+        cpus : tuple
+            CPUs of each worker, or None.
+        seed : int
+            Of the generated input.
+        repetitions : int or None
+            Executions of a kernel in one timed region.
+        iterations : int, optional
+            Instead of the experiment's.
+        rehearsal : bool
+            Not used for any value: it finds the repetitions.
+
+        Returns
+        -------
+        Outcome
+            Its status and values.
+
+        Raises
+        ------
+        NoObserverError
+            If nothing can be measured any more; it is written down as failed before.
+        """
+        began = time.monotonic_ns()
+        command = cell.workload.command is not None
+        captured = command and (cell.workload.capture or self._errors.wants(cell))
+        self.write(
+            TrialStart(
+                trial=number,
+                block=block,
+                position=position,
+                cell=cell.cell,
+                levels=cell.levels(),
+                seed=seed,
+                repetitions=repetitions,
+                cpus=cpus,
+                monotonic_ns=began,
+                rehearsal=rehearsal,
+                error_captured=captured,
+            )
+        )
+        metric = "kernel_cpu_ns" if rehearsal else self.metric
+        also = self.experiment.stopping.also
+        values = Values((metric, *also))
+        failure: str | None = None
+        last: NoObserverError | None = None
+        try:
+            job = self._job(number, cell, seed, repetitions, iterations, captured)
+            network: AbstractContextManager[None] = nullcontext()
+            if self.hosts is not None and not rehearsal:
+                keep = partial(self._keep, values=values)
+                network = self.hosts.during(number, cell, block, began, keep)
+            with self.hooks.around(cell, seed):
+                failure = self._surrounded(job, cell, cpus, values, network)
+        except TareError as error:
+            failure = error.message + (f" (try: {error.hint})" if error.hint else "")
+            last = error if isinstance(error, NoObserverError) else None
+        ended = time.monotonic_ns()
+        status = "ok" if failure is None else "failed"
+        self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
+        if last is not None:
+            raise last
+        seconds = (ended - began) / 1e9
+        self._errors.ended(cell, values.fault, good=failure is None, captured=captured)
+        if failure is None:
+            self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
+        return Outcome(
+            status,
+            failure,
+            seconds,
+            values.means(metric),
+            {m: values.means(m) for m in also},
+            values.wrong,
+            values.fault is not None and values.fault.kind in ("exit", "signal"),
+        )
+
+    def _workload(
+        self, cell: Cell, seed: int, repetitions: int | None, captured: bool
+    ) -> record.Workload:
+        job = workloads.job(
+            cell,
+            repetitions=repetitions,
+            seed=seed,
+            surroundings=self.surroundings,
+            hosts={} if self.hosts is None else self.hosts.placeholders,
+        )
+        if not isinstance(job, record.Command):
+            return job
+        if job.capture is None and captured:
+            job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
+        if platforms.own_files(cell.platform) and platforms.brings_files(
+            cell.platform, self.experiment.platforms
+        ):
+            return from_here(job)
+        return job
+
+    def _job(
+        self,
+        number: int,
+        cell: Cell,
+        seed: int,
+        repetitions: int | None,
+        iterations: int | None,
+        captured: bool,
+    ) -> record.Trial:
+        e = self.experiment
+        given = window(e, cell, self.cpus)
+        timeout_s = cell.workload.timeout_s
+        if given is not None and timeout_s is not None and cell.workload.kernel:
+            # Of a kernel the agent sees a whole window as one execution.
+            timeout_s = longest_s(given, timeout_s)
+        return record.Trial(
+            id=0,
+            trial=number,
+            nonce=self.nonce,
+            workload=self._workload(cell, seed, repetitions, captured),
+            workers=(),
+            iterations=e.iterations if iterations is None else iterations,
+            warmup=e.warmup,
+            process=e.process if cell.workload.kernel else "fresh",
+            tail=e.tail,
+            rendezvous=None,
+            timeout_ns=None if timeout_s is None else round(timeout_s * 1e9),
+            linger_ns=round(e.linger_s * 1e9),
+            observe=not self.observer.stamps,
+            user=self.user,
+            window=given,
+        )
+
+    def _surrounded(
+        self,
+        job: record.Trial,
+        cell: Cell,
+        cpus: tuple[Cpus, ...],
+        values: Values,
+        network: AbstractContextManager[None],
+    ) -> str | None:
+        """Start the load, execute, stop the load; return why the trial failed, or None."""
+        residents = self.pool.get(cell, cpus)
+        if len(residents) > 1 and not all(r.instance.shares_memory for r in residents):
+            raise TrialError(
+                f"workers in several instances of {cell.platform} have no memory to meet in",
+                'instances = "shared"',
+            )
+        spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
+        load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
+        try:
+            with network:
+                failure = self._measured(job, cell, residents, values)
+            load.check()
+        finally:
+            load.stop()
+        if self.experiment.fresh == "trial":
+            for figure in self.pool.discard(residents):
+                self.write(figure.sample(job.trial))
+        return failure
+
+    def _measured(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
+    ) -> str | None:
+        groups = [
+            record.WatchedGroup(
+                worker=r.workers[0] if len(r.workers) == 1 else None, pid=r.instance.host_pid
+            )
+            for r in residents
+            if r.instance.host_pid is not None
+        ]
+        self.observer.watch(job.trial, groups)
+        try:
+            return self._answered(job, cell, residents, values)
+        except BaseException:
+            # Whatever its agents still do belongs to no trial.
+            self.pool.discard(residents, lost=True)
+            raise
+        finally:
+            self._keep(self.observer.collect(job.trial), values)
+
+    def _answered(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
+    ) -> str | None:
+        """Have agents do their parts, and keep what they say."""
+        limit = limit_s(job)
+        failure: str | None = None
+        with ExitStack() as stack:
+            parts = self._parts(job, cell, residents, stack)
+            asked = []
+            for part, resident in zip(parts, residents, strict=True):
+                resident.agent.submit(part)
+                answer = Answer(resident.agent, part.id, most_records(part))
+                patient = limit is not None or resident.instance.shares_memory
+                patience = limit if patient else patience_s(self._longest_s.get(cell.cell))
+                asked.append(Asked(resident, answer, patience))
+            keeps = self._keeps(job, residents, stack)
+            for resident, got in answers(asked):
+                failure = self._said(got, job.trial, resident, keeps, values) or failure
+        return failure
+
+    def _parts(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], stack: ExitStack
+    ) -> list[record.Trial]:
+        """Return the part of a trial that each instance does; several meet in one memory."""
+        meet = None
+        if cell.workers > 1:
+            # In an instance that has all workers the agent makes the memory.
+            meet = record.Rendezvous(handout=None, parties=cell.workers)
+        meeting = Meeting(self.shared, cell.workers) if len(residents) > 1 else None
+        parts = [
+            self._part(job, r, meet if meeting is None else meeting.invite(r.instance.shared))
+            for r in residents
+        ]
+        if meeting is not None:
+            stack.enter_context(meeting.held())
+        return parts
+
+    def _part(
+        self, job: record.Trial, resident: Resident, meet: record.Rendezvous | None
+    ) -> record.Trial:
+        workload = job.workload
+        if isinstance(workload, record.Command):
+            workload = seen_inside(workload, str(self.shared), resident.instance.shared)
+        return msgspec.structs.replace(
+            job,
+            id=resident.agent.next_id(),
+            workload=workload,
+            workers=tuple(
+                record.Worker(worker=w, cpus=c)
+                for w, c in zip(resident.workers, resident.cpus, strict=True)
+            ),
+            rendezvous=meet,
+            # A container has users of its own.
+            user=job.user if resident.instance.users else None,
+        )
+
+    def _keeps(
+        self, job: record.Trial, residents: list[Resident], stack: ExitStack
+    ) -> dict[Key, Keep]:
+        """Return what keeps the output of each instance, where it is wanted."""
+        capture = job.workload.capture if isinstance(job.workload, record.Command) else None
+        if capture is None or not capture.limit_bytes or self.outputs is None:
+            return {}
+        return {
+            r.key: stack.enter_context(self.outputs.trial(capture.limit_bytes)) for r in residents
+        }
+
+    def _said(
+        self,
+        got: record.Record,
+        trial: int,
+        resident: Resident,
+        keeps: Mapping[Key, Keep],
+        values: Values,
+    ) -> str | None:
+        """Keep what an agent said, which must be of its own part of this trial."""
+        if isinstance(got, record.Sample | record.Fault | record.Output):
+            if got.trial not in (trial, None) or got.worker not in (None, *resident.workers):
+                raise AgentError("the agent sent a record of another trial or worker")
+            if isinstance(got, record.Sample) and abs(got.value) > MOST:
+                said = f"a {got.metric} of {got.value}"
+                raise AgentError(f"the agent sent {said}, which nothing reads")
+            if isinstance(got, record.Fault) and got.kind == "survived":
+                # With the instance, what is left of it may end as well.
+                self.write(got)
+                raise AgentError(got.message)
+            if isinstance(got, record.Output):
+                if resident.key not in keeps:
+                    raise AgentError("the agent sent an output that nobody asked for")
+                keeps[resident.key].add(got)
+        return self._keep([got], values)
+
+    def _keep(self, records: Iterable[record.Record | Line], values: Values) -> str | None:
+        """Write records down; return the first reason for the trial to have failed."""
+        failure: str | None = None
+        for got in records:
+            if isinstance(got, HostUse | HostTokens):
+                self.write(got)
+            elif isinstance(got, record.Sample):
+                self.write(got)
+                values.add(got)
+            elif isinstance(got, record.Fault):
+                self.write(got)
+                values.wrong |= got.kind == "check"
+                if got.kind != "warning":
+                    failure = failure or got.message
+                    values.fault = values.fault or got
+        return failure

@@ -1,0 +1,13 @@
+"""The store: an experiment's journal as tables, for analysis and export.
+
+``store.duckdb`` is derived: it is made anew whenever the journal has grown, beside the old one,
+and takes its place when it is whole. A report can therefore be made while an experiment runs,
+and readers do not hinder each other.
+"""
+
+from tare.experiment.store.build import save_findings
+from tare.experiment.store.export import FORMATS, export
+from tare.experiment.store.load import load
+from tare.experiment.store.schema import TABLES
+
+__all__ = ["FORMATS", "TABLES", "export", "load", "save_findings"]

@@ -1,0 +1,1 @@
+"""Sweeps of CPU: how speed follows the quota, and why it does not."""

@@ -1,0 +1,233 @@
+"""From the results of a sweep to its calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+import pandas as pd
+
+from tare.errors import AgentError, StoreError
+from tare.experiment.catalogue import catalogue
+from tare.experiment.results import Results
+from tare.experiment.specification import WorkloadSpec
+from tare.experiment.sweep import arrival, causes, ceiling, messages
+from tare.experiment.sweep.caveats import caveats
+from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
+from tare.experiment.sweep.trials import Sweep, fewest_steps, sweeps, why_not
+from tare.registry import Description
+from tare.render.words import sentence, sentences, text
+from tare.results.message import Message
+from tare.statistics.moments import mean_and_sd
+from tare.statistics.scaling import Scaling, scaling, withheld
+
+#: Facts of a session that tell what a setting was held at: ``held.governor``.
+HELD = "held."
+#: What of a machine decides about its speed, by the names that facts have, too.
+_FACTS = (
+    "cpu", "kernel", "hypervisor", "governor", "driver", "driver_mode", "hwp", "turbo", "smt",
+    "cgroup",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def calibrations(results: Results) -> tuple[Calibration, ...]:
+    """Conclude every calibration that an experiment holds.
+
+    Parameters
+    ----------
+    results : Results
+        Trials that are windows, at several steps of CPU.
+
+    Returns
+    -------
+    tuple of Calibration
+        One for each workload on each platform with each number of workers (and each level of
+        any other factor), in the order of the experiment; none where the experiment is about
+        something else: :func:`refusal` says why.
+    """
+    if results.experiment.window is None:
+        return ()
+    return tuple(
+        _calibration(results, sweep)
+        for sweep in sweeps(results)
+        if sweep.table["cpus"].nunique() >= fewest_steps(sweep.by)
+    )
+
+
+def calibration(results: Results) -> Calibration | None:
+    """Conclude the first calibration of an experiment; None where it holds none."""
+    return next(iter(calibrations(results)), None)
+
+
+def refusal(results: Results) -> Message | None:
+    """Say why results hold no calibration; None: they do."""
+    return why_not(results)
+
+
+def required(results: Results, name: str) -> tuple[Calibration, ...]:
+    """Conclude every calibration.
+
+    Raises
+    ------
+    StoreError
+        If there is none: says why.
+    """
+    found = calibrations(results)
+    if not found:
+        why = refusal(results)
+        raise StoreError(
+            f"{name} is no calibration: {text(why) if why else 'unknown'}",
+            "tare calibrate   (makes one)",
+        )
+    return found
+
+
+def _calibration(results: Results, sweep: Sweep) -> Calibration:
+    points = tuple(_points(sweep))
+    asked = scaling(*(sweep.table[c].to_numpy(dtype=float) for c in ("cpus", "rate")))
+    sessions = results.sessions
+    machine = _machine(results)
+    spec = _workload(results, sweep)
+    workers = int(sweep.levels.get("workers", 1))
+    usable = ceiling.Usable(threads=_threads(spec, workers), cpus=machine.cpus)
+    lost = arrival.lost_share(sweep, usable)
+    # More time does not make more of too few steps.
+    if lost is not None and arrival.is_disturbed(lost) and asked.reason != "few steps":
+        asked = withheld(asked, "disturbed", messages.disturbed(lost))
+    delivered = _against_delivered(sweep)
+    return Calibration(
+        measured=None if sessions.empty else str(sessions["started"].iloc[0]),
+        by=sweep.by,
+        workload=_named(spec, sweep),
+        work=_work(spec),
+        platform=sweep.levels.get("platform", "bare"),
+        workers=workers,
+        period_s=sweep.period_s,
+        levels=_further(results, sweep),
+        points=points,
+        asked=_stored(asked),
+        delivered=None if delivered is None else _stored(delivered),
+        regimes=causes.regimes(points, asked, machine, usable),
+        lost_share=lost,
+        machine=machine,
+        settings=_held(results),
+        caveats=tuple(sentences(caveats(results, sweep, points, usable, asked, lost))),
+    )
+
+
+def _stored(found: Scaling) -> Scaling:
+    """Return what a document holds of it: text."""
+    return msgspec.structs.replace(found, sentence=sentence(found.sentence))
+
+
+def _points(sweep: Sweep) -> Iterator[Point]:
+    for cpus, rows in sweep.table.groupby("cpus"):
+        # Each trial's or none: they stand beside the rates.
+        arrived = rows["delivered"] if rows["delivered"].notna().all() else rows["delivered"][:0]
+        yield Point(
+            cpus=float(str(cpus)),
+            rate=_mean(rows["rate"]),
+            delivered=None if arrived.empty else _mean(arrived),
+            n=len(rows),
+            trials=tuple(int(t) for t in rows["trial"]),
+            rates=tuple(float(v) for v in rows["rate"]),
+            deliveries=tuple(float(v) for v in arrived),
+            clock_hz=_or_none(rows["clock_hz"].median()),
+            frequency_hz=_or_none(rows["frequency_hz"].mean()),
+            throttled_share=_or_none(rows["throttled_share"].mean()),
+            throttled_s=_or_none(rows["throttled_s"].mean()),
+            steal_cpus=_or_none(rows["steal_cpus"].mean()),
+            thermal_throttles=_or_none(rows["thermal_throttles"].mean()),
+            memory_bytes=None if (size := _or_none(rows["memory_bytes"].iloc[0])) is None
+            else int(size),
+            residual=_or_none(rows["residual"].max()),
+        )  # fmt: skip
+
+
+def _or_none(value: float | None) -> float | None:
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def _mean(values: pd.Series) -> Interval:
+    mean, _ = mean_and_sd(values.to_numpy(dtype=float))
+    return Interval(value=mean.estimate, low=mean.low, high=mean.high)
+
+
+def _against_delivered(sweep: Sweep) -> Scaling | None:
+    """Fit the rates against the CPU time that arrived."""
+    table = sweep.table
+    if not (table["delivered"] > 0).all():
+        return None
+    return scaling(*(table[c].to_numpy(dtype=float) for c in ("delivered", "rate", "cpus")))
+
+
+def _workload(results: Results, sweep: Sweep) -> WorkloadSpec | None:
+    name = sweep.levels.get("workload")
+    return next((w for w in results.experiment.workloads if w.name == name), None)
+
+
+def _threads(spec: WorkloadSpec | None, workers: int) -> int | None:
+    """Return how many threads work side by side; of a command nobody knows."""
+    if spec is None or spec.kernel is None:
+        return None
+    return workers * int(spec.parameters.get("threads", 1))
+
+
+def _named(spec: WorkloadSpec | None, sweep: Sweep) -> str:
+    """Name a workload as a person does: "linpack (size 1000)"."""
+    if spec is None:
+        return sweep.levels.get("workload", "unknown")
+    if spec.kernel is None:
+        return spec.name
+    kernel = _kernel(spec)
+    usual = {p.name: p.default for p in kernel.parameters} if kernel else {}
+    told = ", ".join(
+        f"{name} {value}"
+        for name, value in spec.parameters.items()
+        if name == "size" or usual.get(name) != value
+    )
+    name = spec.kernel if spec.name.startswith(spec.kernel) else spec.name
+    return f"{name} ({told})" if told else name
+
+
+def _kernel(spec: WorkloadSpec) -> Description | None:
+    """Return what a kernel says of itself; None where no agent is here to tell."""
+    try:
+        return catalogue().kernels.get(spec.kernel or "")
+    except AgentError:
+        return None
+
+
+def _work(spec: WorkloadSpec | None) -> str:
+    """Return what a kernel counts; a command counts its executions."""
+    kernel = None if spec is None else _kernel(spec)
+    return (kernel and kernel.work) or "execution"
+
+
+def _further(results: Results, sweep: Sweep) -> dict[str, str]:
+    """Return the levels of factors that the document has no other place for."""
+    placed = ("workload", "platform", "workers")
+    return {f: v for f, v in sweep.levels.items() if f in results.varied and f not in placed}
+
+
+def _machine(results: Results) -> Machine:
+    facts = results.facts[results.facts["platform"].isna()]
+    known = dict(zip(facts["name"], facts["value"], strict=True))
+    told = {name: str(known[name]) for name in _FACTS if known.get(name) is not None}
+    cpus = known.get("cpus")
+    boot = None if results.sessions.empty else results.sessions["boot_id"].iloc[-1]
+    return Machine(
+        **told,
+        cpus=None if cpus is None else int(cpus),
+        boot_id=None if boot is None else str(boot),
+    )
+
+
+def _held(results: Results) -> dict[str, str]:
+    facts = results.facts[results.facts["name"].str.startswith(HELD)]
+    return {
+        str(name).removeprefix(HELD): str(value)
+        for name, value in zip(facts["name"], facts["value"], strict=True)
+    }

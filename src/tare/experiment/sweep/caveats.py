@@ -1,0 +1,122 @@
+"""What weakens a calibration, each in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tare.experiment.results import Results
+from tare.experiment.sweep.ceiling import Usable
+from tare.experiment.sweep.document import Point
+from tare.experiment.sweep.numbers import cpus, share, step
+from tare.experiment.sweep.trials import Sweep
+from tare.results.message import Message, message
+from tare.statistics.scaling import Scaling
+
+#: More CPU time than was asked for, by this share, is more than a window's edges explain.
+_TOO_MUCH = 0.05
+#: Less of the CPU time asked for, by this share, is reported.
+_SHORT = 0.05
+#: Share of the CPU time asked for that others may take before it is reported.
+_STEAL = 0.02
+#: Steps that one sentence names.
+_MOST_NAMED = 5
+
+
+def caveats(
+    results: Results,
+    sweep: Sweep,
+    points: Sequence[Point],
+    usable: Usable,
+    asked: Scaling,
+    lost_share: float | None,
+) -> Iterator[Message]:
+    """Yield what weakens a calibration, the gravest first."""
+    wrong = results.faults[results.faults["kind"] == "check"]
+    for fault in wrong.head(1).to_dict("records"):
+        yield message(
+            "calibration.caveat.wrong",
+            trial=int(fault["trial"]),
+            why=str(fault["message"]).rstrip("."),
+        )
+    yield from _left_out(sweep, points)
+    single = [p.cpus for p in points if p.n == 1]
+    if single:
+        yield message("calibration.caveat.no_interval", steps=_named(single))
+    yield from _sessions(sweep)
+    yield from _delivery(points, usable)
+    if asked.reason != "disturbed":
+        yield from _missing(points, usable, lost_share)
+    steal = [p.steal_cpus / p.cpus for p in points if p.steal_cpus is not None]
+    if steal and np.mean(steal) > _STEAL:
+        yield message("calibration.caveat.steal", steal=share(float(np.mean(steal))))
+
+
+def _left_out(sweep: Sweep, points: Sequence[Point]) -> Iterator[Message]:
+    for why, trials in sweep.left_out.items():
+        yield message(f"calibration.caveat.{why}", trials=trials)
+    missing = sorted(set(sweep.asked) - {p.cpus for p in points})
+    if missing:
+        yield message("calibration.caveat.no_trial", steps=_named(missing))
+
+
+def _named(steps: Sequence[float]) -> Message:
+    if len(steps) == 1:
+        return cpus(steps[0])
+    return message(
+        "calibration.caveat.steps",
+        steps=[step(one) for one in steps[:_MOST_NAMED]],
+        others=max(0, len(steps) - _MOST_NAMED),
+    )
+
+
+def _sessions(sweep: Sweep) -> Iterator[Message]:
+    """Sessions are blocks above trials: the trials of one are not those of another."""
+    table = sweep.table
+    if table["session"].nunique() < 2:
+        return
+    logs = np.log(table["rate"].where(table["rate"] > 0))
+    # Each step's own level aside, what is left is the session's and the trial's.
+    rest = logs - logs.groupby(table["cpus"]).transform("mean")
+    by_session = rest.groupby(table["session"])
+    means = by_session.mean()
+    error = float(np.sqrt((by_session.var() / by_session.count()).fillna(0).max()))
+    apart = float(means.max() - means.min())
+    if apart > 4 * error and apart > 0.01:
+        yield message(
+            "calibration.caveat.sessions_differ",
+            slow=int(means.idxmin()),
+            slower=share(1 - float(np.exp(-apart))),
+            fast=int(means.idxmax()),
+            sessions=len(means),
+        )
+    else:
+        yield message("calibration.caveat.sessions", sessions=len(means))
+
+
+def _delivery(points: Sequence[Point], usable: Usable) -> Iterator[Message]:
+    if any(p.delivered is None for p in points):
+        yield message("calibration.caveat.unmeasured")
+    over = [
+        p.cpus
+        for p in points
+        if p.delivered is not None
+        and (p.delivered.low or p.delivered.value) > (1 + _TOO_MUCH) * p.cpus
+        and usable.of(p) == p.cpus
+    ]
+    if over:
+        yield message("calibration.caveat.too_much", steps=_named(over))
+
+
+def _missing(
+    points: Sequence[Point], usable: Usable, lost_share: float | None
+) -> Iterator[Message]:
+    """Report how much CPU time did not arrive, where the verdict does not."""
+    shares = [p.delivered.value / usable.of(p) for p in points if p.delivered is not None]
+    if usable.threads is not None and shares and np.mean(shares) < 1 - _SHORT:
+        yield message(
+            "calibration.caveat.missing",
+            missing=share(1 - float(np.mean(shares))),
+            others=None if lost_share is None else share(lost_share),
+        )

@@ -1,0 +1,177 @@
+"""The straight pieces of a calibration with what is known of them: covariances, degrees of freedom.
+
+A step counts once, by one value for its trials: what is off with a quota is off in all of them, so
+that they are no replicates of the line. Weights are 1/quota², since scatter is relative; how
+large it is, is pooled over the pieces, of which the shortest have few steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tare.experiment.sweep.document import Calibration, Point
+from tare.statistics.scaling import MATTERS
+from tare.statistics.statistic import FloatArray
+from tare.statistics.steps import gather
+
+#: Quotas closer than this are one: they are written with few digits.
+NEAR = 1e-6
+#: Of the intervals.
+CONFIDENCE = 0.95
+#: Breaks for which one line would err by less may be noise.
+_CLOSE = 2 * MATTERS
+
+
+@dataclass(frozen=True)
+class FittedLine:
+    """A straight piece: rate = intercept + slope · CPUs, from its first to its last step.
+
+    Attributes
+    ----------
+    start, end : float
+        CPUs.
+    errors : tuple of float, or None
+        Variance of the intercept, covariance, variance of the slope; None: no step is left to
+        tell them.
+    freedom : int
+        Degrees of freedom of the scatter that the errors come from.
+    flat : bool
+        Whether the verdict says that more CPU gives nothing here.
+    """
+
+    start: float
+    end: float
+    intercept: float
+    slope: float
+    errors: tuple[float, float, float] | None
+    freedom: int
+    flat: bool = False
+
+    def at(self, cpus: float) -> float:
+        """Return the rate at so many CPUs."""
+        return self.intercept + self.slope * cpus
+
+    def variance(self, cpus: float) -> float:
+        """Return the variance of the rate at so many CPUs; only with errors."""
+        first, both, second = self.errors or (0.0, 0.0, 0.0)
+        return first + 2 * cpus * both + cpus * cpus * second
+
+    def holds(self, cpus: float) -> bool:
+        """Tell whether so many CPUs are in this piece."""
+        return self.start - NEAR <= cpus <= self.end + NEAR
+
+    @property
+    def rises(self) -> bool:
+        """Whether more CPU is surely more speed."""
+        if self.flat or self.slope <= 0 or self.errors is None:
+            return self.slope > 0 and not self.flat
+        return self.slope > quantile(self.freedom) * float(np.sqrt(self.errors[2]))
+
+
+def quantile(freedom: float) -> float:
+    """Return by how many standard errors a two-sided interval reaches."""
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
+    """Fit a line to each piece that the verdict names.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Its pieces against the CPU time asked for.
+
+    Returns
+    -------
+    tuple of FittedLine
+        In order of CPUs; pieces of fewer than two steps are left out.
+    """
+    x, y, own = _steps(calibration.points)
+    pieces = [
+        (segment, inside)
+        for segment in calibration.asked.segments
+        if (inside := (x >= segment.start - NEAR) & (x <= segment.end + NEAR)).sum() >= 2
+    ]
+    fits = [_fit(x[inside], y[inside]) for _, inside in pieces]
+    # A place of a break is fitted, too.
+    freedom = sum(int(inside.sum()) - 2 for _, inside in pieces) - (len(pieces) - 1)
+    scatter = sum(fit.squares for fit in fits) / freedom if freedom > 0 else None
+    if scatter is not None and len(pieces) > 1:
+        # Breaks go where they leave least, which is then less than the scatter.
+        scatter = max(scatter, own)
+    return tuple(
+        FittedLine(
+            start=segment.start,
+            end=segment.end,
+            intercept=fit.intercept,
+            slope=fit.slope,
+            errors=None if scatter is None else fit.errors(scatter),
+            freedom=freedom,
+            flat=segment.slope == 0,
+        )
+        for (segment, _), fit in zip(pieces, fits, strict=True)
+    )
+
+
+def undivided(calibration: Calibration) -> FittedLine | None:
+    """Return the one line that might be the truth where breaks are close to what noise makes.
+
+    Where straight lines were called piecewise, the pieces' own intervals held the truth in only
+    83 % of simulations; together with this line's, in 91 % to 94 %.
+    """
+    asked = calibration.asked
+    if not asked.breaks or asked.saturates_at is not None or (asked.largest_error or 1) > _CLOSE:
+        return None
+    x, y, _ = _steps(calibration.points)
+    fit, freedom = _fit(x, y), len(x) - 2
+    return FittedLine(
+        start=float(x[0]),
+        end=float(x[-1]),
+        intercept=fit.intercept,
+        slope=fit.slope,
+        errors=fit.errors(fit.squares / freedom),
+        freedom=freedom,
+    )
+
+
+def _steps(points: Sequence[Point]) -> tuple[FloatArray, FloatArray, float]:
+    """Return CPUs and rate of each step, as the verdict has them, and the rates' own variance.
+
+    That is relative, by the scatter of their trials alone.
+    """
+    rates = [p.rates or (p.rate.value,) for p in points]
+    x = np.repeat([p.cpus for p in points], [len(some) for some in rates])
+    at = gather(x, np.concatenate(rates), x)
+    own = 0.0 if at.scatter is None else float(np.mean(at.scatter**2 / at.counts))
+    return at.x, at.y, own
+
+
+@dataclass(frozen=True)
+class _Fit:
+    intercept: float
+    slope: float
+    #: Covariances for scatter 1, and the typical rate of one CPU that scatter is relative to.
+    unit: FloatArray
+    typical: float
+    #: Squared relative residuals, summed.
+    squares: float
+
+    def errors(self, scatter: float) -> tuple[float, float, float]:
+        v = self.unit * (scatter * self.typical**2)
+        return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
+
+
+def _fit(x: FloatArray, y: FloatArray) -> _Fit:
+    """Fit a line by least squares with weights 1/CPUs²."""
+    # Divided by x, all scatter alike.
+    design = np.stack([1 / x, np.ones_like(x)], axis=1)
+    unit: FloatArray = np.asarray(np.linalg.inv(design.T @ design), dtype=float)
+    intercept, slope = unit @ (design.T @ (y / x))
+    typical = float(np.mean(y / x))
+    left = y / x - design @ np.array([intercept, slope])
+    squares = float(left @ left) / typical**2 if typical else 0.0
+    return _Fit(float(intercept), float(slope), unit, typical, squares)

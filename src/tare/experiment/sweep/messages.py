@@ -1,0 +1,243 @@
+"""What a calibration says: the same on the page, on the screen and where it is cited."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tare.experiment.sweep.arrival import is_disturbed
+from tare.experiment.sweep.ceiling import is_flat
+from tare.experiment.sweep.document import Calibration, Interval, Point, Regime
+from tare.experiment.sweep.numbers import cpus, rate, share, span, step
+from tare.experiment.sweep.trials import PERIOD
+from tare.results.message import Chosen, Levels, Message, Said, message
+from tare.statistics.scaling import FEWEST, Scaling
+
+#: Half the CPU is called half the speed where it is within this.
+FAIR = 0.03
+#: CALIBRATE calls this nearly ideal, and it can be several lines all the same.
+_HIGH = 0.95
+#: Against what arrived, a CPU that is as fast throughout comes to that.
+_STRAIGHT = 0.99
+#: R² that differ by less are told as one.
+_ALIKE = 0.005
+
+
+class Half(NamedTuple):
+    """A step beside the one of half its CPU."""
+
+    #: Twice the speed at half the CPU, over the speed at all of it, less 1.
+    error: float
+    #: All of it, in CPUs.
+    cpus: float
+    #: Whether the two differ by more than chance.
+    sure: bool
+
+
+def answer(found: Calibration) -> Literal["yes", "no", "inconclusive"]:
+    """Answer whether the machine scales linearly with the CPU time that it is given.
+
+    A ceiling where there is no more to be used is as linear as a machine can be.
+    """
+    if found.asked.verdict == "inconclusive":
+        return "inconclusive"
+    if found.asked.verdict == "linear":
+        return "yes"
+    top = ceiling(found)
+    whole = found.asked.verdict == "saturating" and top is not None and top.expected is not False
+    return "yes" if whole else "no"
+
+
+def verdict(found: Calibration) -> Said:
+    """Say in one sentence how the speed follows the CPU time."""
+    asked = found.asked
+    if asked.verdict == "inconclusive":
+        return asked.sentence
+    rising = [s for s in asked.segments if not is_flat(asked, s)]
+    ranges = [span(s.start, s.end) for s in rising if s.start < s.end]
+    best = fastest(found)
+    most = message(
+        "calibration.scales.most", rate=rate(best.rate.value, found.work), cpus=cpus(best.cpus)
+    )
+    if not ranges:
+        return message("calibration.scales.flat", most=most)
+    apart = [cpus(s.start) for s in rising if s.start == s.end]
+    top = None if asked.saturates_at is None else cpus(asked.saturates_at)
+    r2 = asked.line.r2
+    if len(ranges) < 2:
+        return message(
+            "calibration.scales.one",
+            span=ranges[0],
+            apart=apart,
+            ceiling=top,
+            r2=r2 if top is None else None,
+            most=most,
+        )
+    high = r2 is not None and r2 > _HIGH
+    if asked.curved:
+        return message("calibration.scales.curved", ranges=ranges, r2=r2, high=high, most=most)
+    return message(
+        "calibration.scales.several",
+        ranges=ranges,
+        breaks=[step(place) for place in asked.breaks],
+        apart=apart,
+        ceiling=top,
+        r2=r2,
+        high=high,
+        most=most,
+    )
+
+
+def comparability(found: Calibration) -> Message | None:
+    """Say what that means for comparisons; None where it is not known."""
+    pairs = halves(found)
+    # Too few steps for a line are no doubt about the steps themselves.
+    inconclusive = found.asked.verdict == "inconclusive" and len(found.points) >= FEWEST
+    if not pairs or inconclusive or is_disturbed(found.lost_share):
+        return None
+    at = found.asked.saturates_at
+    top = None if at is None else cpus(at)
+    sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
+    worst = max(sure or pairs, key=lambda pair: abs(pair.error))
+    if not sure:
+        return message(
+            "calibration.half.fair",
+            ceiling=top,
+            error=share(abs(worst.error)),
+            pairs=len(pairs),
+            wide=abs(worst.error) > FAIR,
+        )
+    return message(
+        "calibration.half.unfair",
+        ceiling=top,
+        half=cpus(worst.cpus / 2),
+        speed=share((1 + worst.error) / 2),
+        whole=cpus(worst.cpus),
+        offset=_misses_zero(found, worst),
+    )
+
+
+def _misses_zero(found: Calibration, worst: Half) -> bool:
+    """Tell whether one line all the same has half the CPU off: by where it begins."""
+    line = found.asked.line
+    if found.asked.verdict != "linear" or line.intercept_low is None or line.intercept_high is None:
+        return False
+    # Of a line a + bx, twice the speed at half of x is a more than that at x.
+    return line.intercept_low > 0 < worst.error or line.intercept_high < 0 > worst.error
+
+
+def halves(found: Calibration) -> tuple[Half, ...]:
+    """Compare each step with the one of half its CPU, up to where more gives nothing."""
+    top = found.asked.saturates_at or float("inf")
+    known = {round(p.cpus, 6): p for p in found.points if p.cpus <= top * (1 + 1e-9)}
+    return tuple(
+        Half(2 * half.rate.value / p.rate.value - 1, p.cpus, not _overlap(half.rate, p.rate))
+        for cpus, p in known.items()
+        if (half := known.get(round(cpus / 2, 6))) is not None and p.rate.value > 0
+    )
+
+
+def _overlap(half: Interval, whole: Interval) -> bool:
+    """Tell whether twice the one may be the other: both intervals are at 95 %."""
+    if half.low is None or half.high is None or whole.low is None or whole.high is None:
+        return True
+    return 2 * half.low <= whole.high and whole.low <= 2 * half.high
+
+
+def parted(found: Calibration) -> Message | None:
+    """Say what the two fits tell apart: a quota that did not arrive, or a slower CPU."""
+    asked = found.asked.line.r2
+    delivered = None if found.delivered is None else found.delivered.line.r2
+    if asked is None or delivered is None:
+        return None
+    return message(
+        "calibration.delivery.fits",
+        asked=asked,
+        delivered=delivered,
+        meaning=message(f"calibration.delivery.{_parting(found, asked, delivered)}"),
+    )
+
+
+def _parting(found: Calibration, asked: float, delivered: float) -> str:
+    top = ceiling(found)
+    if abs(delivered - asked) < _ALIKE:
+        return {"linear": "constant", "inconclusive": "arrived"}.get(found.asked.verdict, "slower")
+    if delivered < asked:
+        return "differs"
+    if top is not None and top.expected:
+        return "ceiling"
+    return "short" if delivered >= _STRAIGHT else "partly"
+
+
+def disturbed(lost_share: float) -> Message:
+    """Say that others had too much of the CPU time due for a verdict."""
+    return message("calibration.scales.disturbed", lost=share(lost_share))
+
+
+def slowest(found: Calibration) -> Regime | None:
+    """Return the range that does least for each CPU; None where all do alike."""
+    slower = [r for r in found.regimes if r.cause not in ("none", "saturated")]
+    return min(slower, key=lambda r: r.relative_speed, default=None)
+
+
+def ceiling(found: Calibration) -> Regime | None:
+    """Return the range in which more CPU gives nothing; None where there is none."""
+    return next((r for r in found.regimes if r.cause == "saturated"), None)
+
+
+def subject(found: Calibration) -> Message:
+    """Name what was calibrated: "linpack (size 1000), 2 workers, on docker, quota period 5 ms"."""
+    levels = {name: value for name, value in found.levels.items() if name != PERIOD}
+    return message(
+        "calibration.subject.one",
+        workload=found.workload,
+        workers=found.workers,
+        platform=found.platform,
+        levels=Levels(levels) if levels else None,
+        period=Chosen(found.period_s, "s"),
+    )
+
+
+def fastest(found: Calibration) -> Point:
+    """Return the point at which most was done."""
+    return max(found.points, key=lambda p: p.rate.value)
+
+
+def because(slow: Regime) -> Said:
+    """Say why a range is slower."""
+    if slow.expected is not None:
+        return slow.evidence  # of a ceiling, which says its place itself
+    return message(
+        "calibration.range.because", span=span(slow.start, slow.end), evidence=slow.evidence
+    )
+
+
+def of_fit(found: Scaling, unit: str) -> Said:
+    """Answer whether the speed follows the CPU along one line.
+
+    Parameters
+    ----------
+    found : Scaling
+    unit : str
+        Of the speed.
+    """
+    said = found.sentence
+    if found.verdict == "inconclusive":
+        return said
+    if found.verdict == "linear":
+        return message("calibration.fit.yes", said=said)
+    if not isinstance(said, Message) or said.id != "scaling.piecewise":
+        return message("calibration.fit.no", said=said)
+    rising = found.segments if found.saturates_at is None else found.segments[:-1]
+    pieces = [
+        message(
+            "calibration.fit.piece",
+            start=Chosen(float(f"{one.start:.3g}"), "1"),
+            end=Chosen(float(f"{one.end:.3g}"), "1"),
+            slope=one.slope,
+            unit=unit,
+        )
+        for one in rising
+        if one.start < one.end
+    ]
+    besides = {name: said.args[name] for name in ("ceiling", "apart", "error")}
+    return message("calibration.fit.pieces", pieces=pieces, **besides)

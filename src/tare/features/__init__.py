@@ -1,0 +1,1 @@
+"""What a person comes for: one folder each, with all that belongs to it. None imports another."""

@@ -1,0 +1,168 @@
+"""``tare audit``: how far results can be trusted, whoever measured them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare import units
+from tare.cli import console, options, quantities
+from tare.cli.counter import Progress
+from tare.errors import InputError
+
+
+def audit(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Results of any tool.", metavar="FILE…")
+    ] = None,
+    finding: Annotated[
+        str | None,
+        typer.Option(metavar="overhead", help="Only the overhead of platforms, by size."),
+    ] = None,
+    kappa: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A.csv B.csv", help="Instead: agreement of two raters (Cohen)."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Format. [default: recognised]")
+    ] = None,
+    value: Annotated[str | None, typer.Option(metavar="C", help="Column of the values.")] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns whose levels make the series."),
+    ] = None,
+    compare: Annotated[
+        list[str] | None, typer.Option(metavar="C", help="Column whose levels are compared.")
+    ] = None,
+    order: Annotated[str | None, typer.Option(metavar="C", help="Column of the order.")] = None,
+    trial: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Column that identifies trials; row: each row is one."),
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option(metavar="C", help="Column that pairs trials.")
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out cells without a value, such as NA.")
+    ] = False,
+    cores: Annotated[
+        str | None, typer.Option(metavar="C", help="Column of the platforms' cores.")
+    ] = None,
+    pinning_column: Annotated[
+        str | None,
+        typer.Option("--pinning", metavar="C", help="Column of the levels unpinned and pinned."),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Level of --compare that others are compared with."),
+    ] = None,
+    host_cores: Annotated[float | None, typer.Option(metavar="N", help="CPUs of the host.")] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Required precision of the median, else exit code 1. [default: 1%, not required]",
+        ),
+    ] = None,
+    confidence: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Confidence level of intervals.")
+    ] = "95%",
+    quantile: Annotated[
+        list[str] | None,
+        typer.Option(metavar="p99", help="Quantile besides the median; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
+    report: options.Report = None,
+    json: options.Json = None,
+) -> int:
+    """Check how far results of any tool can be trusted.
+
+    tare audit hyperfine.json --compare command
+    """
+    # Matrices here are small: threads of the linear algebra would only wait for each other
+    # [200 series of 1,000 values on two cores: 30 s with them, 5 s without].
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from tare.features.audit import audit as look
+    from tare.features.audit import page
+    from tare.features.audit.contract import as_json
+    from tare.features.audit.next_steps import follow_up
+    from tare.features.audit.question import PRECISION, QUANTILES, Question, Sizing
+    from tare.features.audit.screen import show
+    from tare.readers import Columns
+    from tare.render import files as written
+    from tare.render.words import text
+
+    if kappa is not None:
+        return _agree(kappa, files, quantities.share("--confidence", confidence), json)
+    if report is not None:
+        written.format_of(report)
+    if not files:
+        raise InputError("no file was named", "tare audit results.json")
+    compared = _names(compare)
+    if reference is not None and not compared:
+        raise InputError(
+            "--reference is a level of the column that is compared", "--compare names that column"
+        )
+    grouped = (*_names(group), *(c for c in (cores, pinning_column) if c is not None))
+    columns = Columns(value, _apart(grouped, compared), compared, order, trial, block, drop_missing)
+    question = Question(
+        columns=columns,
+        format=format,
+        precision=PRECISION if precision is None else quantities.share("--precision", precision),
+        precision_required=precision is not None,
+        confidence=quantities.share("--confidence", confidence),
+        quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
+        if quantile
+        else QUANTILES,
+        seed=seed,
+        finding=finding,
+        sizing=Sizing(cores, pinning_column, reference, host_cores),
+    )
+    with Progress() as progress:
+        found = look(files, question, progress)
+        if report is not None:
+            progress("drawing the page", 0, 1)
+            written.write(page.make(found, shlex.join(["tare", *sys.argv[1:]])), report)
+    if json is not None:
+        console.write_json(as_json(found), json)
+    if json != "-":
+        show(found, [str(file) for file in (json, report) if file is not None])
+        following = text(follow_up(found, has_page=report is not None))
+        console.out.print(f"Next     {following}", style="dim", soft_wrap=True)
+    return found.exit_code
+
+
+def _agree(
+    files: tuple[Path, Path], others: list[Path] | None, confidence: float, json: str | None
+) -> int:
+    """Print how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
+    from tare.features.audit.raters import agreements, as_json
+    from tare.render.words import sentence
+
+    if others:
+        raise InputError("--kappa takes two files and no other", "tare audit --kappa A.csv B.csv")
+    found = agreements(*files, confidence)
+    if json is not None:
+        console.write_json(as_json(found), json)
+    if json != "-":
+        for one in found:
+            console.out.print(sentence(one.said), soft_wrap=True)
+    return 0
+
+
+def _names(given: list[str] | None) -> tuple[str, ...]:
+    """Columns by name, one or several in a word."""
+    return tuple(
+        dict.fromkeys(n.strip() for word in given or () for n in word.split(",") if n.strip())
+    )
+
+
+def _apart(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Names that are not among others, each once."""
+    return tuple(name for name in dict.fromkeys(names) if name not in others)

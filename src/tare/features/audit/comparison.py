@@ -1,0 +1,338 @@
+"""Series compared with each other: pairs named by ``--compare``, judged as one family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.features.audit.groups import groups, level, require, require_level
+from tare.features.audit.naming import named, varied
+from tare.features.audit.pairing import Matched, match
+from tare.features.audit.question import Question, Tell, silent
+from tare.features.audit.series import SeriesAudit, thinned
+from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
+from tare.results.message import Message, message
+from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
+from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
+from tare.statistics.downsample import sample
+from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
+from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
+from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
+from tare.statistics.spread_verdict import range_dependence
+from tare.statistics.stability_words import Of, Word, percentile_intervals, word
+from tare.statistics.ticks import Tick, ticks_of
+from tare.units import chosen, factor
+
+#: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
+MOST_COMPARED = 2000
+#: Values up to which STABILITY's bootstrap is repeated as published.
+MOST_POOLED = 20_000
+#: Blocks up to which spreads are resampled in pairs; beyond, that costs more than it gains.
+MOST_PAIRED_SPREAD = 200
+#: Comparisons of one audit.
+MOST_PAIRS = 5000
+#: Relative growth of the p10–p90 range that matters.
+SPREAD_MARGIN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonAudit:
+    """Two series that are compared.
+
+    Attributes
+    ----------
+    key : dict of str to str
+        Levels that both have.
+    where : str
+        The same in words, without what all series have in common.
+    a, b : str
+        Level of the compared columns of the first and the second.
+    first, second : SeriesAudit
+    matched : Matched
+        Which trials were put together, and why.
+    location : Comparison or None
+        The ratio b / a; None where there is none.
+    refusal : Message or None
+        Why there is none.
+    difference : Shift or None
+        b − a in the unit of the values, where they have no ratio.
+    spread : SpreadComparison or None
+        Of the p10–p90 ranges.
+    mean, sd : str or None
+        STABILITY's words; None where there are too few values, or too many.
+    verdict : Verdict
+        Of the second, relative to the first.
+    """
+
+    key: dict[str, str]
+    where: str
+    a: str
+    b: str
+    first: SeriesAudit
+    second: SeriesAudit
+    matched: Matched
+    location: Comparison | None
+    refusal: Message | None
+    difference: Shift | None
+    spread: SpreadComparison | None
+    mean: Word | None
+    sd: Word | None
+    margin: float
+    #: Of the ratio or the difference, after Holm; 1 where there is neither.
+    p_adjusted: float = 1.0
+    confidence: float = 0.95
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether one of the two is not trusted."""
+        return any(s.trust.verdict != "TRUST" for s in (self.first, self.second))
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the ratio, or on the difference where there is none."""
+        if self.location is not None:
+            return self.location.verdict
+        d = self.difference
+        if d is None or not d.different or self.p_adjusted >= 1 - self.confidence:
+            return INCONCLUSIVE
+        return HIGHER if d.middle > 0 else LOWER
+
+    @property
+    def words(self) -> Words:
+        """What verdicts on the quantity that is compared are called."""
+        return _WORDS[self.first.series.lower_is_better]
+
+    @property
+    def word(self) -> str:
+        """The verdict, to be read: "slower (within 2 %)"."""
+        return self.words.of(self.verdict, chosen(self.margin))
+
+    @property
+    def spread_word(self) -> str | None:
+        """The verdict on the spreads, to be read; None where they are not compared."""
+        s = self.spread
+        return None if s is None or s.low is None else SPREADS.of(s.verdict, factor(s.margin))
+
+
+#: What verdicts are called by whether less is better, if anybody knows.
+_WORDS = {True: TIMES, False: RATES, None: VALUES}
+
+
+def compare_series(
+    series: Sequence[SeriesAudit],
+    columns: Sequence[str],
+    question: Question,
+    tell: Tell = silent,
+) -> list[ComparisonAudit]:
+    """Compare all pairs of series that differ in some columns only.
+
+    Parameters
+    ----------
+    series : sequence of SeriesAudit
+        All of the audit.
+    columns : sequence of str
+        Keys whose levels are compared.
+    question : Question
+    tell : callable, optional
+        Told of progress.
+
+    Returns
+    -------
+    list of ComparisonAudit
+        Group by group; within one, in the order in which the levels first appear; with the
+        reference alone where one was named. All of them are one family: Holm holds the error of
+        all ratios together, and of all spreads.
+
+    Raises
+    ------
+    InputError
+        If no series has such a key or reference, or there are no pairs, or too many.
+    """
+    require(series, columns)
+    reference = question.sizing.reference
+    if reference is not None:
+        require_level(series, columns, reference)
+    pairs = [
+        pair
+        for group in groups(series, columns, question.columns.group)
+        for pair in _paired(group, columns, reference)
+    ]
+    if not pairs:
+        raise InputError(
+            f"no two series differ in {' and '.join(columns)} alone: there is nothing to compare",
+            "--compare names a column of two levels or more, --group those within which each has"
+            " several of them; without --compare, each series is judged by itself",
+        )
+    if len(pairs) > MOST_PAIRS:
+        raise InputError(
+            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
+            "--compare names a column of few levels, --group those within which it is compared",
+        )
+    family = _Family(
+        columns, varied(s.key for s in series), _stability_intervals(pairs, question), len(pairs)
+    )
+    single = []
+    for i, (a, b) in enumerate(pairs):
+        tell("comparing", i, len(pairs))
+        single.append(_compare(a, b, family, question))
+    return _judge_family(single, question.margin)
+
+
+def _paired(
+    group: Sequence[SeriesAudit], columns: Sequence[str], reference: str | None
+) -> Iterator[tuple[SeriesAudit, SeriesAudit]]:
+    """Put all with each other, or all others with the reference where one was named."""
+    if reference is None:
+        yield from combinations(group, 2)
+        return
+    first = [s for s in group if level(s.key, columns) == reference]
+    yield from ((one, other) for one in first for other in group if other not in first)
+
+
+def _stability_intervals(
+    pairs: Sequence[tuple[SeriesAudit, SeriesAudit]], question: Question
+) -> dict[int, dict[Of, tuple[float, float]]]:
+    """Bootstrap the pooled values of every series that is compared, once."""
+    involved = {id(s): s for pair in pairs for s in pair}
+    return {
+        i: percentile_intervals(s.series.values, np.random.default_rng([question.seed, number]))
+        for number, (i, s) in enumerate(involved.items())
+        if 2 <= len(s.series.values) <= MOST_POOLED
+    }
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What all comparisons of an audit share."""
+
+    columns: Sequence[str]
+    varied: Sequence[str]
+    #: STABILITY's intervals of each series, by its identity.
+    words: Mapping[int, dict[Of, tuple[float, float]]]
+    size: int
+
+
+def _compare(
+    a: SeriesAudit, b: SeriesAudit, family: _Family, question: Question
+) -> ComparisonAudit:
+    columns, words = family.columns, family.words
+    matched = match(a.trials, b.trials)
+    location, refusal = locate(a, b, matched, question)
+    said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
+    key = {k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v}
+    return ComparisonAudit(
+        key=key,
+        where=named(key, family.varied),
+        a=level(a.key, columns),
+        b=level(b.key, columns),
+        first=a,
+        second=b,
+        matched=matched,
+        location=location,
+        refusal=refusal,
+        difference=_difference(a, b, matched, question) if refusal else None,
+        spread=_spread(matched, question, family.size, _tick(a, b)),
+        mean=said["mean"],
+        sd=said["sd"],
+        margin=question.margin,
+        confidence=question.confidence,
+    )
+
+
+def locate(
+    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
+) -> tuple[Comparison | None, Message | None]:
+    """Compare what was put together; where there is no ratio, say why."""
+    refusal = _refusal(a, b, matched)
+    if refusal is not None:
+        return None, refusal
+    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    tick = _tick(a, b)
+    how = question.margin, question.confidence
+    if matched.paired:
+        return compare(first, second, *how, dependence=matched.dependence, tick=tick), None
+    dependence = max(a.dependence, b.dependence)
+    return compare_unpaired(first, second, *how, dependence, tick), None
+
+
+def _difference(
+    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
+) -> Shift | None:
+    """Return the difference where there is no ratio, but values."""
+    if min(len(matched.first), len(matched.second)) == 0 or a.series.defects or b.series.defects:
+        return None
+    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    if has_ratio(first, second):
+        return None
+    of, tick = question.confidence, _tick(a, b)
+    if matched.paired:
+        return paired_shift(first, second, of, dependence=matched.dependence, tick=tick)
+    dependence = max(a.dependence, b.dependence)
+    return unpaired_shift(first, second, of, dependence=dependence, tick=tick)
+
+
+def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
+    """Find the ticks of both, before trials were averaged; None where one is not known."""
+    known = (a.tick, b.tick)
+    return ticks_of(sample(a.series.values), sample(b.series.values), known) or known
+
+
+def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
+    """Say why two series have no ratio."""
+    if min(len(matched.first), len(matched.second)) == 0:
+        return message("audit.refusal.empty")
+    unfit = [s.name for s in (a, b) if s.series.defects]
+    if unfit:
+        return message("audit.refusal.corrupt", names=unfit)
+    if min(float(matched.first.min()), float(matched.second.min())) <= 0:
+        return message("audit.refusal.zero")
+    return None
+
+
+def _word(
+    first: dict[Of, tuple[float, float]] | None,
+    second: dict[Of, tuple[float, float]] | None,
+    of: Of,
+) -> Word | None:
+    return None if first is None or second is None else word(first[of], second[of])
+
+
+def _spread(
+    matched: Matched, question: Question, family: int, tick: Tick
+) -> SpreadComparison | None:
+    if min(len(matched.first), len(matched.second)) < 2:
+        return None
+    first, second = matched.first, matched.second
+    paired = matched.paired and len(first) <= MOST_PAIRED_SPREAD
+    compared = compare_spread if paired else compare_spread_unpaired
+    return compared(
+        first,
+        second,
+        SPREAD_MARGIN,
+        question.confidence,
+        question.seed,
+        dependence=range_dependence(sample(first), sample(second), paired=paired),
+        tick=tick,
+        resamples=resamples_for(family),
+    )
+
+
+def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[ComparisonAudit]:
+    """Adjust ratios and differences, and spreads apart, by Holm over all that were compared."""
+    found = [c.location or c.difference for c in some]
+    p = iter(holm([one.p for one in found if one is not None]))
+    adjusted = [1.0 if one is None else next(p) for one in found]
+    spreads = iter(adjust_spreads([c.spread for c in some if c.spread is not None], SPREAD_MARGIN))
+    return [
+        replace(
+            c,
+            location=None if c.location is None else adjust(c.location, p_adjusted, margin),
+            spread=None if c.spread is None else next(spreads),
+            p_adjusted=p_adjusted,
+        )
+        for c, p_adjusted in zip(some, adjusted, strict=True)
+    ]

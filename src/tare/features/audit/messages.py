@@ -1,0 +1,370 @@
+"""Sentences on an audit, as messages: the same for the terminal and the page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from tare.features.audit import VERDICTS, Audit, FileAudit
+from tare.features.audit.comparison import ComparisonAudit
+from tare.features.audit.naming import in_order
+from tare.features.audit.series import SeriesAudit
+from tare.features.audit.variance import VarianceAudit
+from tare.render.words import sentence
+from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
+from tare.statistics.factorial import Effect
+from tare.units import percent, quantity
+
+#: Shares below which an effect is only counted.
+_LEAST_SHARE = 0.01
+#: Half of an interval's width below which only that is said.
+_LEAST_HALF = 1e-4
+#: Numbers, signs included, by which two sentences that say the same differ.
+_NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
+#: Series that are named one by one.
+_NAMED = 3
+#: Digits of a median: it is often known to less than 0.1 %.
+_DIGITS = 4
+
+T = TypeVar("T")
+Noun = Literal["series", "comparisons"]
+
+
+def uncompared(c: ComparisonAudit) -> Message:
+    """Say why there is no ratio, and the difference where there is one."""
+    d, unit = c.difference, c.first.series.unit or "1"
+    return message(
+        "audit.comparison.no_ratio",
+        word=c.word,
+        difference=None if d is None else Amount(d.middle, unit, d.low, d.high),
+        why=c.refusal,
+    )
+
+
+def median(s: SeriesAudit) -> Message:
+    """Write a median with its interval: "241.8 ms ± 0.2 %", or both bounds where sides differ."""
+    unit, i = s.series.unit or "1", s.median
+    if s.n == 0:
+        stated = s.series.reported.get("median", s.series.reported.get("mean"))
+        known = stated is not None and math.isfinite(stated)
+        return message(
+            "audit.median.stated", value=quantity(stated, unit, _DIGITS) if known else None
+        )
+    half = i.half_width
+    if i.low is not None and (half is None or (i.is_asymmetric and half >= _LEAST_HALF)):
+        return message("audit.median.interval", value=Amount(i.estimate, unit, i.low, i.high))
+    return message(
+        "audit.median.precision",
+        value=quantity(i.estimate, unit, _DIGITS),
+        half=None if half is None else Amount(max(half, _LEAST_HALF), "share"),
+        below=half is not None and half < _LEAST_HALF,
+    )
+
+
+def runs(s: SeriesAudit) -> Message:
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none: clock".
+
+    CONFIRM counts independent runs; of autocorrelated ones it takes more.
+    """
+    return message(
+        "audit.runs.count",
+        n=s.runs_needed,
+        coarse=s.clock_too_coarse,
+        unsteady=s.median.low is not None and not s.more_runs_help,
+        reached=bool(s.reached),
+        assured=s.runs_assured,
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A sentence that several have in common, but for its numbers.
+
+    Attributes
+    ----------
+    said : str or Message
+        As the first of them has it.
+    names : tuple of str
+        Of those that have it.
+    varies : bool
+        Whether the numbers differ.
+    """
+
+    said: Said
+    names: tuple[str, ...]
+    varies: bool
+
+    def of(self, noun: Noun, total: int) -> Said:
+        """Say the sentence once, and for how many it holds."""
+        if total == 1:
+            return self.said
+        return message(
+            f"audit.shared.{noun}",
+            n=len(self.names),
+            total=total,
+            name=self.names[0],
+            varies=self.varies,
+            said=self.said,
+        )
+
+
+def shared(
+    some: Sequence[T], sentences: Callable[[T], Sequence[Said]], name: Callable[[T], str]
+) -> list[Shared]:
+    """Put sentences that differ in their numbers only together, the most frequent first."""
+    found: dict[str, list[tuple[Said, str]]] = {}
+    for one in some:
+        for said in sentences(one):
+            found.setdefault(_NUMBER.sub("#", sentence(said)), []).append((said, name(one)))
+    groups = [
+        Shared(
+            said=alike[0][0],
+            names=tuple(dict.fromkeys(who for _, who in alike)),
+            varies=any(said != alike[0][0] for said, _ in alike),
+        )
+        for alike in found.values()
+    ]
+    return sorted(groups, key=lambda g: -len(g.names))
+
+
+def reasons(audit: Audit) -> list[tuple[str, Shared]]:
+    """Give the reasons of all verdicts, each once, the worst first."""
+    found: list[tuple[str, Shared]] = []
+    for worst in reversed(VERDICTS):
+        some = [s for s in audit.series if s.trust.verdict == worst]
+        alike = shared(some, lambda s: s.trust.reasons, lambda s: s.name)
+        # Until it is known what a trial is, other reasons may not be reasons.
+        alike.sort(key=lambda g: getattr(g.said, "id", None) != "trust.trials")
+        found += [(worst, g) for g in alike]
+    return found
+
+
+def counts(some: Sequence[SeriesAudit]) -> Message:
+    """Count verdicts: "TRUST 3, DOUBT 20, REJECT 1"."""
+    found = Counter[str](s.trust.verdict for s in some)
+    return message(
+        "audit.headline.counts",
+        counts=[
+            message("audit.headline.count", verdict=v, n=found[v]) for v in VERDICTS if found[v]
+        ],
+    )
+
+
+def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message | None:
+    """Report medians that are known less precisely than the target; None if all meet it.
+
+    ``is_required``: whether somebody asked for it, so that it decides the exit code.
+    """
+    worse = [s for s in some if s.reached is False]
+    if not worse:
+        return None
+    needed = [n for s in worse if (n := s.runs_needed) is not None]
+    target = Chosen(worse[0].repetitions.precision)
+    few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
+    return message(
+        "audit.headline.missed",
+        each=[
+            message(
+                "audit.headline.each",
+                name=s.name,
+                half=Amount(s.median.half_width, "share"),
+                runs=s.runs_needed,
+                target=target,
+            )
+            for s in worse
+        ]
+        if few
+        else None,
+        missed=len(worse),
+        total=len(some),
+        span=_span([h for s in worse if (h := s.median.half_width) is not None]),
+        target=target,
+        runs=max(needed, default=None),
+        several=len(needed) > 1,
+        coarse=sum(s.clock_too_coarse for s in worse),
+        required=is_required,
+    )
+
+
+def _span(halves: Sequence[float]) -> Message:
+    least, most = min(halves), max(halves)
+    return message(
+        "audit.headline.span",
+        least=Amount(least, "share"),
+        most=None if percent(least) == percent(most) else Amount(most, "share"),
+        n=len(halves),
+    )
+
+
+def headline(audit: Audit) -> Message:
+    """Answer whether the numbers can be trusted, in one sentence."""
+    total, worst = len(audit.series), audit.count(audit.verdict)
+    if worst < total:
+        return message(
+            "audit.headline.some",
+            verdict=audit.verdict,
+            worst=worst,
+            total=total,
+            counts=counts(audit.series),
+        )
+    return message(
+        "audit.headline.all",
+        verdict=audit.verdict,
+        missed=_missed(audit),
+        total=total,
+        median=median(audit.series[0]),
+        n=audit.series[0].n,
+    )
+
+
+def _missed(audit: Audit) -> Message | None:
+    """Report a missed precision where nothing worse is to be said."""
+    if audit.verdict != "TRUST":
+        return None
+    return missed(audit.series, is_required=audit.question.precision_required)
+
+
+def precision(audit: Audit) -> Message | None:
+    """Say how exactly the medians are known; None where that is in the headline, or unknown.
+
+    Trust says nothing of it: a few sound values may still know their median badly.
+    """
+    halves = [s.median.half_width for s in audit.series]
+    known = [h for h in halves if h is not None]
+    if len(audit.series) == 1 or not known or _missed(audit) is not None:
+        return None
+    return message(
+        "audit.headline.precision",
+        span=_span(known),
+        reached=sum(h <= audit.question.precision for h in known),
+        total=len(halves),
+        target=Chosen(audit.question.precision),
+        unknown=len(halves) - len(known),
+    )
+
+
+def name_of(c: ComparisonAudit) -> Message:
+    """Name a comparison: "docker vs. bare (workers 1)"."""
+    return message("audit.comparison.name", first=c.a, second=c.b, where=c.where)
+
+
+def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
+    """Choose the comparisons that differ most clearly, in the order of their levels."""
+
+    def weight(i: int) -> tuple[bool, float]:
+        found = some[i].location
+        if found is None or not found.verdict.differs:
+            return True, 0.0
+        return False, -abs(math.log(found.ratio))
+
+    kept = sorted(sorted(range(len(some)), key=weight)[:most])
+    return in_order([some[i] for i in kept], lambda c: c.key)
+
+
+def verdicts(some: Sequence[ComparisonAudit]) -> Message:
+    """Count the verdicts of all comparisons, or give that of the only one."""
+    if len(some) == 1:
+        (c,) = some
+        found = c.location
+        return message(
+            "audit.comparison.one",
+            name=name_of(c),
+            word=c.word if found else uncompared(c),
+            ratio=None if found is None else Ratio(found.ratio, found.low, found.high),
+            spread=c.spread_word,
+            more=None if found is None or found.verdict.conclusive else found.more_pairs,
+        )
+    counts = _counts(map(_short, some))
+    metrics = {(c.first.series.metric, c.first.series.lower_is_better) for c in some}
+    metric, lower_is_better = metrics.pop() if len(metrics) == 1 else (None, None)
+    return message(
+        "audit.comparison.verdicts",
+        total=len(some),
+        counts=counts,
+        metric=metric,
+        lower_is_better=lower_is_better,
+    )
+
+
+def _short(c: ComparisonAudit) -> tuple[str, float | None]:
+    """Return the verdict, and the margin where there is a difference that is below it."""
+    if c.verdict.differs and c.verdict.within_margin:
+        return c.words.of(c.verdict), c.margin
+    return c.word, None
+
+
+def _counts(found: Iterable[tuple[str, float | None]]) -> list[Message]:
+    return [
+        message(
+            "audit.comparison.count", n=n, word=word, below=None if below is None else Chosen(below)
+        )
+        for (word, below), n in Counter(found).most_common()
+    ]
+
+
+def doubtful(some: Sequence[ComparisonAudit]) -> Message | None:
+    """Say how many comparisons rest on a series that is not trusted; None where none does."""
+    n = sum(c.doubtful for c in some)
+    return message("audit.comparison.doubtful", n=n, total=len(some)) if n else None
+
+
+def stability(some: Sequence[ComparisonAudit]) -> Message | None:
+    """Count STABILITY's words; None where nothing has them."""
+    found = [
+        (of, [(w, None) for w in words if w])
+        for of, words in (("mean", [c.mean for c in some]), ("SD", [c.sd for c in some]))
+    ]
+    parts = [
+        message("audit.stability.part", of=of, counts=_counts(words))
+        for of, words in found
+        if words
+    ]
+    return message("audit.stability.words", parts=parts) if parts else None
+
+
+def variance(v: VarianceAudit) -> tuple[Message, ...]:
+    """Say what explains the variance, largest share first, and the same of the ranks."""
+    d = v.decomposition
+    worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
+    within = message("audit.variance.within", share=Amount(d.within, "share"))
+    if not worth:
+        return message("audit.variance.nothing", factors=v.factors, metric=v.metric), within
+    by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
+    small = [e for e in d.effects if e.share < _LEAST_SHARE]
+    return (
+        message(
+            "audit.variance.explains",
+            effect=effect_name(worth[0]),
+            share=Amount(worth[0].share, "share"),
+            others=[_share(e, e.share) for e in worth[1:]],
+        ),
+        *([message("audit.variance.small", effects=[*map(effect_name, small)])] if small else []),
+        within,
+        message("audit.variance.ranks", effects=[_share(e, e.rank_share) for e in by_rank]),
+    )
+
+
+def _share(effect: Effect, share: float) -> Message:
+    return message("audit.variance.share", effect=effect_name(effect), share=Amount(share, "share"))
+
+
+def effect_name(effect: Effect) -> str:
+    """Name an effect: "cores", or "cores × platform" of an interaction."""
+    return " × ".join(effect.factors)
+
+
+def specification(file: FileAudit) -> Message:
+    """Say what a file states of its numbers, and what it leaves out."""
+    score = file.score
+    return message(
+        "audit.specification.file",
+        file=file.path.name,
+        format=file.imported.format,
+        missing=score.missing,
+        points=score.points,
+        of=score.of,
+    )

@@ -1,0 +1,100 @@
+"""What to type after ``tare audit``: what cures what it found, else what shows more of it."""
+
+from __future__ import annotations
+
+import shlex
+
+from tare.cli.again import again
+from tare.features.audit import Audit
+from tare.results.message import Chosen, Message, Said, message
+from tare.units import chosen
+
+#: Reasons by which the values of a series change, or depend on each other, over time.
+_MOVING = {
+    f"trust.{one}"
+    for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
+}
+#: Key whose levels do unlike work, so that nobody asks which is faster.
+_UNLIKE = "benchmark"
+#: Commands of a file that stand in a command line.
+_MOST_COMMANDS = 3
+
+
+def follow_up(audit: Audit, *, has_page: bool) -> Message:
+    """Return the next command worth typing."""
+    if any(reason.id == "trust.trials" for s in audit.series for reason in s.trust.reasons):
+        return _next("trials", again("audit", {"--trial": "row"}))
+    if audit.overhead is not None and audit.question.finding is None:
+        return _next("overhead", again("audit", {"--finding": "overhead"}))
+    if (better := _cure(audit) or _more(audit)) is not None:
+        return better
+    keys = dict.fromkeys(k for s in audit.series for k in s.key if k != _UNLIKE)
+    if len(audit.series) > 1 and not audit.question.columns.compare and keys:
+        return _next("compare", again("audit", {"--compare": next(reversed(keys))}))
+    if not has_page:
+        return _next("page", again("audit", {"--report": "audit.html"}))
+    return _next("paired", _compare(audit))
+
+
+def _cure(audit: Audit) -> Message | None:
+    """Return what cures the worst doubt; None where nothing that is typed does."""
+    reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
+    several = len(audit.series) > 1
+    if "trust.few" in reasons:
+        return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
+    if reasons & _MOVING:
+        interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
+        if several and not interleaved:
+            return _next("moving", _compare(audit))
+        return _next("disturbed", "tare doctor")
+    if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
+        return _next("paired", _compare(audit))
+    return None
+
+
+def _more(audit: Audit) -> Message | None:
+    """Return what brings a verdict, or the precision, by more trials; None where none is open."""
+    if any(c.location and c.location.more_pairs for c in audit.comparisons):
+        return _next("conclusive", _compare(audit))
+    if all(s.reached or s.clock_too_coarse or not s.repetitions.converges for s in audit.series):
+        return None
+    target = audit.question.precision
+    runs = max((s.runs_needed or 0 for s in audit.series if not s.reached), default=0)
+    typed = _precise(audit, runs)
+    told = runs if isinstance(typed, str) and runs else None
+    return _next("precise", typed, target=Chosen(target), runs=told)
+
+
+def _precise(audit: Audit, runs: int) -> Said:
+    """Return what brings the precision: of series whose commands are unknown, no command."""
+    found = _commands(audit)
+    if len(audit.series) == 1 or len(found) == 1:
+        precision = chosen(audit.question.precision).replace(" ", "")
+        return f"{shlex.join(['tare', 'run', '--precision', precision])} -- {_command(audit)}"
+    if runs and 1 < len(found) <= _MOST_COMMANDS:
+        return shlex.join(["tare", "run", "--trials", str(runs), *found])
+    return message("audit.next.measure", runs=runs or None)
+
+
+def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
+    return message(
+        "audit.next.command", command=command, why=message(f"audit.next.{why}", **values)
+    )
+
+
+def _compare(audit: Audit) -> str:
+    found = _commands(audit)
+    typed = shlex.join(found) if 1 < len(found) <= _MOST_COMMANDS else "'CMD A' 'CMD B'"
+    return f"tare compare {typed}"
+
+
+def _command(audit: Audit) -> str:
+    found = _commands(audit)
+    return found[0] if len(found) == 1 else "CMD"
+
+
+def _commands(audit: Audit) -> list[str]:
+    """Return the commands that were measured, where files have them."""
+    if any(file.imported.format != "hyperfine" for file in audit.files):
+        return []
+    return list(dict.fromkeys(s.series.key["command"] for s in audit.series))

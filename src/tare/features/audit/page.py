@@ -1,0 +1,122 @@
+"""The page of an audit: the same as an experiment's, of what others measured."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+import tare
+from tare.features.audit import Audit
+from tare.features.audit import messages as words
+from tare.features.audit.answers import findings
+from tare.features.audit.cold_messages import cold_start, item_name
+from tare.features.audit.overhead_messages import brief
+from tare.features.audit.page_figures import figures
+from tare.render.words import listing
+from tare.results.message import Said, message
+from tare.results.report import Origin, Report, Section
+from tare.units import chosen, counted, percent
+
+#: Files larger than this are not read again for a digest.
+_MOST_DIGESTED = 1 << 30
+
+
+def make(audit: Audit, command: str) -> Report:
+    """Lay the page of an audit out."""
+    drawn = figures(audit)
+    sections = tuple(
+        Section(
+            msgspec.structs.replace(f, tables=tuple(t for t in f.tables if t.rows)),
+            drawn.get(f.name, ()),
+        )
+        for f in findings(audit)
+    )
+    names = [f.path.name for f in audit.files]
+    return Report(
+        name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
+        question=sections[0].finding.question,
+        lead=sections[0].finding.name,
+        answers=_headline(audit),
+        strip=_strip(audit),
+        sections=sections,
+        doubts=_noted(audit),
+        origin=_origin(audit, command),
+        doubtful="Noted while reading",
+        calm="Nothing was left out while reading.",
+        rest=f"{command} --json -",
+    )
+
+
+def _headline(audit: Audit) -> tuple[Said, ...]:
+    trusted = [words.headline(audit), *filter(None, [words.precision(audit)])]
+    platforms = [] if audit.overhead is None else [said for _, said in brief(audit.overhead)]
+    if audit.cold is not None and audit.cold.found:
+        platforms.append(cold_start(audit.cold, item_name(audit)))
+    if audit.question.finding is not None:
+        return (*platforms, *trusted)
+    compared = [words.verdicts(audit.comparisons)] if audit.comparisons else []
+    reasons = [r.of("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
+    explained = [words.variance(v)[0] for v in audit.variance]
+    return (*trusted, *platforms, *compared, *reasons, *explained)
+
+
+def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
+    counts = [s.n for s in audit.series]
+    span = f"{min(counts):,}" if min(counts) == max(counts) else (
+        f"{min(counts):,} to {max(counts):,}"
+    )  # fmt: skip
+    formats = dict.fromkeys(f.imported.format for f in audit.files)
+    known = all(s.trials.known for s in audit.series)
+    strip = [
+        ("series", f"{len(audit.series):,}"),
+        ("trials of each" if known else "values of each", span),
+        ("format", ", ".join(formats)),
+        ("target", f"± {chosen(audit.question.precision)} of the median"),
+        ("intervals", percent(audit.question.confidence)),
+    ]
+    if audit.comparisons:
+        strip.append(("compared", f"{counted(len(audit.comparisons), 'pair')}, one family"))
+    return tuple(strip)
+
+
+def _noted(audit: Audit) -> tuple[Said, ...]:
+    said: list[Said] = [
+        message("audit.trust.file", file=f.path.name, said=note)
+        for f in audit.files
+        for note in f.imported.notes
+    ]
+    noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
+    said += [n.of("series", len(audit.series)) for n in noted]
+    thin = [s for s in audit.series if s.used < s.n]
+    if thin:
+        said.append(
+            message(
+                "audit.trust.thinned",
+                name=thin[0].name if len(thin) == 1 else None,
+                series=len(thin),
+                used=thin[0].used,
+            )
+        )
+    return tuple(said[:40])
+
+
+def _origin(audit: Audit, command: str) -> Origin:
+    return Origin(
+        commands=(command,),
+        digests=tuple((f.path.name, _digest(f.path)) for f in audit.files[:40] if f.path.is_file()),
+        versions=(tare.__version__,),
+        seed=audit.question.seed,
+        title="How to audit the same again",
+    )
+
+
+def _digest(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_DIGESTED:
+            return "not computed, for its size"
+        with path.open("rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+    except OSError:
+        return "not readable any more"

@@ -1,0 +1,134 @@
+"""Which trials of two series belong together? By block, by interleaved order, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.features.audit.trials import Trials
+from tare.results.message import Message, message
+from tare.statistics.shift import pair_dependence, pairs_for_ranks
+from tare.statistics.statistic import FloatArray
+
+#: With fewer common blocks than this a paired interval does not exist.
+FEWEST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Values of two series as they are compared.
+
+    Attributes
+    ----------
+    first, second : array
+        Of equal length where paired.
+    how : str
+        ``by block``, ``by order`` or ``not``.
+    because : tuple of Message
+        Why so.
+    blocks : array or None
+        Of each pair, in order of time, where paired by block.
+    dependence : float or None
+        Pairs that are worth one independent pair, where paired: nobody knows here whether coins
+        were flipped for the order within blocks, so that what neighbours share does not cancel.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    how: str
+    because: tuple[Message, ...]
+    blocks: np.ndarray | None = None
+    dependence: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether the i-th of both belong together."""
+        return self.how != "not"
+
+    @property
+    def cautions(self) -> tuple[Message, ...]:
+        """What weakens a comparison of these values."""
+        return self.because[1:] if self.paired else self.because
+
+
+def match(first: Trials, second: Trials) -> Matched:
+    """Put trials of two series together where that is sound.
+
+    Blocks pair their trials' means. Without blocks, order pairs them where it shows that the two
+    were interleaved: each k-th trial of one has the k-th of the other as its neighbour in time. One
+    series after the other is never paired: the i-th of both have nothing in common then.
+    """
+    if first.block is not None and second.block is not None:
+        return _by_block(first, second)
+    if first.position is not None and second.position is not None:
+        return _by_order(first, second)
+    return _not(first, second, message("audit.paired.unknown"))
+
+
+def _not(first: Trials, second: Trials, why: Message) -> Matched:
+    return Matched(first.values, second.values, "not", (message("audit.paired.not", why=why),))
+
+
+def _by_block(first: Trials, second: Trials) -> Matched:
+    assert first.block is not None
+    assert second.block is not None
+    common = np.intersect1d(first.block, second.block)
+    if len(common) < FEWEST:
+        return _not(first, second, message("audit.paired.common", blocks=len(common)))
+    left_out = len(np.union1d(first.block, second.block)) - len(common)
+    (x, one), (y, two) = (_of_blocks(trials, common) for trials in (first, second))
+    # Neighbours in time are alike, whatever they are called; where the two had the blocks in
+    # another order, either may be what makes the differences alike.
+    orders = [one] if np.array_equal(one, two) else [one, two]
+    dependence = max(pair_dependence(x[order], y[order]) for order in orders)
+    because = [message("audit.paired.block", left_out=left_out)]
+    return _paired(x[one], y[one], "by block", because, common[one], dependence)
+
+
+def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, np.ndarray]:
+    """Mean of the trials in each common block, and the order of these blocks.
+
+    That is the order in which the series first had them: by ``--order``, or row by row.
+    """
+    assert trials.block is not None
+    kept = np.flatnonzero(np.isin(trials.block, common))
+    at = np.searchsorted(common, trials.block[kept])
+    means = np.bincount(at, trials.values[kept]) / np.bincount(at)
+    first = np.full(len(common), np.inf)
+    np.minimum.at(first, at, kept if trials.position is None else trials.position[kept])
+    return means, np.argsort(first, kind="stable")
+
+
+def _by_order(first: Trials, second: Trials) -> Matched:
+    assert first.position is not None
+    assert second.position is not None
+    a, b = first.position, second.position
+    if len(np.intersect1d(a, b)):
+        return _not(first, second, message("audit.paired.anew"))
+    if len(a) != len(b) or len(a) < FEWEST:
+        return _not(first, second, message("audit.paired.separate"))
+    one, two = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
+    x, y = a[one], b[two]
+    if np.any(np.maximum(x, y)[:-1] > np.minimum(x, y)[1:]):
+        return _not(first, second, message("audit.paired.separate"))
+    same = bool(np.all(x < y) or np.all(y < x))
+    values = first.values[one], second.values[two]
+    because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
+    return _paired(*values, "by order", because, None, pair_dependence(*values))
+
+
+def _paired(
+    first: FloatArray,
+    second: FloatArray,
+    how: str,
+    because: list[Message],
+    blocks: np.ndarray | None,
+    dependence: float,
+) -> Matched:
+    """Say whether the pairs are enough for what they share with the pairs before them."""
+    n, fewest = len(first), pairs_for_ranks(dependence)
+    if n < fewest:
+        effective = round(n / dependence)
+        because.append(message("audit.paired.few", pairs=n, effective=effective, needed=fewest))
+    return Matched(first, second, how, tuple(because), blocks, dependence)

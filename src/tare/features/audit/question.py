@@ -1,0 +1,104 @@
+"""What an audit is asked: precision, confidence, quantiles, and what the columns mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tare.errors import InputError
+from tare.readers import Columns
+
+#: Told what is done, how much of it, and of how much.
+Tell = Callable[[str, int, int], None]
+#: Quantiles beside the median that are always told.
+QUANTILES = (0.9, 0.95, 0.99)
+#: How well the median should be known where nobody says.
+PRECISION = 0.01
+#: What can be asked for by itself.
+FINDINGS = ("overhead",)
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What was said of a study of platforms; None: told by names and levels.
+
+    Attributes
+    ----------
+    size, pinning : str or None
+        Columns of the sizes, and of whether programs were pinned.
+    reference : str or None
+        The level without any layer, which all others are put beside.
+    host_cores : float or None
+        CPUs of the machine that all sizes were cut from.
+    """
+
+    size: str | None = None
+    pinning: str | None = None
+    reference: str | None = None
+    host_cores: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.host_cores is not None and not 0 < self.host_cores < math.inf:
+            raise InputError("a host has at least one core", "--host-cores 64")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an audit is asked.
+
+    Attributes
+    ----------
+    columns : Columns
+        What the columns of a table, or the keys of another format, mean.
+    format : str or None
+        Name of the format; None: the one that recognises the file.
+    precision : float
+        Half-width that the median's interval should have, relative to it: 0.01 is ±1 %.
+    precision_required : bool
+        Whether a series whose median is known less precisely lowers the exit code.
+    confidence : float
+        Of all intervals, between 0 and 1.
+    quantiles : tuple of float
+        Beside the median.
+    margin : float
+        Relative difference below which two series are the same for all practical purposes.
+    seed : int
+        Of all resampling: the same seed gives the same audit.
+    finding : str or None
+        The one that is wanted: ``overhead``; None: all that the columns allow.
+    sizing : Sizing
+        What makes a study of platforms.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    format: str | None = None
+    precision: float = PRECISION
+    precision_required: bool = False
+    confidence: float = 0.95
+    quantiles: tuple[float, ...] = QUANTILES
+    margin: float = 0.02
+    seed: int = 1
+    finding: str | None = None
+    sizing: Sizing = field(default_factory=Sizing)
+
+    def __post_init__(self) -> None:
+        for name, value in (("precision", self.precision), ("confidence", self.confidence)):
+            if not 0 < value < 1:
+                raise InputError(
+                    f"{name} is to be between 0 and 1, not {value:g}",
+                    f"--{name} 1% or --{name} 0.01",
+                )
+        if self.finding not in (None, *FINDINGS):
+            raise InputError(
+                f"there is no finding {self.finding!r} of an audit", f"--finding {FINDINGS[0]}"
+            )
+        for q in self.quantiles:
+            if not 0 < q < 1:
+                raise InputError(
+                    f"a quantile is to be between 0 and 1, not {q:g}", "--quantile p99"
+                )
+
+
+def silent(what: str, done: int, of: int) -> None:
+    """Tell nobody."""

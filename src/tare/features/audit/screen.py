@@ -1,0 +1,180 @@
+"""What ``tare audit`` prints: the verdict, one table, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.cli import console
+from tare.features.audit import VERDICTS, Audit, FileAudit
+from tare.features.audit import messages as words
+from tare.features.audit.beside import name
+from tare.features.audit.comparison import ComparisonAudit
+from tare.features.audit.overhead_screen import show_costs, show_platforms
+from tare.features.audit.series import worst
+from tare.render.terminal import Row, aligned
+from tare.render.words import paragraph, sentence, shown, text
+from tare.results.message import Chosen, Ratio, message
+from tare.units import percent
+
+#: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
+_MOST_ROWS = 12
+_MOST_FILES = 3
+_MOST_READ = 2
+_MOST_REASONS = 3
+_MOST_NOTES = 2
+_LEAST_NAME = 12
+#: Columns that the word takes which heads a line.
+_HEAD = 9
+_STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
+
+
+def show(audit: Audit, files: Sequence[str] = ()) -> None:
+    """Print an audit for a person; bounded, however many series there are.
+
+    ``files``: those that have the whole of it.
+    """
+    whole = ", ".join(files) or "--json, --report"
+    asked = audit.question.finding is not None
+    if asked:
+        show_platforms(audit)
+    _line(audit.verdict, paragraph(filter(None, (words.headline(audit), words.precision(audit)))))
+    _show_files(audit, whole)
+    if not asked:
+        show_platforms(audit)
+    console.out.print()
+    if asked:
+        show_costs(audit, whole)
+        console.out.print()
+        return
+    if audit.comparisons:
+        _line("Compared", sentence(words.verdicts(audit.comparisons)))
+    # A single comparison is a sentence, which leaves the table to the series.
+    if len(audit.comparisons) > 1:
+        _show_comparisons(audit.comparisons, whole)
+    else:
+        _show_series(audit, whole)
+    console.out.print()
+    _show_reasons(audit, whole)
+    if audit.comparisons:
+        _show_caveats(audit.comparisons)
+    for v in audit.variance:
+        _line("Variance", sentence(words.variance(v)[0]))
+
+
+def _line(head: str, said: str, style: str = "") -> None:
+    """Print a line with the word that heads it."""
+    console.out.print(
+        f"{head:<{_HEAD}}", style=f"bold {_STYLES.get(head, '')}" if head else style, end=""
+    )
+    console.out.print(said, style=style, soft_wrap=True)
+
+
+def _show_files(audit: Audit, whole: str) -> None:
+    """Print what files state, and of several the verdict of each."""
+    for file in audit.files[:_MOST_FILES]:
+        some = [s for s in audit.series if s.file == file.path]
+        verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
+        _line(verdict if len(audit.files) > 1 else "", _stated(file), "dim")
+    more = len(audit.files) - _MOST_FILES
+    if more > 0:
+        _line("", sentence(message("audit.screen.files", n=more, whole=whole)), "dim")
+    notes = [note for file in audit.files for note in file.imported.notes]
+    for note in notes[:_MOST_READ]:
+        _line("", sentence(note), "dim")
+
+
+def _stated(file: FileAudit) -> str:
+    return sentence(words.specification(file))
+
+
+def _show_series(audit: Audit, whole: str) -> None:
+    series = worst(audit.series, _MOST_ROWS)
+    target = shown(Chosen(audit.question.precision))
+    rows = [
+        [
+            s.name,
+            f"{s.n:,}",
+            text(words.median(s)),
+            "–" if s.cov is None else percent(s.cov),
+            text(words.runs(s)),
+            s.trust.verdict,
+        ]
+        for s in series
+    ]
+    heads = ["series", "n", "median", "CoV", f"runs for ± {target}", "verdict"]
+    console.table(_named([heads, *rows]), styles=_STYLES)
+    left = len(audit.series) - len(series)
+    if left:
+        console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
+
+
+def _show_reasons(audit: Audit, whole: str) -> None:
+    total, found = len(audit.series), words.reasons(audit)
+    for verdict, reason in found[:_MOST_REASONS]:
+        _line(verdict, sentence(reason.of("series", total)))
+    if len(found) > _MOST_REASONS:
+        more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS, whole=whole)
+        _line("", sentence(more), "dim")
+    if not audit.comparisons:
+        noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
+        for note in noted[:_MOST_NOTES]:
+            _line("Note", sentence(note.of("series", total)), "dim")
+        _show_unsettled(audit)
+
+
+def _show_unsettled(audit: Audit) -> None:
+    restless = [s for s in audit.series if not s.repetitions.converges]
+    if restless:
+        said = message(
+            "audit.screen.confirm",
+            name=restless[0].name if len(restless) == 1 else None,
+            n=len(restless),
+        )
+        _line("CONFIRM", sentence(said))
+
+
+def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
+    rows = [
+        [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
+        for c in words.clearest(some, _MOST_ROWS)
+    ]
+    metrics = {c.first.series.metric for c in some}
+    metric = metrics.pop() if len(metrics) == 1 else "median"
+    console.table(_named([["", "change", metric, "spread"], *rows]))
+    if len(some) > _MOST_ROWS:
+        more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS, whole=whole)
+        console.out.print(text(more), style="dim")
+
+
+def _named(rows: Sequence[Row]) -> list[Row]:
+    """Cut names at their beginning where a terminal is too narrow; a file has them as they are."""
+    if not console.out.is_terminal:
+        return [*rows]
+    others = max(map(len, aligned([row[1:] for row in rows], 0)))
+    room = max(_LEAST_NAME, console.out.width - others - 2)
+    return [
+        (name if len(name) <= room else f"…{name[len(name) - room + 1 :]}", *cells)
+        for name, *cells in rows
+    ]
+
+
+def _ratio(c: ComparisonAudit) -> str:
+    assert c.location is not None
+    return shown(Ratio(c.location.ratio, c.location.low, c.location.high))
+
+
+def _verdict(c: ComparisonAudit) -> str:
+    if c.location is None:
+        return text(words.uncompared(c))
+    if not c.location.verdict.conclusive and c.location.more_pairs:
+        more = message("audit.comparison.more", word=c.word, trials=c.location.more_pairs)
+        return text(more)
+    return c.word
+
+
+def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
+    """Print what weakens comparisons."""
+    weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
+    for said in (words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
+        if said is not None:
+            _line("Note", sentence(said), "dim")

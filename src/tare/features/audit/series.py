@@ -1,0 +1,356 @@
+"""One series: what it says, and how far that can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tare.features.audit.naming import in_order
+from tare.features.audit.question import Question
+from tare.features.audit.trials import Trials, recorded_tick, trials_of
+from tare.readers import Series
+from tare.results.message import Said, message
+from tare.statistics.assumptions import Assumptions, assumptions
+from tare.statistics.confirm import Curve, Repetitions, repetitions
+from tare.statistics.downsample import sample
+from tare.statistics.intervals import Interval, trials_needed
+from tare.statistics.moments import coverage_like, mean_and_sd
+from tare.statistics.order import Order, order_of
+from tare.statistics.quantiles import quantiles
+from tare.statistics.robust import robust_sd
+from tare.statistics.statistic import FloatArray
+from tare.statistics.trust import Trust, Verdict, trust
+
+#: Verdicts from the best to the worst; the place is the exit code.
+VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
+#: Values beyond which what depends on order, and what is resampled, rests on a part of them.
+MOST = 20_000
+#: Share of the precision that a clock's tick may take for any number of runs to reach it.
+_MOST_OF_ROOM = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesAudit:
+    """What an audit says of one series.
+
+    Attributes
+    ----------
+    file : Path
+    series : Series
+        As it was read.
+    key : dict of str to str
+        What tells it from all others of the audit: with its file, where there are several.
+    name : str
+        The same in words, without what all have in common.
+    trials : Trials
+    quantiles : tuple of (float, Interval)
+        The median first.
+    mean, sd : Interval
+    coverage : (float, float) or None
+        Simulated coverage of the intervals of mean and SD for values like these.
+    repetitions : Repetitions
+        CONFIRM's for the median.
+    assumptions : Assumptions
+    trust : Trust
+    used : int
+        Trials that order-based and resampled figures rest on: all, or ``MOST`` of them.
+    """
+
+    file: Path
+    series: Series
+    key: dict[str, str]
+    name: str
+    trials: Trials
+    quantiles: tuple[tuple[float, Interval], ...]
+    mean: Interval
+    sd: Interval
+    coverage: tuple[float, float] | None
+    repetitions: Repetitions
+    assumptions: Assumptions
+    trust: Trust
+    used: int
+
+    @property
+    def notes(self) -> tuple[Said, ...]:
+        """What is to be known besides the verdict: of the trials, and of how they were read."""
+        values = len(self.series.values)
+        means = (
+            (message("audit.trust.means", values=values, trials=self.n),) if self.n < values else ()
+        )
+        return (*self.trust.remarks, *means, *self.series.notes)
+
+    @property
+    def n(self) -> int:
+        """Trials, or values where trials are not told apart."""
+        return len(self.trials.values)
+
+    @property
+    def median(self) -> Interval:
+        """The median with its interval."""
+        return self.quantiles[0][1]
+
+    @cached_property
+    def tick(self) -> float | None:
+        """Of the clock, before values were averaged to trials; None where it is not known."""
+        return recorded_tick(self.series)
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the median's interval is within the precision; None where there is none."""
+        half = self.median.half_width
+        return None if half is None else half <= self.repetitions.precision
+
+    @property
+    def clock_too_coarse(self) -> bool:
+        """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
+        room = self.repetitions.precision * abs(self.median.estimate)
+        return self.median.tick > 0 and self.median.tick > _MOST_OF_ROOM * room
+
+    @property
+    def more_runs_help(self) -> bool:
+        """Whether intervals narrow as runs are added, about one level."""
+        return self.repetitions.converges and self.assumptions.changes.ok is not False
+
+    @property
+    def runs_assured(self) -> int | None:
+        """Runs with which 90 % of samples reach the precision; None as of ``runs_needed``."""
+        assured = self.repetitions.n_assured
+        if not self.reached or assured is None or self.runs_needed is None:
+            return None
+        return math.ceil(assured * self.dependence)
+
+    @property
+    def runs_needed(self) -> int | None:
+        """Runs for the precision; None without an interval, and where none suffice.
+
+        None suffice where the clock is too coarse, or where more runs do not help.
+
+        CONFIRM's where the precision was reached, times the dependence time. Otherwise widths,
+        less what the clock's tick adds, are taken to fall as the root of the number of runs, which
+        is rough: two digits.
+        """
+        low, high, middle = self.median.low, self.median.high, self.median.estimate
+        if low is None or high is None or self.clock_too_coarse or not self.more_runs_help:
+            return None
+        if self.reached and self.repetitions.n is not None:
+            return math.ceil(self.repetitions.n * self.dependence)
+        room, tick = self.repetitions.precision * abs(middle), self.median.tick
+        below = (middle - low - tick / 2) / (room - tick / 2)
+        above = (high - middle - tick) / (room - tick)
+        runs = self.n * max(below, above) ** 2
+        step = 10.0 ** max(0, math.floor(math.log10(max(runs, 1))) - 1)
+        return int(math.ceil(runs / step) * step)
+
+    @property
+    def dependence(self) -> float:
+        """Trials that are worth one independent trial; 1 where no autocorrelation is shown."""
+        return dependence_of(self.assumptions)
+
+    @cached_property
+    def cov(self) -> float | None:
+        """Coefficient of variation: SD / mean; None where it has no meaning."""
+        if self.n < 2 or self.mean.estimate <= 0:
+            return None
+        return self.sd.estimate / self.mean.estimate
+
+    @cached_property
+    def cov_robust(self) -> float | None:
+        """1.4826 × the median absolute deviation / median."""
+        middle = self.median.estimate
+        if self.n < 2 or middle <= 0:
+            return None
+        return robust_sd(self.part, middle) / middle
+
+    @cached_property
+    def part(self) -> FloatArray:
+        """The trials' values, thinned evenly where there are very many."""
+        return thinned(self.trials.values)
+
+
+def worst(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
+    """Choose the series that ask most for a look, by verdict, reasons and spread."""
+
+    def weight(i: int) -> tuple[int, int, float]:
+        s = some[i]
+        place = VERDICTS.index(s.trust.verdict)
+        return -place, -len(s.trust.reasons), -(s.cov_robust or 0.0)
+
+    kept = sorted(sorted(range(len(some)), key=weight)[:most])
+    return in_order([some[i] for i in kept], lambda s: s.key)
+
+
+def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
+    """Keep every k-th value of a long series, so that at most so many are left."""
+    return np.ascontiguousarray(sample(values, most))
+
+
+def dependence_of(checked: Assumptions) -> float:
+    """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
+
+    An estimated time is above 1 by chance as well: to widen by it always would only blur.
+    """
+    independence = checked.independence
+    return (independence.tau or 1.0) if independence.kind == "autocorrelation" else 1.0
+
+
+def widened_quantiles(
+    values: FloatArray,
+    qs: Sequence[float],
+    confidence: float,
+    dependence: float,
+    tick: float | None = None,
+) -> list[Interval]:
+    """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs."""
+    found = quantiles(values, qs, confidence, math.sqrt(dependence), tick)
+    if dependence == 1:
+        return found
+    n = len(values)
+    return [
+        i
+        if i.low is not None
+        else replace(
+            i,
+            refusal=message(
+                "audit.trust.dependent",
+                n=n,
+                effective=round(n / dependence),
+                needed=math.ceil(trials_needed(q, confidence) * dependence),
+            ),
+        )
+        for q, i in zip(qs, found, strict=True)
+    ]
+
+
+def audit_series(
+    file: Path, series: Series, key: dict[str, str], name: str, question: Question
+) -> SeriesAudit:
+    """Conclude from one series.
+
+    Parameters
+    ----------
+    file : Path
+        Where it was read from.
+    series : Series
+        Of at least one value.
+    key : dict of str to str
+    name : str
+    question : Question
+    """
+    trials = trials_of(series)
+    values = trials.values
+    if len(values) == 0:
+        return _of_nothing(file, series, key, name, question)
+    part = thinned(values)
+    order = order_of(values)
+    checked = assumptions(values, question.precision, order)
+    wanted = list(dict.fromkeys((0.5, *question.quantiles)))
+    tick = recorded_tick(series)
+    found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked), tick)
+    mean, sd = moments(values, part, question, tick)
+    return SeriesAudit(
+        file=file,
+        series=series,
+        key=key,
+        name=name,
+        trials=trials,
+        quantiles=tuple(zip(wanted, found, strict=True)),
+        mean=mean,
+        sd=sd,
+        coverage=coverage_like(part, question.confidence, question.seed),
+        repetitions=_repetitions(part, found[0], question),
+        assumptions=checked,
+        trust=_trust(trials, series, question, tick, order),
+        used=len(part),
+    )
+
+
+def _repetitions(part: FloatArray, median: Interval, question: Question) -> Repetitions:
+    """Count the runs that leave room for the clock's tick; none do where it is too coarse.
+
+    CONFIRM knows recorded values alone, which agree the better the coarser the clock is.
+    """
+    middle, precision = abs(median.estimate), question.precision
+    room = precision - (median.tick / middle if middle > 0 else 0.0)
+    found = repetitions(part, room if room > 0 else precision, question.confidence)
+    found = replace(found, precision=precision)
+    return found if room > 0 else replace(found, n=None, n_assured=None)
+
+
+def moments(
+    values: FloatArray, part: FloatArray, question: Question, tick: float | None
+) -> tuple[Interval, Interval]:
+    """Mean and SD with bootstrap intervals.
+
+    Of a long series both are exact; only their intervals are those of a part of it, narrowed as
+    the root of the number of values: what is left of other shapes at such sizes is nothing.
+    """
+    found = mean_and_sd(part, question.confidence, question.seed, tick=tick)
+    if len(part) == len(values):
+        return found
+    step = 1 << 20
+    pieces = [values[i : i + step] for i in range(0, len(values), step)]
+    mean = sum(float(np.sum(p)) for p in pieces) / len(values)
+    squares = sum(float(np.sum((p - mean) ** 2)) for p in pieces)
+    exact = mean, math.sqrt(squares / (len(values) - 1))
+    narrowing = math.sqrt(len(part) / len(values))
+
+    def narrowed(i: Interval, estimate: float) -> Interval:
+        if i.low is None or i.high is None:
+            return replace(i, estimate=estimate, n=len(values))
+        return replace(
+            i,
+            estimate=estimate,
+            low=estimate - narrowing * (i.estimate - i.low),
+            high=estimate + narrowing * (i.high - i.estimate),
+            method=f"{i.method} of {len(part):,} values, narrowed to all",
+            n=len(values),
+        )
+
+    return narrowed(found[0], exact[0]), narrowed(found[1], exact[1])
+
+
+def _trust(
+    trials: Trials,
+    series: Series,
+    question: Question,
+    tick: float | None = None,
+    order: Order | None = None,
+) -> Trust:
+    return trust(
+        trials.values,
+        trials_known=trials.known,
+        precision=question.precision,
+        defects=series.defects,
+        tick=tick,
+        order=order,
+    )
+
+
+def _of_nothing(
+    file: Path, series: Series, key: dict[str, str], name: str, question: Question
+) -> SeriesAudit:
+    """Audit a series of which no value could be read: there is no figure, only a verdict."""
+    trials, level = trials_of(series), question.confidence
+    none = Interval(math.nan, None, None, level, "none", 0, message("audit.refusal.empty"))
+    nothing = np.empty(0)
+    curve = Curve(nothing.astype(np.int64), nothing, nothing, nothing)
+    return SeriesAudit(
+        file=file,
+        series=series,
+        key=key,
+        name=name,
+        trials=trials,
+        quantiles=tuple((q, none) for q in (0.5, *question.quantiles)),
+        mean=none,
+        sd=none,
+        coverage=None,
+        repetitions=Repetitions(question.precision, level, 0.5, None, None, True, curve),
+        assumptions=assumptions(nothing, question.precision),
+        trust=_trust(trials, series, question),
+        used=0,
+    )

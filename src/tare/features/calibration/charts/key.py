@@ -1,0 +1,69 @@
+"""The key above a chart: what each line is, in words, so that nobody needs colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.experiment.sweep.numbers import step
+from tare.features.calibration.charts.rates import shape, tint
+from tare.features.calibration.charts.sweep import Piece, Sweep
+from tare.render.drawing import colour, data
+from tare.render.words import text
+from tare.results.message import Amount, message
+
+_LINE = 17
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a key; without a number it is a dashed line without marks."""
+
+    words: str
+    number: int | None
+
+
+def key_of(sweep: Sweep) -> Any:
+    """Draw the key of one sweep: its pieces, and the one line through everything."""
+    entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
+    one = text(message("calibration.key.line", r2=sweep.scaling.line.r2))
+    return key([*entries, Entry(one, None)])
+
+
+def key(entries: Sequence[Entry]) -> Any:
+    """Draw a key, a row for each entry."""
+    import altair as alt
+
+    layers = []
+    for i, entry in enumerate(entries):
+        y = alt.value(i * _LINE + _LINE / 2)
+        base = alt.Chart(data([{"told": entry.words}])).encode(y=y)
+        look: dict[str, Any] = {"strokeWidth": 1.6, "color": colour("soft"), "strokeDash": [6, 4]}
+        if entry.number is not None:
+            look = {"strokeWidth": 2, "color": tint(entry.number)}
+        layers.append(base.mark_rule(**look).encode(x=alt.value(0), x2=alt.value(26)))
+        if entry.number is not None:
+            mark = base.mark_point(
+                shape=shape(entry.number), filled=True, size=46, opacity=1,
+                color=tint(entry.number),
+            )  # fmt: skip
+            layers.append(mark.encode(x=alt.value(13)))
+        layers.append(base.mark_text(align="left").encode(x=alt.value(33), text="told:N"))
+    height = _LINE * len(entries)
+    return alt.layer(*layers).properties(height=height, view=alt.ViewConfig(stroke=None))
+
+
+def _words(piece: Piece, sweep: Sweep) -> str:
+    letter = piece.letter if len(sweep.pieces) > 1 else None
+    if piece.flat:
+        return text(message("calibration.key.flat", letter=letter, start=step(piece.start)))
+    return text(
+        message(
+            "calibration.key.piece",
+            letter=letter,
+            start=step(piece.start),
+            end=step(piece.end),
+            slope=Amount(piece.slope, sweep.unit),
+        )
+    )

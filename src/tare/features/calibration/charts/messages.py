@@ -1,0 +1,131 @@
+"""What charts of sweeps show, for people who cannot see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.experiment.sweep.numbers import share, step
+from tare.features.calibration.charts.machine import Course, rows
+from tare.features.calibration.charts.rates import thinned
+from tare.features.calibration.charts.residuals import residual
+from tare.features.calibration.charts.sweep import Piece, Step, Sweep
+from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics.scaling import MATTERS
+
+#: Less of the requested CPU time is said with its place.
+_SHORT = 0.97
+
+
+def tell_sweep(sweep: Sweep) -> tuple[Message, ...]:
+    """Describe :func:`sweep_chart`."""
+    return (_means(sweep), *_lines(sweep), *_residuals(sweep), *_machine(sweep), *_thinned(sweep))
+
+
+def tell_delivered(sweep: Sweep) -> tuple[Message, ...]:
+    """Describe :func:`delivered_chart`."""
+    shares = [
+        (at.point.delivered.value / at.point.cpus, at.point.cpus)
+        for at in sweep.steps
+        if at.point is not None and at.point.delivered is not None
+    ]
+    (least, where), (most, _) = min(shares), max(shares)
+    return (
+        message("calibration.chart.delivered"),
+        *_lines(sweep),
+        message(
+            "calibration.chart.arrived",
+            least=share(least) if least < 0.995 * most else None,
+            most=share(most),
+            cpus=step(where) if least < _SHORT else None,
+        ),
+    )
+
+
+def tell_point(at: Step, sweep: Sweep) -> Message:
+    """Return the rate at a step."""
+    rate = Amount(at.y, sweep.unit, at.low, at.high)
+    return message("calibration.chart.point", rate=rate, cpus=step(at.x))
+
+
+def _means(sweep: Sweep) -> Message:
+    n = [at.n for at in sweep.steps]
+    first, last = sweep.steps[0], sweep.steps[-1]
+    return message(
+        "calibration.chart.means",
+        trials=message("calibration.chart.trials", least=min(n), most=max(n)),
+        singles=max(n) > 1,
+        steps=len(sweep.steps),
+        first=tell_point(first, sweep),
+        last=tell_point(last, sweep) if last is not first else None,
+    )
+
+
+def _lines(sweep: Sweep) -> Iterator[Message]:
+    """Describe the one line through everything, the pieces, and where one ends."""
+    scaling = sweep.scaling
+    slope = Amount(sweep.line.slope, sweep.unit)
+    yield message("calibration.chart.line", slope=slope, r2=scaling.line.r2)
+    if len(sweep.pieces) < 2:
+        return
+    pieces = [_piece(piece, sweep) for piece in sweep.pieces]
+    yield message("calibration.chart.pieces", pieces=pieces)
+    if scaling.breaks:
+        places = [step(place) for place in scaling.breaks]
+        yield message("calibration.chart.breaks", places=places)
+    if scaling.saturates_at is not None:
+        place = Amount(scaling.saturates_at, "CPUs", scaling.saturates_low, scaling.saturates_high)
+        yield message("calibration.chart.saturates", place=place)
+
+
+def _piece(piece: Piece, sweep: Sweep) -> Message:
+    return message(
+        "calibration.chart.piece",
+        letter=piece.letter,
+        start=step(piece.start),
+        end=step(piece.end),
+        slope=None if piece.flat else Amount(piece.slope, sweep.unit),
+    )
+
+
+def _residuals(sweep: Sweep) -> Iterator[Message]:
+    off = residual(sweep)
+    if not off:
+        return
+    worst = max(off, key=lambda at: abs(off[at]))
+    yield message(
+        "calibration.chart.residuals",
+        most=share(abs(off[worst]) / 100),
+        cpus=step(worst.x),
+        beyond=sum(abs(value) > 100 * MATTERS for value in off.values()),
+        steps=len(off),
+        band=Chosen(MATTERS),
+    )
+
+
+def _machine(sweep: Sweep) -> Iterator[Message]:
+    told = [
+        message(
+            "calibration.chart.row",
+            name=f"{row.title[:1].lower()}{row.title[1:]}",
+            by=course.name if len(row.courses) > 1 or row.unit == "GHz" else None,
+            values=_range(course, row.unit),
+        )
+        for row in rows(sweep)
+        for course in row.courses
+    ]
+    if told:
+        yield message("calibration.chart.machine", rows=told)
+
+
+def _range(course: Course, unit: str) -> Amount | Message:
+    values = [float(f"{value:.3g}") for _, value in course.values]
+    least, most = Amount(min(values), unit), Amount(max(values), unit)
+    if least == most:
+        return most
+    return message("calibration.chart.range", least=least, most=most)
+
+
+def _thinned(sweep: Sweep) -> Iterator[Message]:
+    every = thinned(sweep)
+    if every > 1:
+        yield message("calibration.chart.thinned", every=every)

@@ -1,0 +1,178 @@
+"""Several sweeps: over each other, and beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tare.experiment.sweep import numbers
+from tare.experiment.sweep.document import Calibration
+from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
+from tare.features.calibration.charts.key import Entry, key
+from tare.features.calibration.charts.messages import tell_point
+from tare.features.calibration.charts.rates import highest, rates, shape, tint, told
+from tare.features.calibration.charts.sweep import Step, Sweep, asked, scale_of
+from tare.render.drawing import GAP, MOST_PANELS, SERIES, data, panel_width, styled
+from tare.results.message import Message, message
+from tare.units import counted
+
+#: Sweeps that stand in one panel: as many as there are colours.
+MOST = len(SERIES)
+_HEIGHT, _PER_CPU, _SMALL = 300, 150, 170
+
+
+def sweeps_of(calibrations: Mapping[str, Calibration]) -> dict[str, Sweep]:
+    """Bring several calibrations to one unit, by name; what does not do the same has its own."""
+    alike = len({found.work for found in calibrations.values()}) == 1
+    scale = scale_of(list(calibrations.values())) if alike else None
+    return {name: asked(found, scale) for name, found in calibrations.items()}
+
+
+def names_of(calibrations: list[Calibration] | tuple[Calibration, ...]) -> list[str]:
+    """Name each of several calibrations of one experiment by what it does not share."""
+    parts = [
+        {
+            "workload": found.workload,
+            "on": f"on {found.platform}",
+            "workers": counted(found.workers, "worker"),
+            "period": f"period {1000 * found.period_s:g} ms",
+            **{name: f"{name} {level}" for name, level in found.levels.items()},
+        }
+        for found in calibrations
+    ]
+    every = list(dict.fromkeys(name for some in parts for name in some))
+    varied = [name for name in every if len({some.get(name) for some in parts}) > 1]
+    return [
+        ", ".join(some[name] for name in varied if name in some) or str(i + 1)
+        for i, some in enumerate(parts)
+    ]
+
+
+def overlay(sweeps: Mapping[str, Sweep]) -> Any:
+    """Draw several sweeps over each other: rates, and rates for each CPU beneath.
+
+    Parameters
+    ----------
+    sweeps : mapping of str to Sweep
+        In one unit; the first :data:`MOST` are drawn.
+
+    Returns
+    -------
+    altair chart
+        A level line beneath is a machine on which half of the CPU is half of the speed.
+    """
+    import altair as alt
+
+    shown = dict(list(sweeps.items())[:MOST])
+    first = next(iter(shown.values()))
+    across = Across(first.x_title, max(s.steps[-1].x for s in shown.values()))
+    top = max(highest(s) for s in shown.values())
+    per_cpu = max(step.y / step.x for s in shown.values() for step in s.steps)
+    names = list(shown)
+    width = panel_width(1, GUTTER)
+    panels = [
+        key([Entry(name, i) for i, name in enumerate(names)]),
+        _panel(shown, across, upwards(first.unit, 0, 1.04 * top)).properties(height=_HEIGHT),
+        _panel(
+            shown, across, upwards(first.unit, 0, 1.08 * per_cpu, ticks=4), each=True
+        ).properties(height=_PER_CPU, title="For each CPU: level is fair"),
+    ]
+    chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
+    return styled(chart, gutter=GUTTER)
+
+
+def _panel(
+    sweeps: Mapping[str, Sweep], across: Across, y: dict[str, Any], *, each: bool = False
+) -> Any:
+    """Draw a line through the means of each sweep, with intervals."""
+    import altair as alt
+
+    layers = []
+    for number, (name, sweep) in enumerate(sweeps.items()):
+        records = [_record(name, sweep, step, per=step.x if each else 1.0) for step in sweep.steps]
+        base = alt.Chart(data(records)).encode(x=across.channel("x:Q"))
+        tips = [alt.Tooltip("sweep:N"), *(alt.Tooltip(f"{k}:N") for k in ("asked", "rate"))]
+        if any("low" in record for record in records):
+            layers.append(
+                base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.8).encode(
+                    y=alt.Y("low:Q", **y), y2="high:Q"
+                )
+            )
+        layers += [
+            base.mark_line(strokeWidth=1.4, color=tint(number), opacity=0.75).encode(
+                y=alt.Y("y:Q", **y)
+            ),
+            base.mark_point(
+                shape=shape(number), filled=True, size=30, opacity=1, color=tint(number)
+            ).encode(y=alt.Y("y:Q", **y), tooltip=tips),
+        ]
+    return alt.layer(*layers)
+
+
+def _record(name: str, sweep: Sweep, step: Step, per: float) -> dict[str, Any]:
+    record: dict[str, Any] = {"sweep": name, "x": rounded(step.x), "y": rounded(step.y / per)}
+    if step.low is not None and step.high is not None:
+        record |= {"low": rounded(step.low / per), "high": rounded(step.high / per)}
+    return record | told(sweep, step)
+
+
+def multiples(sweeps: Mapping[str, Sweep]) -> Any:
+    """Draw several sweeps beside each other, each with its pieces and its one line."""
+    import altair as alt
+
+    shown = dict(list(sweeps.items())[:MOST_PANELS])
+    gutter = 2 * GUTTER + GAP
+    alike = len({s.unit for s in shown.values()}) == 1
+    top = max(highest(s) for s in shown.values()) if alike else None
+    most = max(s.steps[-1].x for s in shown.values())
+    panels = [
+        rates(sweep, Across(sweep.x_title, most), top).properties(
+            title=name, width=panel_width(2, gutter), height=_SMALL
+        )
+        for name, sweep in shown.items()
+    ]
+    chart = alt.concat(*panels, columns=2, spacing={"row": 30, "column": GAP + 8})
+    return styled(chart, columns=2, gutter=gutter, stack=True)
+
+
+def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
+    """Describe :func:`overlay`."""
+    told = []
+    for name, sweep in list(sweeps.items())[:MOST]:
+        each = [step.y / step.x for step in sweep.steps]
+        told.append(
+            message(
+                "calibration.chart.overlaid",
+                name=name,
+                fastest=tell_point(sweep.steps[-1], sweep),
+                least=min(each),
+                most=max(each),
+                unit=sweep.unit,
+            )
+        )
+    return message("calibration.chart.overlay", sweeps=told), *_left_out(list(sweeps)[MOST:])
+
+
+def tell_multiples(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
+    """Describe :func:`multiples`."""
+    told = []
+    for name, sweep in list(sweeps.items())[:MOST_PANELS]:
+        scaling = sweep.scaling
+        told.append(
+            message(
+                "calibration.chart.multiple",
+                name=name,
+                verdict=scaling.verdict,
+                r2=scaling.line.r2,
+                breaks=[numbers.step(place) for place in scaling.breaks],
+                ceiling=None
+                if scaling.saturates_at is None
+                else numbers.step(scaling.saturates_at),
+            )
+        )
+    left_out = _left_out(list(sweeps)[MOST_PANELS:])
+    return message("calibration.chart.multiples", sweeps=told), *left_out
+
+
+def _left_out(names: list[str]) -> tuple[Message, ...]:
+    return (message("calibration.chart.left_out", names=names),) if names else ()

@@ -1,0 +1,207 @@
+"""``tare calibrate``: how this machine's speed follows the CPU time that it is given."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tare.cli import console, options
+from tare.cli.commands import Commands, Group
+
+_SETTING = re.compile(r"[a-z_]+=\S+")
+
+
+class _Words(Group):
+    """Takes words that are no commands as those of ``sweep``: ``tare calibrate --step 0.2``."""
+
+    standard = "sweep"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, each_its_option(args))
+
+
+def each_its_option(args: list[str]) -> list[str]:
+    """Let every setting that follows ``--settings`` have its own: ``--settings a=1 b=2``."""
+    found: list[str] = []
+    following = False
+    for number, word in enumerate(args):
+        if word == "--":
+            return found + args[number:]
+        if following and _SETTING.fullmatch(word):
+            found += [] if found[-1] == "--settings" else ["--settings"]
+        else:
+            following = word == "--settings"
+        found.append(word)
+    return found
+
+
+app = Commands(cls=_Words, help="Measure how speed scales with CPU time.")
+
+
+@app.command()
+def sweep(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Command whose executions are counted, instead of LINPACK's.",
+            metavar="[-- COMMAND…]",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="quota, cpuset, vcpus, or memory. [default: quota]"),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:P=N,…]", help="Kernel, such as linpack:size=2000. [default: linpack]"
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE…",
+            help="Sweep under each value: turbo=on,off.",
+        ),
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option(metavar="CPUS", help="Step between quotas. [default: 0.1]")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="CPUS", hidden=True, help="First quota. [default: a step]"),
+    ] = None,
+    stop: Annotated[
+        str | None,
+        typer.Option("--to", metavar="CPUS", hidden=True, help="Last quota. [default: all CPUs]"),
+    ] = None,
+    quotas: Annotated[
+        str | None,
+        typer.Option(metavar="CPUS,…", help="Quotas instead of --step, such as 0.1,0.5,1."),
+    ] = None,
+    memory_sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MB,…",
+            hidden=True,
+            help="With --by memory: sizes in MB (2^20 bytes). [default: those of AWS Lambda]",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Concurrent executions. [default: one per CPU]"),
+    ] = None,
+    one_lu: Annotated[
+        bool,
+        typer.Option("--one-lu", hidden=True, help="One LINPACK by all threads, not one by each."),
+    ] = False,
+    period: Annotated[
+        str | None,
+        typer.Option(metavar="TIME,…", help="Periods of the quota, interleaved. [default: 100 ms]"),
+    ] = None,
+    periods: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, hidden=True, help="Periods in a window. [default: 20]"),
+    ] = None,
+    windows: Annotated[
+        int | None, typer.Option(metavar="N", help="Windows at each step. [default: 7]")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Instead of --windows: as many as fit.")
+    ] = None,
+    seed: options.Seed = None,
+    platform: Annotated[
+        str | None,
+        typer.Option("--platform", "-p", metavar="STACK", help="Stack of layers. [default: bare]"),
+    ] = None,
+    image: options.Image = None,
+    as_root: options.AsRoot = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for the results. [default: calibration]"
+        ),
+    ] = None,
+    resume: options.Resume = False,
+    fingerprint: Annotated[
+        bool, typer.Option("--fingerprint", help="Probe the machine before and after (5 s each).")
+    ] = False,
+    json: options.Json = None,
+) -> None:
+    """Measure how speed scales with CPU time.
+
+    Is half of the CPU half of the speed here? LINPACK at quotas from 0.1 to all CPUs: one line or
+    several, where more CPU time gives no more speed, and why. Takes 5 min with 2 CPUs.
+
+        tare calibrate --budget '2 min'
+    """
+    from tare.features.calibration import session
+    from tare.features.calibration.options import Options
+
+    console.check_writable(json)
+    asked = Options(
+        by=by, platform=platform, image=image, step=step, start=start, stop=stop, quotas=quotas,
+        memory_sizes=memory_sizes, kernel=kernel, threads=threads, one_lu=one_lu, period=period,
+        periods=periods, windows=windows, budget=budget, settings=tuple(settings or ()), seed=seed,
+        fingerprint=fingerprint, command=tuple(command or ()),
+    )  # fmt: skip
+    session.sweep(asked, out, json, resume=resume, as_root=as_root)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="File of --json, or folder of --out.", metavar="A")],
+    second: Annotated[Path, typer.Argument(help="The same of another machine.", metavar="B")],
+    cpus: Annotated[
+        str | None,
+        typer.Option(metavar="CPUS,…", help="CPUs on A, such as 0.7,1. [default: A's steps]"),
+    ] = None,
+    report: options.Report = None,
+    json: options.Json = None,
+) -> None:
+    """Convert CPU time on one machine to CPU time on another.
+
+    For each quota on A, the quota on B with the same speed, for `docker run --cpus`.
+
+        tare calibrate compare laptop.json server.json
+    """
+    from tare.features.calibration import compare_command
+
+    compare_command.compare(first, second, cpus, json, report)
+
+
+@app.command()
+def forget(json: options.Json = None) -> None:
+    """Remove the stored calibrations of this machine.
+
+    Those of this user; `sudo tare` has its own. Folders with results stay.
+
+        tare calibrate forget
+    """
+    from tare.features.calibration import forget_command
+
+    forget_command.forget(json)
+
+
+@app.command()
+def fit(
+    file: Annotated[
+        Path, typer.Argument(help="Table with columns quota and gflops.", metavar="FILE.csv")
+    ],
+    quota: Annotated[str, typer.Option(metavar="C", help="Column of the quota.")] = "quota",
+    value: Annotated[str, typer.Option(metavar="C", help="Column of the speed.")] = "gflops",
+    report: options.Report = None,
+    json: options.Json = None,
+) -> None:
+    """Fit lines to a measured sweep.
+
+    One line, several, or a ceiling, with slope, intercept, R² and p as in CALIBRATE.
+
+        tare calibrate fit sweep.csv
+    """
+    from tare.features.calibration import fit_command
+
+    fit_command.fit(file, json, report, quota, value)

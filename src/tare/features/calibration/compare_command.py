@@ -1,0 +1,224 @@
+"""``tare calibrate compare``: which CPU on one machine is as fast as which on another."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.cli import console
+from tare.errors import ExperimentError
+from tare.experiment.sweep.rates import unit_for
+from tare.render.terminal import aligned
+from tare.render.text_plot import Axis, TextPlot
+from tare.render.words import sentence, text
+from tare.results.message import Amount, Message, message
+
+if TYPE_CHECKING:
+    from tare.experiment.sweep.document import Calibration
+    from tare.features.calibration.mapping_document import Equal, Mapping, Side
+
+#: Rows of the table.
+_MOST_ROWS = 12
+_LONGEST_NAME = 24
+#: What weakens it is on the page, too.
+_MOST_NOTES = 4
+
+
+def compare(
+    first: Path, second: Path, cpus: str | None, json: str | None, report: Path | None = None
+) -> None:
+    """Say which CPU on the second machine is as fast as which on the first.
+
+    Parameters
+    ----------
+    first, second : Path
+        What ``tare calibrate --json`` wrote, or the folder of a calibration.
+    cpus : str, optional
+        CPUs on the first that are asked for, by commas.
+    json : str, optional
+        Where to write it as data, too.
+    report : Path, optional
+        Where to write it as a page, too.
+
+    Raises
+    ------
+    StoreError
+        If one of them is no calibration.
+    ExperimentError
+        If the two cannot be compared.
+    """
+    from tare.features.calibration import file, page
+    from tare.features.calibration.mapping import mapping
+    from tare.render import files
+
+    console.check_writable(json, report)
+    if report is not None:
+        files.format_of(report)
+    asked = _asked(cpus)
+    a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
+    found = mapping(a, b, names(first, second), asked)
+    if report is not None:
+        only = [] if cpus is None else ["--cpus", cpus]
+        words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
+        words += ["--report", str(report)]
+        files.write(page.of_two(found, a, b, shlex.join(words)), report)
+        console.err.print(f"Wrote {report}.", soft_wrap=True)
+    if json is not None:
+        console.write_json(found, json)
+    if json != "-":
+        show(found, (first, second))
+
+
+def _asked(text: str | None) -> list[float]:
+    if text is None:
+        return []
+    try:
+        values = [float(word) for word in text.split(",")]
+        if not all(0 < value < 1e6 for value in values):
+            raise ValueError
+    except ValueError:
+        raise ExperimentError(
+            f"--cpus: {text!r} is not possible; expected CPUs on the first machine", "--cpus 0.7"
+        ) from None
+    return values
+
+
+def pick(
+    first: Sequence[Calibration], second: Sequence[Calibration], *, alike: bool
+) -> tuple[Calibration, Calibration]:
+    """Choose of several calibrations two that belong together.
+
+    With ``alike`` the same platform goes first; without, as for two of one folder, another one.
+    """
+
+    def fits(pair: tuple[Calibration, Calibration]) -> tuple[bool, ...]:
+        a, b = pair
+        return a.workload == b.workload, (a.platform == b.platform) == alike, a.levels == b.levels
+
+    return max(itertools.product(first, second), key=fits)
+
+
+def names(first: Path, second: Path) -> tuple[str, str]:
+    """Call two files what tells them apart: by their names, their folders' names, or A and B."""
+    paths = first.absolute(), second.absolute()
+    for told in (
+        [path.stem if path.suffix == ".json" else path.name for path in paths],
+        [path.parent.name for path in paths],
+    ):
+        if all(told) and told[0] != told[1]:
+            a, b = (name[:_LONGEST_NAME] for name in told)
+            return (a, b) if a != b else ("A", "B")
+    return "A", "B"
+
+
+def show(found: Mapping, paths: tuple[Path, Path]) -> None:
+    """Print a mapping for a person."""
+    out = console.out
+    out.print(found.sentence, style="bold", soft_wrap=True)
+    out.print()
+    for number, line in enumerate(_table(found)):
+        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    if len(found.equals) > 1:
+        for line in picture(found):
+            out.print(line, soft_wrap=True)
+    out.print()
+    for side in (found.a, found.b):
+        out.print(text(_side(side)), soft_wrap=True)
+    errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
+    notes = [*found.caveats[:_MOST_NOTES]]
+    if errors and max(errors) > 0:
+        worst = Amount(max(errors), "share")
+        notes.append(sentence(message("calibration.screen.rounded", error=worst)))
+    for note in notes:
+        out.print(f"Note    {note}", style="yellow", soft_wrap=True)
+    out.print(f"Next    {_next(found, paths)}", soft_wrap=True)
+
+
+def _side(side: Side) -> Message:
+    from tare.features.calibration.mapping_messages import linear
+
+    return message(
+        "calibration.screen.side",
+        name=side.name,
+        cpu=side.cpu or message("calibration.page.no_cpu"),
+        platform=side.platform,
+        date=(side.measured or "")[:10] or message("calibration.page.no_date"),
+        spans=linear(side),
+    )
+
+
+def _table(found: Mapping) -> list[str]:
+    """Return the rows of CPUs on A, each with what is as fast on B."""
+    rates = [one.rate for one in found.equals if one.rate is not None]
+    size, unit = unit_for(found.work, rates or [found.a.fastest])
+    flags = any(one.flag for one in found.equals)
+    heads = [f"CPUs on {found.a.name}", unit, f"CPUs on {found.b.name} [95 %]"]
+    rows = [(*heads, "docker run" if flags else "")]
+    reasons: list[str] = []
+    for some in _rows(found.equals):
+        one = some[0]
+        label = f"{one.cpus:.3g}" + (f" to {some[-1].cpus:.3g}" if len(some) > 1 else "")
+        if one.on:
+            rows.append((label, *_equal(one, size)))
+        else:
+            rows.append((label, "", "–", ""))
+        reasons.append(one.why or _also(one))
+    lines = aligned(rows, left=0)
+    return [lines[0], *(f"{a}  {b}".rstrip() for a, b in zip(lines[1:], reasons, strict=True))]
+
+
+def _rows(equals: Sequence[Equal]) -> Iterator[list[Equal]]:
+    """Yield what is in one row: of many steps every second …; neighbours without equals as one."""
+    stride = -(-len(equals) // _MOST_ROWS)
+    # From where one CPU stays in: the numbers that are read are whole.
+    kept = [one for number, one in enumerate(equals, 1) if number % stride == 0 or not one.on]
+    for why, some in itertools.groupby(kept, key=lambda one: one.why):
+        if why is None:
+            yield from ([one] for one in some)
+        else:
+            yield list(some)
+
+
+def _equal(one: Equal, size: float) -> tuple[str, str, str]:
+    from tare.features.calibration.mapping_messages import share
+
+    rate = "" if one.rate is None else f"{one.rate / size:.3g}"
+    return rate, text(share(one.on[0])), one.flag or ""
+
+
+def _also(one: Equal) -> str:
+    from tare.features.calibration.mapping_messages import also
+
+    others = also(one)
+    return text(others) if others else ""
+
+
+def picture(found: Mapping) -> list[str]:
+    """Draw CPUs on B over CPUs on A, with the line on which both are alike."""
+    places = [(one.cpus, y.value) for one in found.equals for y in one.on]
+    if len(places) < 3:
+        return []
+    right = max(one.cpus for one in found.equals)
+    plot = TextPlot(Axis(0, right), Axis(0, max(y for _, y in places)))
+    plot.curve(lambda cpus: cpus, "·")
+    for x, y in places:
+        plot.mark(x, max(y, 0), "•")
+    title = f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"
+    return ["", title, *plot.lines(lambda x: f"{x:.3g}", lambda y: f"{y:.3g}")]
+
+
+def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
+    """Return the next command worth typing."""
+    some = [one for one in found.equals if one.on]
+    flag = some[0].flag if some else None
+    a, b = (shlex.quote(str(path)) for path in paths)
+    if len(found.equals) > 1 and some:
+        return f"tare calibrate compare --cpus {some[len(some) // 2].cpus:g} {a} {b}   (one value)"
+    if flag is not None:
+        return f"docker run {flag} IMAGE   (on {found.b.name})"
+    return f"tare calibrate compare {a} {b}   (all of them)"

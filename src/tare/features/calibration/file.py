@@ -1,0 +1,185 @@
+"""A calibration as a file: read with suspicion, written whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare import files
+from tare.errors import StoreError
+from tare.experiment import store
+from tare.experiment.sweep import analysis
+from tare.experiment.sweep.document import VERSION, Calibration, Interval, Point
+from tare.statistics.scaling import Scaling
+
+#: A file larger than this is no calibration: 1,000 steps of 1,000 trials take half of it.
+_SIZE_LIMIT = 64 << 20
+_MOST_POINTS = 10_000
+_MAKES_ONE = "tare calibrate --json FILE   (makes one)"
+#: Beyond this, what is computed of two such numbers may have no end.
+_SANE = 1e100
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+    points: list[msgspec.Raw] | None = None
+    sentence: str | None = None
+
+
+def load(path: Path) -> tuple[Calibration, ...]:
+    """Read the calibrations that a file or a folder of results holds.
+
+    Parameters
+    ----------
+    path : Path
+        What :func:`write` wrote, or an experiment's folder.
+
+    Returns
+    -------
+    tuple of Calibration
+        At least one.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, or holds none: says why.
+    """
+    if path.is_dir():
+        return analysis.required(store.load(path), str(path))
+    return read(path)
+
+
+def read(path: Path) -> tuple[Calibration, ...]:
+    """Read what :func:`write` wrote.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, is no calibration, or another tare wrote it in another way.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise StoreError(
+            f"cannot read the calibration {path}: {error.strerror}", _MAKES_ONE
+        ) from error
+    try:
+        if len(data) > _SIZE_LIMIT:
+            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        versions = msgspec.json.decode(data, type=_Versioned | list[_Versioned])
+        several = versions if isinstance(versions, list) else [versions]
+        for one in several:
+            if one.points is None and one.sentence is not None:
+                raise msgspec.DecodeError(
+                    "it holds no points of a sweep; what `tare calibrate fit` writes is no "
+                    "measurement of a machine"
+                )
+            _check_version(one.version, path)
+        decoded = msgspec.json.decode(data, type=Calibration | list[Calibration])
+        found = tuple(decoded) if isinstance(decoded, list) else (decoded,)
+        if not found:
+            raise msgspec.DecodeError("it holds none")
+        for calibration in found:
+            _check(calibration)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(f"{path} is no calibration: {error}", _MAKES_ONE) from error
+    return found
+
+
+def _check_version(version: int, path: Path) -> None:
+    if version != VERSION:
+        raise StoreError(
+            f"{path} was written by another tare (version {version} of the file, this one reads "
+            f"{VERSION})",
+            "measure it again, or ask for it of the folder of results",
+        )
+
+
+def _check(found: Calibration) -> None:
+    """Raise DecodeError for what no measurement brings."""
+    if not 0 < len(found.points) <= _MOST_POINTS:
+        raise msgspec.DecodeError(f"it has {len(found.points)} points")
+    if found.workers < 1 or not 0 < found.period_s <= 10:
+        raise msgspec.DecodeError("its workers or its period are not possible")
+    steps = [p.cpus for p in found.points]
+    if any(b <= a for a, b in itertools.pairwise(steps)):
+        raise msgspec.DecodeError("its points are not in the order of their CPUs")
+    for point in found.points:
+        _check_point(point)
+    for model in (found.asked, found.delivered):
+        if model is not None:
+            _check_model(model)
+    for regime in found.regimes:
+        if not 0 < regime.start <= regime.end or not _sane(regime.relative_speed):
+            raise msgspec.DecodeError("it has a range that is none")
+
+
+def _check_point(point: Point) -> None:
+    at = f"the point at {point.cpus:g} CPUs"
+    if not 0 < point.cpus < _SANE:
+        raise msgspec.DecodeError("it has a point without CPUs")
+    if point.n < 1 or any(
+        values and len(values) != point.n
+        for values in (point.trials, point.rates, point.deliveries)
+    ):
+        raise msgspec.DecodeError(f"{at} has not one value for each of its {point.n} trials")
+    for interval in (point.rate, point.delivered):
+        if interval is not None and not _possible(interval):
+            raise msgspec.DecodeError(f"{at} has a value that nothing measures")
+    further = (
+        point.clock_hz, point.frequency_hz, point.throttled_share, point.throttled_s,
+        point.steal_cpus, point.thermal_throttles, point.residual, *point.rates, *point.deliveries,
+    )  # fmt: skip
+    if not all(_sane(value) for value in further if value is not None):
+        raise msgspec.DecodeError(f"{at} has a value that nothing measures")
+
+
+def _possible(interval: Interval) -> bool:
+    if not _sane(interval.value) or interval.value < 0:
+        return False
+    if interval.low is None or interval.high is None:
+        return interval.low is None and interval.high is None
+    return _sane(interval.low, interval.high) and interval.low <= interval.value <= interval.high
+
+
+def _check_model(model: Scaling) -> None:
+    places = (model.saturates_at, model.saturates_low, model.saturates_high)
+    numbers: Iterator[float | None] = iter(
+        (
+            *model.breaks,
+            *(n for s in model.segments for n in (s.start, s.end, s.slope, s.intercept)),
+            *(n for n in msgspec.structs.astuple(model.line)),
+            *places,
+            model.largest_error,
+        )
+    )
+    if not model.segments or not all(_sane(n) for n in numbers if n is not None):
+        raise msgspec.DecodeError("its model is not of this world")
+    if any(not 0 < s.start <= s.end for s in model.segments):
+        raise msgspec.DecodeError("its model has a piece that is none")
+
+
+def _sane(*numbers: float) -> bool:
+    return all(math.isfinite(n) and abs(n) < _SANE for n in numbers)
+
+
+def encoded(found: tuple[Calibration, ...]) -> bytes:
+    """Return the text of a file: one calibration as an object, several as a list of them."""
+    whole = found[0] if len(found) == 1 else found
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+
+def write(found: tuple[Calibration, ...], path: Path) -> None:
+    """Write calibrations; what stood there before stays until the new ones are whole.
+
+    Raises
+    ------
+    StoreError
+        If they cannot be written.
+    """
+    files.write(path, encoded(found), "choose another --json FILE, or -")

@@ -1,0 +1,1 @@
+"""What an experiment that sweeps CPU answers."""

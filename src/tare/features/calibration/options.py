@@ -1,0 +1,258 @@
+"""What ``tare calibrate`` is asked, as typed, and the experiment that it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare.cli import quantities
+from tare.errors import ExperimentError
+from tare.experiment import machine
+from tare.experiment.placement import Machine
+from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
+from tare.experiment.sweep.document import By
+from tare.experiment.sweep.trials import fewest_steps
+from tare.features.calibration import steps, sweep
+from tare.statistics.scaling import FEWEST
+
+#: What is swept, in the words of ``--by``.
+_BY = ("quota", "cpuset", "memory")
+#: Whole CPUs of virtual machines.
+VCPUS = "vcpus"
+#: Options that say something of one kind of sweep only.
+_OF_QUOTAS = ("step", "start", "stop", "quotas")
+_OF_MEMORY = ("memory_sizes",)
+_NAMES = {"start": "from", "stop": "to"}
+#: What may be asked anew of a sweep that goes on.
+_LATER = ("windows", "budget")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options as typed; None or empty where one was not given."""
+
+    by: str | None = None
+    platform: str | None = None
+    image: str | None = None
+    step: str | None = None
+    start: str | None = None
+    stop: str | None = None
+    quotas: str | None = None
+    memory_sizes: str | None = None
+    kernel: str | None = None
+    threads: int | None = None
+    one_lu: bool = False
+    period: str | None = None
+    periods: int | None = None
+    windows: int | None = None
+    budget: str | None = None
+    settings: tuple[str, ...] = ()
+    seed: int | None = None
+    fingerprint: bool = False
+    command: tuple[str, ...] = ()
+
+    def given(self) -> list[str]:
+        """Return the names of what was typed."""
+        return [field.name for field in fields(self) if getattr(self, field.name)]
+
+
+def option(name: str) -> str:
+    """Return an option as it is typed."""
+    return f"--{_NAMES.get(name, name).replace('_', '-')}" if name != "command" else "a command"
+
+
+def check_resumed(options: Options) -> None:
+    """Refuse to ask anew what a sweep that goes on has already.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the option.
+    """
+    other = next((name for name in options.given() if name not in _LATER), None)
+    if other is not None:
+        raise ExperimentError(
+            f"--resume goes on with what the folder holds, so that {option(other)} says nothing",
+            "leave it out, or measure into a new folder without --resume",
+        )
+
+
+def experiment(options: Options) -> Experiment:
+    """Return the experiment that was asked for, with its windows as many as were asked for.
+
+    Raises
+    ------
+    ExperimentError
+        If an option is wrong, or does not go with another.
+    """
+    by = _by(options)
+    here = Machine.parse(machine.topology())
+    cpus = len(here.spread)
+    mib: tuple[int, ...] = ()
+    given: tuple[float, ...]
+    if by == "quota":
+        given = _quotas(options, cpus)
+    elif by == "cpuset":
+        given = tuple(float(n) for n in steps.whole_cpus(cpus))
+    else:
+        mib = steps.memory_sizes(options.memory_sizes, cpus, here.memory_bytes)
+        given = tuple(size / steps.LAMBDA_MB for size in mib)
+    _check_enough(len(given), by)
+    periods_s = _periods(options.period)
+    platform = _platform(options)
+    if by != "cpuset":
+        for period_s in periods_s:
+            steps.check_period(given, period_s, platform)
+    workload, threads = _workload(options, platform), options.threads or cpus
+    _check_memory(workload, 1 if options.one_lu else threads, mib)
+    return sweep.experiment(
+        sweep.Asked(
+            by=by,
+            workload=workload,
+            cpus=given,
+            memory_mib=mib,
+            platform=platform,
+            image=options.image,
+            threads=threads,
+            one_lu=options.one_lu,
+            periods_s=periods_s,
+            periods=options.periods or WindowSpec().periods,
+            windows=windows(options),
+            seed=1 if options.seed is None else options.seed,
+            fingerprint=options.fingerprint,
+        )
+    )
+
+
+def _check_enough(count: int, by: By) -> None:
+    if count < fewest_steps(by):
+        enough = fewest_steps(by) if by == "cpuset" else FEWEST
+        steps_told = f"{count} step{'s' * (count != 1)}"
+        hint = {"quota": "--step 0.1", "memory": "--memory-sizes 128,256,512,1024,1769"}
+        raise ExperimentError(
+            f"{steps_told} of {by} cannot distinguish a line from a bend: {enough} or more do",
+            hint.get(by, "--by quota"),
+        )
+
+
+def windows(options: Options) -> int:
+    """Return how many windows were asked for at each step."""
+    if options.windows is not None and options.windows < 1:
+        raise ExperimentError(
+            f"--windows: {options.windows} windows measure nothing",
+            f"--windows {sweep.WINDOWS}",
+        )
+    if options.windows is not None and options.budget is not None:
+        raise ExperimentError(
+            "--windows and --budget exclude each other: one follows from the other",
+            "leave one of them out",
+        )
+    return options.windows or sweep.WINDOWS
+
+
+def budget_s(options: Options) -> float | None:
+    """Return the time that was given; None: none was."""
+    return None if options.budget is None else quantities.wait("--budget", options.budget)
+
+
+def _by(options: Options) -> By:
+    of_memory = any(getattr(options, name) for name in _OF_MEMORY)
+    by: Any = options.by or ("memory" if of_memory else "quota")
+    if by == VCPUS:
+        # A machine's virtual CPUs are those that it is confined to, one on each.
+        _platform(options)
+        by = "cpuset"
+    if by not in _BY:
+        raise ExperimentError(
+            f"--by: there is no {by!r} to sweep", f"one of: {', '.join((*_BY, VCPUS))}"
+        )
+    foreign = {"quota": _OF_MEMORY, "cpuset": (*_OF_MEMORY, *_OF_QUOTAS), "memory": _OF_QUOTAS}
+    for name in foreign[by]:
+        if getattr(options, name):
+            raise ExperimentError(
+                f"{option(name)} says nothing with --by {by}", "leave one of them out"
+            )
+    found: By = by
+    return found
+
+
+def _platform(options: Options) -> str:
+    """Return where the sweep is measured: virtual CPUs are those of a virtual machine."""
+    if options.by != VCPUS:
+        return options.platform or "bare"
+    platform = options.platform or "vm"
+    if platform.partition("/")[0] != "vm":
+        raise ExperimentError(
+            f"--by {VCPUS} gives CPUs to virtual machines, and --platform is {platform}",
+            f"--by {VCPUS} --platform vm",
+        )
+    return platform
+
+
+def _quotas(options: Options, cpus: int) -> tuple[float, ...]:
+    if options.quotas is None:
+        return steps.quotas(cpus, options.start, options.stop, options.step)
+    other = next((n for n in ("step", "start", "stop") if getattr(options, n) is not None), None)
+    if other is not None:
+        raise ExperimentError(
+            f"--quotas and {option(other)} exclude each other", "leave one of them out"
+        )
+    return steps.listed(options.quotas, cpus)
+
+
+def _workload(options: Options, platform: str) -> WorkloadSpec:
+    from tare.experiment.catalogue import catalogue
+
+    if options.command:
+        other = next((n for n in ("kernel", "one_lu") if getattr(options, n)), None)
+        if other is not None:
+            raise ExperimentError(
+                f"{option(other)} is about a kernel, and there is a command", "leave one out"
+            )
+        return _command(options.command, platform)
+    name = options.kernel or sweep.LINPACK
+    if options.one_lu and name.partition(":")[0] != sweep.LINPACK:
+        raise ExperimentError(
+            f"--one-lu is LINPACK's, and --kernel is {name}", "leave one of them out"
+        )
+    return sweep.kernel(name, catalogue().kernels)
+
+
+def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:
+    from tare.cli.command_line import workload
+
+    name = Path(words[0]).name or "command"
+    told = workload(name, list(words), platform, capture=False, timeout=None, input=None)
+    found = WorkloadSpec(name=name, command=tuple(told["command"]), directory=told.get("directory"))
+    inherit = tuple(told.get("inherit", found.inherit))
+    return msgspec.structs.replace(found, inherit=inherit)
+
+
+def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) -> None:
+    """See that matrices fit the machine, and the least of the memory sizes."""
+    room = machine.available_bytes()
+    if room is not None:
+        sweep.check_memory(workload, threads, room, "this machine, in what is available,")
+    if mib:
+        least = min(mib)
+        sweep.check_memory(workload, threads, least * steps.MIB, f"the least size, {least} MB,")
+
+
+def _periods(text: str | None) -> tuple[float, ...]:
+    """Read one period of the quota, or several that are interleaved."""
+    words = [] if text is None else text.split(",")
+    found = [quantities.wait("--period", word) for word in words]
+    return tuple(dict.fromkeys(found)) or (PERIOD_S,)
+
+
+def free_folder() -> Path:
+    """Return a folder whose name is free: ``calibration``, ``calibration-2`` and so on."""
+    number = 1
+    while True:
+        folder = Path("calibration" if number == 1 else f"calibration-{number}")
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder
+        number += 1

@@ -1,0 +1,149 @@
+"""Tables of the pages of calibrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.experiment.sweep.document import Interval
+from tare.experiment.sweep.rates import unit_for
+from tare.features.calibration.charts import Sweep
+from tare.features.calibration.mapping_document import Mapping as Between
+from tare.features.calibration.mapping_document import Side
+from tare.features.calibration.mapping_messages import also, linear, share
+from tare.features.calibration.matrix import Matrix, Standing
+from tare.render.words import text
+from tare.results.finding import Column, Table
+from tare.results.message import Amount, message
+
+
+def standings(matrix: Matrix) -> Table:
+    """Lay out how the settings compare, the fairest first."""
+    rows = matrix.standings
+    scale, unit = unit_for(matrix.work or "execution", [row.maximum.value for row in rows])
+    return Table(
+        title="The settings, the fairest first",
+        columns=(
+            Column(key="settings", title="settings"),
+            Column(key="place", title=""),
+            Column(key="verdict", title="how it scales"),
+            Column(key="r2", title="R²", unit="1"),
+            Column(key="error", title="one line errs by"),
+            *_with_ends("maximum", "maximum", unit),
+            Column(key="maximum_share", title="of the fastest's"),
+            *_with_ends("mean", "mean over steps", unit),
+            Column(key="mean_share", title="of the fastest's"),
+        ),
+        rows=tuple(_standing(row, scale) for row in rows),
+        note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
+    )
+
+
+def _with_ends(key: str, title: str, unit: str) -> tuple[Column, ...]:
+    return tuple(Column(key=f"{key}{end}", title=title, unit=unit) for end in ("", "_low", "_high"))
+
+
+def _ends(key: str, found: Interval, scale: float) -> dict[str, float | None]:
+    """Return a value and its interval, in the unit of the column."""
+    some = {key: found.value, f"{key}_low": found.low, f"{key}_high": found.high}
+    return {name: None if value is None else value / scale for name, value in some.items()}
+
+
+def _standing(row: Standing, scale: float) -> dict[str, Any]:
+    error = row.largest_error
+    return {
+        "settings": row.label,
+        "place": "fairest" if row.fairest else None,
+        "verdict": row.verdict,
+        "r2": row.r2,
+        "error": None if error is None else Amount(error, "share"),
+        **_ends("maximum", row.maximum, scale),
+        "maximum_share": Amount(row.maximum_share.value, "share"),
+        **_ends("mean", row.mean, scale),
+        "mean_share": Amount(row.mean_share.value, "share"),
+    }
+
+
+def equals(found: Between) -> Table:
+    """Lay out which CPU on B is as fast as which on A."""
+    rates = [one.rate for one in found.equals if one.rate is not None]
+    scale, unit = unit_for(found.work, rates)
+    return Table(
+        title="As fast as each other",
+        columns=(
+            Column(key="a", title=f"CPUs on {found.a.name}", unit="1"),
+            Column(key="rate", title="rate", unit=unit),
+            Column(key="b", title=f"CPUs on {found.b.name} [95 %]", unit="1"),
+            Column(key="docker", title="docker run"),
+            Column(key="otherwise", title="otherwise"),
+        ),
+        rows=tuple(
+            {
+                "a": one.cpus,
+                "rate": None if one.rate is None else one.rate / scale,
+                "b": share(one.on[0]) if one.on else None,
+                "docker": one.flag,
+                "otherwise": one.why or also(one),
+            }
+            for one in found.equals
+        ),
+    )
+
+
+def sides(found: Between) -> list[tuple[str, str]]:
+    """Say in a few words which machines they are."""
+    return [(side.name, _side(side)) for side in (found.a, found.b)]
+
+
+def _side(side: Side) -> str:
+    return text(
+        message(
+            "calibration.page.side",
+            cpu=side.cpu or message("calibration.page.no_cpu"),
+            platform=side.platform,
+            spans=linear(side),
+        )
+    )
+
+
+def pieces(sweep: Sweep) -> Table:
+    """Lay out the straight pieces of a sweep."""
+    return Table.of(
+        "The pieces",
+        (
+            Column(key="piece", title=""),
+            Column(key="from", title="from", unit="CPUs"),
+            Column(key="to", title="to", unit="CPUs"),
+            Column(key="slope", title="slope", unit=f"{sweep.unit} per CPU"),
+            Column(key="intercept", title="intercept", unit=sweep.unit),
+        ),
+        ((p.letter, p.start, p.end, p.slope, p.intercept) for p in sweep.pieces),
+    )
+
+
+def line(sweep: Sweep) -> Table:
+    """Lay out the one straight line, as CALIBRATE fits it."""
+    found = sweep.scaling.line
+    slope = Interval(value=found.slope, low=found.slope_low, high=found.slope_high)
+    start = Interval(value=found.intercept, low=found.intercept_low, high=found.intercept_high)
+    return Table(
+        title="One straight line, as CALIBRATE fits it",
+        columns=(
+            *_with_ends("slope", "slope", f"{sweep.unit} per CPU"),
+            *_with_ends("intercept", "intercept", sweep.unit),
+            Column(key="r2", title="R²", unit="1"),
+            Column(key="p", title="p (slope)", unit="1"),
+            Column(key="maximum", title="maximum", unit=sweep.unit),
+            Column(key="n", title="n", unit="1"),
+        ),
+        rows=(
+            {
+                **_ends("slope", slope, sweep.scale),
+                **_ends("intercept", start, sweep.scale),
+                "r2": found.r2,
+                "p": found.p,
+                "maximum": found.maximum / sweep.scale,
+                "n": found.n,
+            },
+        ),
+        note="Least squares with HC3 errors over all values.",
+    )

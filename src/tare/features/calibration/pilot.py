@@ -1,0 +1,85 @@
+"""How long one execution takes, before a sweep of them is begun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tare.cli.command_line import folder_in_memory
+from tare.errors import TrialError
+from tare.experiment.session import Outcome
+from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.features.calibration.sweep import LINPACK, SIZE, linpack_flop
+
+#: LINPACK is tried at no larger size: its operations say how long a larger one takes.
+_LARGEST = 1000
+_METRICS = ("kernel_wall_ns", "wall_ns")
+
+
+_HINT = "tare run -- COMMAND…   (shows the end of its standard error)"
+
+
+class _Silent:
+    """Is told of one execution, and says nothing of it."""
+
+    def stage(self, what: str) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+    def begins(self) -> None: ...
+
+    def planned(self, trials: int | None, seconds: float | None) -> None: ...
+
+    def running(self, estimate: str) -> None: ...
+
+    def ended(
+        self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None
+    ) -> None: ...
+
+
+def execution_s(found: Experiment, *, as_root: bool) -> float:
+    """Execute a sweep's workload once, without a quota, and return about how long it takes.
+
+    Raises
+    ------
+    TrialError
+        If it fails.
+    """
+    from tare.experiment import pipeline
+
+    workload, scale = found.workloads[0], 1.0
+    size = int(workload.parameters.get("size", SIZE))
+    if workload.kernel == LINPACK:
+        # Its residual is left to the sweep, which keeps what it says of it.
+        threads = workload.parameters.get("threads", 1)
+        tried = {"size": min(size, _LARGEST), "threads": threads}
+        scale = linpack_flop(size) / linpack_flop(tried["size"])
+        workload = msgspec.structs.replace(workload, parameters=tried)
+    pilot = msgspec.structs.replace(
+        found,
+        workloads=(workload,),
+        factors={"platform": found.factors["platform"]},
+        sizes={},
+        instances="own",
+        window=None,
+        stopping=Stopping(trials=1, budget_s=None),
+        fingerprint=False,
+    )
+    with folder_in_memory() as folder:
+        try:
+            pipeline.execute(pipeline.check(pilot), folder, _Silent(), as_root=as_root)
+        except TrialError as error:
+            # Its own hint names a folder that is gone by now.
+            raise TrialError(f"one execution was tried: {error.message}", _HINT) from error
+        return scale * _measured_s(folder)
+
+
+def _measured_s(folder: Path) -> float:
+    from tare.agent import record
+    from tare.experiment import journal
+
+    for line in journal.read_all(folder):
+        if isinstance(line, record.Sample) and line.metric in _METRICS:
+            return float(line.value) / 1e9
+    raise TrialError("one execution was tried, and nothing was measured of it")

@@ -1,0 +1,199 @@
+"""What ``tare calibrate`` prints: the verdict, a picture, CALIBRATE's table, causes, what next."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.cli import console
+from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.sweep import messages
+from tare.experiment.sweep.document import Calibration
+from tare.experiment.sweep.numbers import step
+from tare.experiment.sweep.rates import unit_for
+from tare.features.calibration import sweep
+from tare.features.calibration.findings.comparison import compared
+from tare.render.terminal import aligned
+from tare.render.words import sentences, text
+from tare.results.message import Message, Said, Value, message
+from tare.statistics.regression import Line
+from tare.units import significant
+
+if TYPE_CHECKING:
+    from tare.features.calibration.session import Told
+
+#: So many steps tell a line from a bend where their windows are steady.
+_ENOUGH_STEPS = 10
+#: As many as a sweep of two CPUs has.
+_MANY_STEPS = 20
+
+
+def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool) -> str:
+    """Return one line on what is to come: what, how many windows, how long, by which right."""
+    cpus = sweep.given_cpus(found)
+    periods = len(found.factors.get("period", ()))
+    ends: tuple[Value, Value] = step(min(cpus)), step(max(cpus))
+    kind = {"quota": "quotas", "cpuset": "whole", "memory": "sizes"}[sweep.by(found)]
+    if kind == "sizes":
+        sizes = [str(name) for name in found.factors["size"]]
+        ends = sizes[0], sizes[-1]
+    steps = message(
+        f"calibration.screen.{kind}",
+        steps=len(cpus),
+        first=ends[0],
+        last=ends[1],
+        periods=periods if periods > 1 else None,
+    )
+    windows = found.stopping.trials or sweep.WINDOWS
+    platform = str(found.factors["platform"][0])
+    time = console.seconds(windows * each_s)
+    planned = message(
+        "calibration.screen.sweep",
+        workload=workload_name(found.workloads[0]),
+        platform=None if platform == "bare" else platform,
+        threads=sweep.threads(found),
+        steps=steps,
+        windows=windows,
+        time=message(f"calibration.screen.{'at_most' if resume else 'about'}", time=time),
+        right=right,
+    )
+    return f"Sweep   {text(planned)}"
+
+
+def workload_name(spec: WorkloadSpec) -> str:
+    """Name a workload with its size."""
+    size = spec.parameters.get("size") if spec.kernel else None
+    return f"{spec.name} (size {size})" if size is not None else spec.name
+
+
+def show(answered: Told, json: str | None) -> None:
+    """Print a calibration for a person."""
+    found, out = answered.calibration, console.out
+    slowest = messages.slowest(found) or messages.ceiling(found)
+    why = messages.because(slowest) if slowest else messages.parted(found)
+    said = (messages.comparability(found), messages.verdict(found), why)
+    first, *others = sentences(filter(None, said))
+    out.print(first, style="bold", soft_wrap=True)
+    for line in others:
+        out.print(line, soft_wrap=True)
+    for line in _picture(found):
+        out.print(line, soft_wrap=True)
+    out.print()
+    for number, line in enumerate(_table(found)):
+        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    out.print()
+    for line in _periods(answered):
+        out.print(line, soft_wrap=True)
+    for note in _notes(answered):
+        out.print(f"Note    {note}", style="yellow", soft_wrap=True)
+    out.print(f"Page    {answered.page}", soft_wrap=True)
+    kept = [str(answered.folder / "calibration.json"), *([json] if json else [])]
+    out.print(f"Kept    {', '.join(kept)}", soft_wrap=True)
+    out.print(f"Next    {_next(found, answered.folder)}", soft_wrap=True)
+
+
+def _notes(answered: Told) -> list[str]:
+    """Return the gravest of what weakens it; the page has all of it."""
+    notes: list[Said] = [*answered.calibration.caveats]
+    if answered.ended == "budget":
+        notes.insert(0, message("calibration.screen.budget"))
+    rest = len(notes) - 1
+    more = [message("calibration.screen.more_notes", notes=rest)] if rest > 0 else []
+    return sentences([*notes[:1], *more])
+
+
+def _periods(answered: Told) -> list[str]:
+    """Return what other periods of the quota did."""
+    if len(answered.calibrations) < 2:
+        return []
+    return [f"Period  {line}" for line in sentences(compared(answered.calibrations))]
+
+
+def _picture(found: Calibration) -> list[str]:
+    from tare.features.calibration.charts import asked
+    from tare.features.calibration.picture import picture
+
+    lines = picture(asked(found))
+    return ["", *lines] if lines else []
+
+
+def _table(found: Calibration) -> list[str]:
+    """Return CALIBRATE's table: the line against what was asked, and against what was had."""
+    lines = [found.asked.line, *([found.delivered.line] if found.delivered else [])]
+    heads = ["", "by CPU requested", *(["by CPU delivered"] if found.delivered else [])]
+    scale, unit = unit_for(found.work, [point.rate.value for point in found.points])
+
+    def row(name: str, cell: list[str]) -> tuple[str, ...]:
+        return (name, *cell)
+
+    best = max(found.points, key=lambda point: point.rate.value)
+    most = _within(best.rate.value, best.rate.low, best.rate.high, scale)
+    return aligned(
+        [
+            tuple(heads),
+            row(f"slope, {unit} per CPU", [_slope(line, scale) for line in lines]),
+            row(f"intercept, {unit}", [_intercept(line, scale) for line in lines]),
+            row("R²", ["–" if line.r2 is None else f"{line.r2:.4f}" for line in lines]),
+            row("p", [_p(line.p) for line in lines]),
+            row(f"max, {unit}", [f"{most} at {best.cpus:.3g}", *([""] * (len(lines) - 1))]),
+        ],
+        left=1,
+    )
+
+
+def _slope(line: Line, scale: float) -> str:
+    return _within(line.slope, line.slope_low, line.slope_high, scale)
+
+
+def _intercept(line: Line, scale: float) -> str:
+    return _within(line.intercept, line.intercept_low, line.intercept_high, scale)
+
+
+def _within(value: float, low: float | None, high: float | None, scale: float) -> str:
+    told = significant(value / scale)
+    if low is None or high is None:
+        return f"{told} (no interval)"
+    return f"{told} [{significant(low / scale)}, {significant(high / scale)}]"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 2.2e-16" if p < 2.2e-16 else f"{p:.2g}"
+
+
+def _more_steps(found: Calibration) -> str:
+    most = max(point.cpus for point in found.points)
+    why = {"quota": "", "cpuset": "by quota, with parts of a CPU: ", "memory": "by quota: "}
+    step = most / max(_MANY_STEPS, 2 * len(found.points))
+    return (
+        f"tare calibrate --step {step:.2g} --to {most:.6g}   "
+        f"({why[found.by]}more steps tell a line from a bend)"
+    )
+
+
+def _next(found: Calibration, folder: Path) -> str:
+    """Return the next command worth typing, for what was found."""
+    where = shlex.quote(str(folder))
+    if found.asked.reason == "disturbed":
+        return (
+            "tare calibrate --budget '5 min'   (again, when the machine is quiet; tare doctor: is "
+            "it?)"
+        )
+    if found.asked.reason == "steps apart" or (
+        found.asked.verdict == "inconclusive" and len(found.points) < _ENOUGH_STEPS
+    ):
+        return _more_steps(found)
+    if found.asked.verdict == "inconclusive":
+        return f"tare calibrate --resume --windows 21 --out {where}   (more windows, less noise)"
+    if found.asked.verdict == "piecewise":
+        if found.machine.governor:
+            return (
+                "tare calibrate --settings governor=powersave,performance turbo=on,off   "
+                "(which settings are fair?)"
+            )
+        return "tare doctor   (what disturbs this machine?)"
+    return f"tare calibrate compare {where} OTHER   (what is a CPU here worth on another machine?)"

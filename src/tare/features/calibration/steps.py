@@ -1,0 +1,189 @@
+"""The steps of a sweep: quotas from one to another, whole CPUs, memory sizes with their CPU time.
+
+Fractions, so that the third step of 0.1 is 0.3 and not a rounding error beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tare.errors import ExperimentError
+from tare.experiment.specification import LEAST_PERIOD_S, LEAST_QUOTA_S, MOST_PERIOD_S
+
+#: A sweep with more steps than this is a slip of the finger.
+MOST = 1000
+#: AWS Lambda: so many MB come with one vCPU; sizes are counted in MiB, whatever they are called.
+LAMBDA_MB = 1769
+#: Sizes that people choose on AWS Lambda, and whole vCPUs.
+_LAMBDA_SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 10240)
+MIB = 1 << 20
+
+
+def quotas(
+    cpus: int, start: str | None = None, stop: str | None = None, step: str | None = None
+) -> tuple[float, ...]:
+    """Return quotas of CPU time from one to another.
+
+    Parameters
+    ----------
+    cpus : int
+        Of the machine: no quota is above.
+    start, stop, step : str, optional
+        As typed; by default a step, all CPUs, 0.1.
+
+    Raises
+    ------
+    ExperimentError
+        If one is no number above 0, above the machine, or there are no or too many steps.
+    """
+    by = _number(step or "0.1", "--step")
+    first = by if start is None else _number(start, "--from")
+    last = Fraction(cpus) if stop is None else _number(stop, "--to")
+    _check_within(last, cpus, "--to")
+    if start is not None:
+        _check_within(first, cpus, "--from")
+    if first > last:
+        told = (
+            f"--step {_text(by)} is larger" if start is None else f"--from {_text(first)} is more"
+        )
+        raise ExperimentError(
+            f"{told} than --to {_text(last)}, so that there is no quota to measure",
+            f"--step {_text(last / 10)}" if start is None else f"--from {_text(last / 10)}",
+        )
+    if last > first and by > last - first:
+        raise ExperimentError(
+            f"--step {_text(by)} is larger than the range from {_text(first)} to {_text(last)}",
+            f"--step {_text((last - first) / 4)}",
+        )
+    count = math.floor((last - first) / by) + 1
+    if count > MOST:
+        raise ExperimentError(
+            f"from {_text(first)} to {_text(last)} by {_text(by)} are {count} quotas, more than "
+            f"{MOST}",
+            f"--step {_text(Fraction(last, 20))}",
+        )
+    return tuple(float(first + number * by) for number in range(count))
+
+
+def listed(text: str, cpus: int) -> tuple[float, ...]:
+    """Return the quotas of a list like ``0.1,0.5,1``, in order of size.
+
+    Raises
+    ------
+    ExperimentError
+        If one is no number above 0, above the machine, or named twice.
+    """
+    found = [_number(word, "--quotas") for word in _words(text, "--quotas", "0.1,0.5,1")]
+    for quota in found:
+        _check_within(quota, cpus, "--quotas")
+    return tuple(float(quota) for quota in sorted(found))
+
+
+def whole_cpus(cpus: int) -> tuple[int, ...]:
+    """Return 1, 2, … all CPUs.
+
+    Raises
+    ------
+    ExperimentError
+        If there is only one, and nothing to be seen.
+    """
+    if cpus < 2:
+        raise ExperimentError(
+            "this machine has one CPU, so that whole CPUs are no steps", "--by quota"
+        )
+    return tuple(range(1, cpus + 1))
+
+
+def memory_sizes(text: str | None, cpus: int, memory_bytes: int) -> tuple[int, ...]:
+    """Return memory sizes in MiB, in order of size: those of a list, or AWS Lambda's.
+
+    Raises
+    ------
+    ExperimentError
+        If one is no whole number above 0, or comes with more CPUs or memory than there are.
+    """
+    most = min(memory_bytes // MIB, cpus * LAMBDA_MB)
+    if text is None:
+        return tuple(size for size in _LAMBDA_SIZES if size <= most)
+    words = _words(text, "--memory-sizes", "128,512,1769")
+    found = []
+    for word in words:
+        if not word.isdecimal() or int(word) == 0:
+            raise ExperimentError(
+                f"--memory-sizes: {word!r} is not possible; expected a whole number of MB, such "
+                "as 1769",
+                "--memory-sizes 128,512,1769",
+            )
+        if int(word) > most:
+            raise ExperimentError(
+                f"--memory-sizes: {word} MB come with {int(word) / LAMBDA_MB:.3g} CPUs; this "
+                f"machine has {cpus}, and {memory_bytes // MIB} MB",
+                f"at most {most}",
+            )
+        found.append(int(word))
+    return tuple(sorted(found))
+
+
+def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
+    """Refuse periods that the kernel does not know, and quotas below its least.
+
+    Raises
+    ------
+    ExperimentError
+        With a period, or a step, that would do.
+    """
+    if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:
+        raise ExperimentError(
+            f"--period: the kernel has periods from 1 ms to 1 s, not {1000 * period_s:g} ms",
+            "--period '100 ms'",
+        )
+    least = min(cpus)
+    if platform.startswith("docker") and least < 0.01:
+        raise ExperimentError(f"docker gives no less than 0.01 CPUs, not {least:g}", "--from 0.01")
+    if round(least * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
+        enough = math.ceil(LEAST_QUOTA_S * 1000 / least)
+        hint = (
+            f"--period '{enough} ms'" if enough <= 1000 else f"--from {LEAST_QUOTA_S / period_s:g}"
+        )
+        raise ExperimentError(
+            f"{least:g} CPUs are {least * period_s * 1000:g} ms of each period of "
+            f"{1000 * period_s:g} ms; the kernel hands out no less than 1 ms",
+            hint,
+        )
+
+
+def _words(text: str, option: str, example: str) -> list[str]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise ExperimentError(f"{option} names nothing", f"{option} {example}")
+    twice = next((word for word in words if words.count(word) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"{option} names {twice} twice", "leave one of them out")
+    return words
+
+
+def _number(text: str, option: str) -> Fraction:
+    try:
+        found = Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if found <= 0:
+        raise ExperimentError(
+            f"{option}: {text!r} is not possible; expected a number of CPUs above 0, such as 0.5",
+            f"{option} 0.5",
+        )
+    return found
+
+
+def _check_within(quota: Fraction, cpus: int, option: str) -> None:
+    if quota > cpus:
+        raise ExperimentError(
+            f"{option}: {_text(quota)} CPUs are more than this machine has: {cpus}",
+            f"{option} {cpus}",
+        )
+
+
+def _text(number: Fraction) -> str:
+    return f"{float(number):.4g}"

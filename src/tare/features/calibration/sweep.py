@@ -1,0 +1,230 @@
+"""From what is asked to the experiment that answers it, and about how long it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tare import registry
+from tare.errors import ExperimentError
+from tare.experiment.specification import (
+    PERIOD_S,
+    Experiment,
+    SizeSpec,
+    Stopping,
+    WindowSpec,
+    WorkloadSpec,
+)
+from tare.experiment.sweep.document import By
+from tare.features.calibration import steps
+from tare.registry import Description
+
+#: The kernel that solves linear equations, as CALIBRATE's; its size unless another is asked for.
+LINPACK, SIZE = "linpack", 1000
+#: Windows at each step, and the fewest that say anything of their spread.
+WINDOWS, FEWEST_WINDOWS = 7, 3
+#: Of its matrix and the copy that is solved; the vectors beside them are small.
+_MATRICES, _NUMBER_BYTES = 2, 8
+#: What an instance needs beside its matrices.
+_REST_BYTES = 24 * steps.MIB
+#: Of a window: waiting until the kernel stops the workers, whose period began anywhere, and
+#: handing the trial over.
+_WAITING_PERIODS, _OVERHEAD_S = 0.8, 0.06
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked for, checked already by itself."""
+
+    by: By
+    workload: WorkloadSpec
+    #: CPU time of each step; with ``memory`` the sizes in MiB stand beside.
+    cpus: Sequence[float]
+    memory_mib: Sequence[int] = ()
+    platform: str = "bare"
+    image: str | None = None
+    threads: int = 1
+    one_lu: bool = False
+    #: Periods of the quota, of which several are tried beside each other.
+    periods_s: Sequence[float] = (PERIOD_S,)
+    periods: int = WindowSpec().periods
+    windows: int = WINDOWS
+    budget_s: float | None = None
+    seed: int = 1
+    fingerprint: bool = False
+
+
+def kernel(text: str, kernels: Mapping[str, Description]) -> WorkloadSpec:
+    """Return the workload of a kernel that is written as ``NAME[:parameter=value,…]``.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such kernel or parameter, or a value is out of its range.
+    """
+    name, _, rest = text.partition(":")
+    if name not in kernels:
+        close = _closest(name, kernels)
+        raise ExperimentError(
+            f"there is no kernel {name!r}",
+            f"--kernel {close}" if close else f"there are: {', '.join(kernels)}",
+        )
+    given: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not value.isdecimal():
+            raise ExperimentError(
+                f"--kernel: {part!r} is not possible; expected parameter=NUMBER",
+                f"--kernel {name}:size={SIZE}",
+            )
+        given[key] = int(value)
+    chosen = registry.checked(f"the kernel {name}", kernels[name], given)
+    # One execution after another is counted, so that none needs to be repeated.
+    return WorkloadSpec(name=name, kernel=name, parameters=chosen, repetitions=1)
+
+
+def _closest(name: str, known: Mapping[str, Any]) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def experiment(asked: Asked) -> Experiment:
+    """Return the experiment: every step in each of its blocks, a window of time at each.
+
+    Parameters
+    ----------
+    asked : Asked
+    """
+    workload = asked.workload
+    workers = asked.threads
+    if asked.one_lu:
+        workload = msgspec.structs.replace(
+            workload, parameters={**workload.parameters, "threads": asked.threads}
+        )
+        workers = 1
+    factor, sizes = _steps(asked)
+    periods = {"period": tuple(asked.periods_s)} if len(asked.periods_s) > 1 else {}
+    return Experiment(
+        name="calibrate",
+        question="Does this machine scale linearly with the CPU time that it is given?",
+        workloads=(workload,),
+        factors={"platform": (asked.platform,), "workers": (workers,), **factor, **periods},
+        sizes=sizes,
+        platforms={"docker": {"image": asked.image}} if asked.image else {},
+        seed=asked.seed,
+        instances="shared",
+        window=WindowSpec(periods=asked.periods),
+        quota_period_s=PERIOD_S if periods else asked.periods_s[0],
+        stopping=Stopping(trials=asked.windows, budget_s=asked.budget_s),
+        fingerprint=asked.fingerprint,
+    )
+
+
+def _steps(asked: Asked) -> tuple[dict[str, tuple[Any, ...]], dict[str, SizeSpec]]:
+    """Return the factor that is swept, and the sizes that its levels name."""
+    if asked.by == "quota":
+        return {"quota": tuple(asked.cpus)}, {}
+    if asked.by == "cpuset":
+        sizes = {f"{n:g} CPU{'s' * (n > 1)}": SizeSpec(cpuset=int(n)) for n in asked.cpus}
+    else:
+        sizes = {
+            f"{mib} MB": SizeSpec(cores=cores, memory_bytes=mib * steps.MIB)
+            for cores, mib in zip(asked.cpus, asked.memory_mib, strict=True)
+        }
+    return {"size": tuple(sizes)}, sizes
+
+
+def given_cpus(found: Experiment) -> list[float]:
+    """Return the CPU time that each step of a sweep gives."""
+    if "quota" in found.factors:
+        return [float(quota) for quota in found.factors["quota"]]
+    limits = [found.limits(str(name)) for name in found.factors.get("size", ())]
+    return [float(limit.cores or limit.cpuset or 0) for limit in limits]
+
+
+def by(found: Experiment) -> By:
+    """Return what a sweep sweeps."""
+    if "quota" in found.factors:
+        return "quota"
+    limits = [found.limits(str(name)) for name in found.factors.get("size", ())]
+    return "memory" if any(limit.memory_bytes for limit in limits) else "cpuset"
+
+
+def threads(found: Experiment) -> int:
+    """Return how many threads work side by side."""
+    inside = int(found.workloads[0].parameters.get("threads", 1))
+    return int(found.factors["workers"][0]) * max(1, inside)
+
+
+def seconds(found: Experiment, execution_s: float) -> float:
+    """Return about how long one window at every step takes.
+
+    Parameters
+    ----------
+    found : Experiment
+        A sweep.
+    execution_s : float
+        CPU time of one execution of one worker.
+    """
+    window = found.window or WindowSpec()
+    side_by_side = threads(found)
+    periods_s = found.factors.get("period", (found.quota_period_s,))
+    total = 0.0
+    for cpus in given_cpus(found):
+        each = min(1.0, cpus / side_by_side)
+        # It holds one whole execution, which may begin a while after the window.
+        whole_s = 1.5 * execution_s / each
+        waiting_s = max(periods_s) * (_WAITING_PERIODS if each < 1 else 0)
+        total += max(window.periods * max(periods_s), whole_s) + waiting_s + _OVERHEAD_S
+    return total * len(periods_s)
+
+
+def windows(budget_s: float, each_s: float) -> int:
+    """Return how many windows at every step fit a budget: 0, where not even one does."""
+    return int(budget_s / each_s)
+
+
+def linpack_flop(size: int) -> float:
+    """Return the operations of one solve, by the convention of LINPACK."""
+    return 2 / 3 * size**3 + 2 * size**2
+
+
+def check_memory(workload: WorkloadSpec, threads: int, room_bytes: int, where: str) -> None:
+    """Refuse matrices that do not fit the memory that there is.
+
+    Parameters
+    ----------
+    workload : WorkloadSpec
+        Nothing is said of others than LINPACK.
+    threads : int
+        Solves side by side.
+    room_bytes : int
+        What they may take together.
+    where : str
+        Of what that is the memory, in words.
+
+    Raises
+    ------
+    ExperimentError
+        With the largest size that fits.
+    """
+    if workload.kernel != LINPACK:
+        return
+    size = int(workload.parameters.get("size", SIZE))
+    each = _MATRICES * _NUMBER_BYTES * threads
+    room = max(0, room_bytes - _REST_BYTES)
+    if each * size**2 <= room:
+        return
+    fits = math.isqrt(room // each) // 10 * 10
+    raise ExperimentError(
+        f"matrices of {size} × {size} numbers take {each * size**2 / steps.MIB:,.0f} MiB for "
+        f"{threads} thread{'s' * (threads > 1)}; {where} has {room_bytes / steps.MIB:,.0f} MiB",
+        f"--kernel {LINPACK}:size={fits}   (the largest that fits)"
+        if fits >= 10
+        else "less --threads, or more memory",
+    )

@@ -1,0 +1,1 @@
+"""``tare compare``: which of two commands is faster."""

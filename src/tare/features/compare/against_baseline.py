@@ -1,0 +1,88 @@
+"""``tare compare --baseline``: one command beside sessions that were stored before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.measure.comparison.session import (
+    Execution,
+    Wanted,
+    check_complete,
+    cut_short,
+    measure,
+    prepare,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from tare.experiment.pipeline import Prepared
+    from tare.measure.baseline import Session
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The baseline that was named."""
+
+    path: Path
+    #: Which of its workloads; None: it has one.
+    name: str | None
+
+
+def against(
+    table: dict[str, Any],
+    stored: Stored,
+    trials: int | None,
+    execution: Execution,
+    wanted: Wanted,
+) -> int:
+    """Measure one command, compare it with the baseline, and return the exit code."""
+    from tare.experiment import plan, store
+    from tare.measure import baseline
+    from tare.measure.baseline.comparison import FEWEST_TRIALS
+
+    prepared = prepare(_with_trials(table, trials or 1), execution.network)
+    asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
+    metric = plan.metric(prepared.experiment)
+    found = baseline.read(stored.path, metric, stored.name, asked)
+    baseline.check(stored.path, found, _before(prepared), asked)
+    if trials is None:
+        # A new session is like the stored ones if it is as long as they are, but for an interval.
+        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
+    with wanted.folder() as folder:
+        ended, failure = measure(prepared, folder, execution)
+        if failure is not None:
+            raise failure
+        if ended == "interrupted":
+            # A session that is shorter than the stored ones is not like them.
+            raise cut_short(folder, execution)
+        results = store.load(folder)
+        new = baseline.of(results, metric)
+        baseline.check(stored.path, found, new.sessions[-1], asked)
+        seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
+        difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
+        code = tell((difference,), results, ended, folder, wanted)
+        check_complete(results, execution, code, ended, is_number_asked=trials is not None)
+        return code
+
+
+def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:
+    return {**table, "experiment": {**table["experiment"], "trials": trials}}
+
+
+def _before(prepared: Prepared) -> Session:
+    """Return what is known of the session before it begins."""
+    import tare
+    from tare.agent import client
+    from tare.measure import baseline
+
+    told = [(f.name, f.platform, f.value) for f in prepared.facts]
+    return baseline.Session(
+        started="",
+        tare=tare.__version__,
+        agent=client.digest(),
+        facts=baseline.lasting(told),
+        values={},
+        network=baseline.networked(told),
+    )

@@ -1,0 +1,1 @@
+"""``tare experiment``: from a file with a question to its report."""

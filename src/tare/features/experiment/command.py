@@ -1,0 +1,262 @@
+"""``tare experiment``: a question as a file, its plan, its execution, its report."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import console, options
+from tare.cli.commands import Commands
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tare.experiment.findings.completeness import Failing
+    from tare.experiment.pipeline import Answers, Prepared
+    from tare.experiment.results import Results
+
+app = Commands(
+    no_args_is_help=True,
+    help="""Plan, run and report experiments that are written as files.
+
+        tare experiment run examples/demo.toml --out demo-results
+    """,
+)
+
+File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", metavar="FILE")]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Leave out platforms and loads that are missing.")
+]
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(help="File to write.", metavar="[FILE]")] = Path(
+        "experiment.toml"
+    ),
+    json: options.Json = None,
+) -> None:
+    """Write an experiment file to start from.
+
+    tare experiment new mine.toml
+    """
+    from tare.experiment.file import template
+
+    try:
+        with file.open("x") as target:
+            target.write(template())
+    except FileExistsError as error:
+        raise StoreError(
+            f"{file} is there already, so nothing was written", "choose another name"
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {file}: {error.strerror}", "tare experiment new /another/place.toml"
+        ) from error
+    if json is not None:
+        console.write_json({"version": 1, "written": [str(file)]}, json)
+    if json != "-":
+        console.out.print(f"Wrote {file}. Next: tare experiment plan {file}")
+
+
+@app.command()
+def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = None) -> None:
+    """Show the cells and how long their trials take.
+
+    Estimated from a trial or two of some of them.
+
+        tare experiment plan examples/stability.toml
+    """
+    from tare.cli.command_line import folder_in_memory
+    from tare.cli.progress import Bar
+    from tare.experiment import pipeline
+    from tare.features.experiment.plan_screen import show_plan
+
+    prepared = pipeline.prepare(file, skip_missing=skip_missing)
+    with folder_in_memory() as folder, Bar(file=file) as bar:
+        forecast = pipeline.forecast(prepared, folder, bar)
+    show_plan(prepared, forecast, json)
+    if json != "-":
+        console.out.print(f"Next: tare experiment run {file}", soft_wrap=True)
+
+
+@app.command()
+def run(
+    file: File,
+    skip_missing: SkipMissing = False,
+    as_root: options.AsRoot = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for the results. [default: FILE less .toml]"
+        ),
+    ] = None,
+    resume: options.Resume = False,
+    network_fingerprint: options.NetworkFingerprint = None,
+    json: options.Json = None,
+) -> None:
+    """Run an experiment and write its report.
+
+    tare experiment run examples/demo.toml --out demo-results
+    """
+    from tare.cli.progress import Bar
+    from tare.experiment import pipeline
+    from tare.experiment.findings import completeness
+    from tare.render.words import paragraph
+
+    folder = out or file.with_suffix("")
+    given = (" --skip-missing" * skip_missing) + (" --as-root" * as_root)
+    again = f"tare experiment run {file} --out {folder} --resume{given}"
+    prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
+    for note in prepared.notes:
+        console.err.print(f"Note: {note.message}")
+    try:
+        with Bar(file=file) as bar:
+            pipeline.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+    except KeyboardInterrupt as error:
+        raise InterruptError(
+            f"interrupted; what was measured is kept in {folder}",
+            f"{again}   (goes on)",
+        ) from error
+    except TrialError as error:
+        raise _explained(error, folder, prepared) from error
+    answers = _tell(folder, json, again=f"a longer budget or more trials in {file}, then {again}")
+    short = next((f for f in answers.findings if f.name == completeness.NAME), None)
+    if short is not None:
+        raise IncompleteError(
+            paragraph(short.answer),
+            f"a longer budget in {file}, then {again}   (measures for as long again)"
+            if completeness.over_budget(pipeline.results_of(folder))
+            else _repaired(completeness.failing(pipeline.results_of(folder)), again),
+        )
+
+
+def _repaired(failing: Sequence[Failing], again: str) -> str:
+    """Return what measures what is missing: first of all, what fails has to be repaired."""
+    from tare.render.words import listing, text
+    from tare.results.message import message
+
+    if not failing:
+        return f"{again}   (measures what is missing)"
+    cells = listing(name for one in failing for name in one.cells)
+    return text(message("experiment.repair", cells=cells, reason=failing[0].reason, command=again))
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
+    session: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=1, help="Only what this session measured; repeatable."),
+    ] = None,
+    charts: options.Charts = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for --charts. [default: DIR/charts]"
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Print the answers of an experiment and write its report.
+
+    Also while it still runs.
+
+        tare experiment report demo-results --report demo.md
+    """
+    options.check_charts(charts, out, report)
+    _tell(
+        folder, json, sessions=session or (), charts=charts, out=out or report, keep=False,
+    )  # fmt: skip
+
+
+def _longer(results: Results, folder: Path) -> str:
+    """Return what to type for more trials of what is kept in a folder."""
+    typed = results.sessions.get("argv")
+    words = [] if typed is None or typed.empty else [str(word) for word in typed.iloc[0][1:]]
+    if words[:2] != ["experiment", "run"]:
+        return "the command that measured it, with --resume and more trials or budget"
+    file = next((word for word in words if word.endswith(".toml")), "FILE")
+    again = shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
+    return f"more trials (or a longer time budget) in {file}, then {again}"
+
+
+def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:
+    """Return the error that ended a session; where every trial failed, write a page that says so.
+
+    The page and the error have what commands wrote at last.
+    """
+    from tare.cli.command_line import explained
+    from tare.experiment import pipeline
+    from tare.experiment import report as pages
+    from tare.experiment.findings.failures import failures
+
+    results = pipeline.results_of(folder)
+    if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
+        return error
+    page = pages.write(folder, results=results)[0]
+    console.out.print(f"Report: {page}", soft_wrap=True)
+    told = explained(error, failures(results), prepared)
+    return TrialError(told.message, told.hint or error.hint)
+
+
+def _tell(
+    folder: Path,
+    json: str | None,
+    *,
+    sessions: Sequence[int] = (),
+    charts: str | None = None,
+    out: Path | None = None,
+    keep: bool = True,
+    again: str | None = None,
+) -> Answers:
+    """Print the answers, write the report, say where it is, and return the answers.
+
+    ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
+    folder. ``again``: what to type for more trials.
+    """
+    from tare.experiment import pipeline
+    from tare.experiment import report as pages
+    from tare.render import data, files
+
+    if charts is None and out is not None:
+        files.format_of(out)
+    with console.err.status("working out the answers") as status:
+
+        def tell(done: int, of: int) -> None:
+            status.update(f"working out the answers: {done} of {of}")
+
+        results = pipeline.results_of(folder, sessions)
+        answers = pipeline.answers(folder if keep else None, results, tell)
+        status.update("drawing the page")
+        page = pages.document(folder, answers.findings, results=results)
+        if charts is None:
+            written = files.write(page, out or folder / "report.html")
+        else:
+            written = files.write_charts(page, charts, out or folder / "charts")
+    if json != "-":
+        from tare.experiment.findings import completeness
+
+        # A session that is incomplete ends with an error, which has the next step.
+        is_complete = all(f.name != completeness.NAME for f in answers.findings)
+        following = again or _longer(results, folder)
+        console.show(page, written, following if is_complete or not keep else None)
+    if json is not None:
+        told = {name: getattr(answers, name) for name in answers.__struct_fields__}
+        console.write_json(
+            {**data.builtins(told), "written": [str(path) for path in written]}, json
+        )
+    if not (results.trial_table["status"] == "ok").any():
+        raise TrialError(
+            f"no trial of the experiment in {folder} ended well, so nothing can be concluded", again
+        )
+    pipeline.check_same(answers.caveats, results.levels_of, folder)
+    return answers

@@ -1,0 +1,139 @@
+"""How ``tare experiment plan`` shows a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tare import units
+from tare.cli import console
+from tare.experiment.pilot import Forecast
+from tare.experiment.pipeline import Prepared
+from tare.experiment.specification import Experiment
+from tare.features.experiment import plan_network
+from tare.render import words
+from tare.results.message import Chosen, Duration, Message, message
+
+#: Rows shown; ``--json`` has all.
+ROWS = 12
+#: Cells whose trials take as long, within this ratio, have no column for it.
+ALIKE = 1.2
+
+
+def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
+    """Print cells, trials and the time that they take; write them as JSON where asked."""
+    experiment, cells = prepared.experiment, prepared.cells
+    stopping = experiment.stopping
+    if json is not None:
+        data = {
+            "version": 2,
+            "name": experiment.name,
+            "question": experiment.question,
+            "cells": [cell.levels() for cell in cells],
+            "trials_per_cell": stopping.trials,
+            "budget_s": stopping.budget_s,
+            "forecast": {
+                "block_s": forecast.block_s,
+                "starts_s": forecast.starts_s,
+                "once_s": forecast.once_s,
+                "probes_s": forecast.probes_s,
+                "trials_s": forecast.trials_s,
+                "total_s": forecast.total_s(stopping.trials, stopping.budget_s),
+                "blocks": blocks(experiment, forecast),
+                "executed_cells": forecast.executed,
+                "failures": forecast.failures,
+            },
+            **({"network": plan_network.as_json(experiment)} if experiment.networked else {}),
+            "left_out": [note.detail for note in prepared.notes if note.detail],
+            "notes": [note.message for note in prepared.notes],
+        }
+        console.write_json(data, json)
+        if json == "-":
+            return
+    console.out.print(experiment.question, style="bold")
+    for line in words.sentences(answers(experiment, forecast)):
+        console.out.print(line, soft_wrap=True)
+    for failure in forecast.failures:
+        told = message("plan.failed", cells=failure.cells, reason=failure.reason)
+        console.out.print(words.sentence(told), soft_wrap=True)
+    for note in prepared.notes:
+        console.out.print(f"Note: {note.message}", soft_wrap=True)
+    _show_cells([cell.levels() for cell in cells], forecast)
+    if experiment.networked:
+        plan_network.show(experiment)
+
+
+def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
+    varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
+    rows = [[row.get(factor, "") for factor in varied] for row in levels[:ROWS]]
+    heads = list(varied)
+    if _differ(forecast):
+        heads.append(words.text(message("plan.trial")))
+        for row, trial_s in zip(rows, forecast.trials_s, strict=False):
+            row.append(f"≈ {units.duration(trial_s)}")
+    console.table([heads, *rows], left=len(varied))
+    if len(levels) > ROWS:
+        console.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
+
+
+def _differ(forecast: Forecast) -> bool:
+    some = forecast.trials_s
+    return len(some) > 1 and max(some) > ALIKE * min(some)
+
+
+def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
+    """Return how many whole blocks there will be; None: the precision decides."""
+    stopping = experiment.stopping
+    if stopping.budget_s is None:
+        return stopping.trials
+    fitting = forecast.blocks(stopping.budget_s)
+    return fitting if stopping.trials is None else min(stopping.trials, fitting)
+
+
+def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
+    """Say how long an experiment takes, and what a budget leaves of it."""
+    first, *others = _totals(experiment, forecast)
+    probes = message(
+        "plan.probes",
+        time=Duration(forecast.probes_s),
+        budget=experiment.stopping.budget_s is not None,
+    )
+    told = [first, *[probes] * bool(forecast.probes_s), *others, _block(forecast)]
+    if len(some := forecast.trials_s) > 1 and not _differ(forecast):
+        told.append(message("plan.alike", time=Duration(sum(some) / len(some))))
+    if experiment.networked and experiment.network.rest == "refill":
+        told.append(message("plan.rests"))
+    return told
+
+
+def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
+    stopping = experiment.stopping
+    trials, budget_s, precision = stopping.trials, stopping.budget_s, Chosen(stopping.precision)
+    total = Duration(forecast.total_s(trials, budget_s) or 0.0)
+    room = blocks(experiment, forecast)
+    if trials is None:
+        if budget_s is None:
+            return [message("plan.precise", precision=precision)]
+        return [
+            message("plan.bounded", total=total, precision=precision),
+            message("plan.room", room=room),
+        ]
+    if room == trials:
+        return [message("plan.takes", total=total, trials=trials, cells=forecast.cells)]
+    needed, budget = Duration(forecast.measuring_s(trials)), Duration(budget_s or 0.0)
+    if room:
+        ended = message("plan.ended", total=total, budget=budget, room=room, trials=trials)
+        return [ended, message("plan.whole", time=needed)]
+    return [
+        message("plan.short", budget=budget),
+        message("plan.needed", trials=trials, time=needed),
+    ]
+
+
+def _block(forecast: Forecast) -> Message:
+    return message(
+        "plan.block",
+        cells=forecast.cells,
+        block=Duration(forecast.block_s),
+        starts=Duration(forecast.starts_s) if forecast.starts_s else None,
+        executed=forecast.executed,
+    )

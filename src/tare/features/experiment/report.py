@@ -1,0 +1,127 @@
+"""``tare report``: a saved report, rendered on whatever machine."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import console, options
+from tare.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from tare.results.report import Report
+
+#: A file from elsewhere may ask for charts that take for ever, or all memory.
+_DRAWN_WITHIN_S = 60.0
+
+
+def report(
+    file: Annotated[
+        Path, typer.Argument(help="Saved by --report FILE.json of any command.", metavar="FILE")
+    ],
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Page: .html, .md, or .json.")
+    ] = None,
+    charts: options.Charts = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder for --charts. [default: charts]"),
+    ] = None,
+    junit: options.JUnit = None,
+    markdown: options.Markdown = None,
+) -> None:
+    """Render a saved report, also one of another machine.
+
+    tare report demo.json --report demo.html
+    """
+    from tare.render import comment, files
+    from tare.render import junit as xml
+
+    options.check_charts(charts, out, report)
+    if report is not None:
+        files.format_of(report)
+    console.check_writable(report, junit, markdown)
+    saved = _loaded(file)
+    if (junit or markdown) and not saved.compared:
+        raise InputError(
+            f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
+        )
+    written: list[Path] = []
+    if charts is not None:
+        written = _drawn(lambda: files.write_charts(saved, charts, out or Path("charts")), file)
+    elif report is not None:
+        written = _drawn(lambda: files.write(saved, report), file)
+    if junit is not None:
+        console.write_text(xml.render(saved), str(junit), "--junit")
+    if markdown is not None:
+        console.write_text(comment.render(saved), markdown, "--markdown")
+    if markdown == "-":
+        return
+    console.show(saved, written)
+    strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
+    console.out.print(strip, style="dim", soft_wrap=True)
+    if not written:
+        console.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+
+
+def _loaded(file: Path) -> Report:
+    """Read the report; of another file, say which command reads it."""
+    from tare import readers
+    from tare.render import files
+
+    try:
+        return files.load(file)
+    except InputError as error:
+        # What this command refuses is not to be given to it again.
+        hint = None if readers.is_report(file) else readers.command_for(file)
+        raise InputError(error.message, hint or error.hint) from error
+
+
+def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:
+    """Write files in a process of its own, which is ended where it takes too long.
+
+    Raises
+    ------
+    StoreError
+        If they cannot be written.
+    InputError
+        If what the file asks for cannot be rendered.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_draw, args=(write, theirs), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        found = ours.recv() if ours.poll(_DRAWN_WITHIN_S) else "it takes too long"
+    except EOFError:
+        found = "what renders it has crashed"
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(found, StoreError):
+        raise found
+    if isinstance(found, str):
+        raise InputError(
+            f"{file} cannot be rendered: {found}", "--report FILE.html has no pictures"
+        )
+    return [Path(path) for path in found]
+
+
+def _draw(write: Callable[[], list[Path]], to: Connection) -> None:
+    # Ends it, too, where what waits for it was killed.
+    most_s = math.ceil(_DRAWN_WITHIN_S)
+    resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
+    try:
+        to.send([str(path) for path in write()])
+    except StoreError as error:
+        to.send(error)
+    except BaseException as error:
+        to.send(" ".join(f"{type(error).__name__}: {error}".split())[:200])

@@ -1,0 +1,169 @@
+"""``tare describe``: what there is, from the registry."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from tare import registry
+from tare.cli import console, options
+from tare.errors import ExperimentError
+from tare.registry import Availability
+from tare.render.words import text
+from tare.results.message import message
+
+#: What can be asked for; kernels, metrics and probes are the agent's to tell.
+KINDS = (
+    "kernels",
+    "metrics",
+    "probes",
+    "workloads",
+    "platforms",
+    "loads",
+    "checks",
+    "settings",
+    "formats",
+    "statistics",
+    "findings",
+    "charts",
+)
+#: Packages that are called otherwise than what they hold.
+_PACKAGES = {"charts": "report.charts", "checks": "doctor", "formats": "interop"}
+#: Platforms that are tried side by side: a machine that boots takes a CPU.
+AT_ONCE = 2
+#: Of this machine, which every Linux has.
+COMMAND = "/bin/true"
+#: Columns of the tables; ``--json`` has more.
+PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
+
+
+def describe(
+    kind: Annotated[
+        str | None, typer.Argument(help=", ".join(KINDS) + ". [default: all]", metavar="[KIND]")
+    ] = None,
+    stacks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="After platforms: only these, such as ssh:HOST/docker.", metavar="[STACK…]"
+        ),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """List platforms, kernels, probes, findings and other units.
+
+    tare describe platforms --json -
+    """
+    if kind is not None and kind not in KINDS:
+        raise ExperimentError(
+            f"there is no kind {kind!r}", "tare describe   (one of: " + ", ".join(KINDS) + ")"
+        )
+    if stacks and kind != "platforms":
+        raise ExperimentError(
+            f"only platforms are stacked ({' '.join(stacks)})",
+            f"tare describe platforms {' '.join(stacks)}",
+        )
+    told = {
+        name: _platforms(stacks) if name == "platforms" else _units(name)
+        for name in ([kind] if kind else KINDS)
+    }
+    if json is not None:
+        console.write_json({"version": 1, **told}, json)
+        if json == "-":
+            return
+    for name, units in told.items():
+        console.out.print(name, style="italic")
+        columns = {"platforms": PLATFORM, "metrics": METRIC}.get(name, UNIT)
+        rows = [[_cell(unit, column) for column in columns] for unit in units]
+        console.table([columns, *rows], left=len(columns))
+
+
+def _units(kind: str) -> list[dict[str, Any]]:
+    from tare.experiment.catalogue import catalogue
+
+    if kind in ("kernels", "metrics", "probes"):
+        found = getattr(catalogue(), kind).values()
+        return [msgspec.to_builtins(unit) for unit in found]
+    units = registry.scan(_PACKAGES.get(kind, kind)).values()
+    return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
+
+
+def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
+    """Try stacks, some side by side, and say on standard error which are being tried."""
+    from tare import platforms
+
+    asked = stacks or list(platforms.offered())
+    for stack in stacks or ():
+        platforms.layers(stack)  # a slip in the last is told before the first takes its time
+    waiting = list(asked)
+    with (
+        console.err.status("") as status,
+        ThreadPoolExecutor(max_workers=AT_ONCE) as threads,
+    ):
+        futures = {threads.submit(_tried, stack): stack for stack in asked}
+        try:
+            for future in as_completed(futures):
+                waiting.remove(futures[future])
+                status.update(f"trying platforms, {len(waiting)} left: {' '.join(waiting)}")
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+    told = [_platform(stack, *future.result()) for future, stack in futures.items()]
+    return told if stacks else [*told, *map(_untried, platforms.slow())]
+
+
+def _tried(stack: str) -> tuple[Availability, Availability]:
+    """Tell whether a stack works at all, and whether it runs commands of this machine."""
+    from tare import platforms
+
+    commands = platforms.availability(stack, {}, runs_commands=True, files=(COMMAND,))
+    return commands if commands.works else platforms.availability(stack), commands
+
+
+def _untried(stack: str) -> dict[str, Any]:
+    fix = f"tare describe platforms {stack}"
+    found = Availability(name=stack, works=False, why=message("unfit.slow"), fix=fix)
+    return {**_platform(stack, found, found), "works": None, "commands": None}
+
+
+def _platform(stack: str, found: Availability, commands: Availability) -> dict[str, Any]:
+    layer = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1].partition(":")[0]]
+    return {
+        **_row(layer.description),
+        "name": stack,
+        "works": found.works,
+        #: Commands of this machine's, without an image of the user's.
+        "commands": commands.works,
+        "emulated": found.emulated,
+        # What is to be written after a colon, where it is not.
+        "argument": None if ":" in stack else layer.argument,
+        "why": commands.why and text(commands.why),
+        "fix": commands.fix,
+    }
+
+
+def _row(description: registry.Description) -> dict[str, Any]:
+    return {
+        "name": description.name,
+        "title": description.title,
+        "question": description.question,
+    }
+
+
+def _cell(unit: dict[str, Any], column: str) -> str:
+    value = unit.get(column)
+    if column == "name" and unit.get("argument"):
+        return f"{value}:{unit['argument']}"
+    if column == "works":
+        if value is None:
+            return "not tried"
+        works = "emulated" if unit["emulated"] else "yes" if unit["commands"] else "kernels"
+        return works if value else "no"
+    if column == "why" and value is not None:
+        why = value.removeprefix(f"{unit['name']} did not start: ")
+        return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
+    if column == "why" and unit["emulated"]:
+        return text(message("describe.emulated"))
+    return "" if value is None else str(value)

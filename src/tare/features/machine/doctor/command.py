@@ -1,0 +1,125 @@
+"""``tare doctor``: whether this machine is fit to measure on, and what would make it so."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tare.cli import console, options, quantities
+from tare.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from tare.features.machine.doctor import Purpose, Report
+    from tare.features.machine.doctor.noise_readings import Noise
+
+
+def doctor(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="With --fix: hold while this runs.", metavar="[-- COMMAND…]"),
+    ] = None,
+    fix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[=VALUE],…",
+            help="Hold settings, or all that help, and restore them afterwards.",
+        ),
+    ] = None,
+    purpose: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Judge by this purpose: times, speed, …; repeatable."),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --fix: hold so long. [default: 1 h]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not measure noise.")] = False,
+    noise_window: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to measure noise.")
+    ] = "10 s",
+    as_root: options.AsRoot = False,
+    all: Annotated[
+        bool, typer.Option("--all", help="Also print checks that are ok or not visible.")
+    ] = False,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Also print sources of effect sizes.")
+    ] = False,
+    json: options.Json = None,
+) -> int:
+    """Check whether this machine is fit for measuring.
+
+    For what, and what would improve it. Exit code 0: nothing is wrong; 1: something is. With --fix,
+    settings are changed while COMMAND runs, or for an hour, and then restored.
+
+        tare doctor --quick
+    """
+    console.check_writable(json)
+    if fix is not None:
+        from tare.features.machine.doctor.fix import hold
+
+        return hold(fix, command or [], duration=duration, as_root=as_root, json=json)
+    if command or duration is not None:
+        raise ExperimentError(
+            "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --duration 1h)"
+        )
+    wanted = _purposes(purpose)
+    report = _examine(quantities.wait("--noise-window", noise_window), quick=quick)
+    if json is not None:
+        console.write_json(told(report), json)
+    if json != "-":
+        from tare.features.machine.doctor.screen import show
+
+        show(report, wanted, every=all, sources=sources)
+    return 1 if any(name in wanted for name in report.unfit()) else 0
+
+
+def told(report: Report) -> dict[str, Any]:
+    """Return a report as programs read it."""
+    from tare.render import data
+
+    return {
+        "version": 2,
+        "fit": report.fit(),
+        "unfit": report.unfit(),
+        "fixes": report.fixes(),
+        "checks": data.builtins(report.diagnoses),
+    }
+
+
+def _examine(quiet_s: float, *, quick: bool) -> Report:
+    from tare.features.machine import doctor as machine
+
+    if quick:
+        return machine.attainable(machine.examine(machine.look(watch_s=0)))
+    return machine.attainable(machine.examine(machine.look(noise=lambda: _listen(quiet_s))))
+
+
+def _listen(quiet_s: float) -> Noise:
+    """Measure noise, with the time left for whoever waits."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from tare.features.machine.doctor import listening
+
+    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console.err, transient=True) as bar:
+        if not sys.stderr.isatty():
+            bar.disable = True
+            console.err.print(f"Listening to the machine's noise for {console.seconds(quiet_s)}")
+        task = bar.add_task("listening", total=quiet_s)
+
+        def tell(elapsed_s: float) -> None:
+            left = console.seconds(max(0.0, quiet_s - elapsed_s))
+            bar.update(task, completed=elapsed_s, description=f"listening to noise, {left} left")
+
+        return listening.listen(quiet_s, tell)
+
+
+def _purposes(asked: list[str] | None) -> list[Purpose]:
+    from tare.features.machine.doctor import PURPOSES
+
+    for name in asked or ():
+        if name not in PURPOSES:
+            raise ExperimentError(f"there is no purpose {name!r}", f"one of: {', '.join(PURPOSES)}")
+    return [name for name in PURPOSES if not asked or name in asked]

@@ -1,0 +1,176 @@
+"""``tare doctor --fix``: hold settings while a command runs, or for a time at most."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare.cli import console
+from tare.errors import ExperimentError, PlatformError
+from tare.host.settings import Held, units
+from tare.host.settings import hold as held_settings
+from tare.host.settings.isolation import inside
+from tare.host.settings.setting import NeedsRootError
+from tare.render.words import sentence, text
+from tare.results.message import Duration, message
+
+#: How long settings are held where neither a command nor a time says: whoever forgets them must not
+#: find another machine the next day.
+HOLD_S = 3600.0
+#: How long a command that is told to end may take.
+END_S = 5.0
+
+
+def hold(
+    asked: str, command: list[str], *, duration: str | None, as_root: bool, json: str | None
+) -> int:
+    """Hold what was asked for, tell it, and return the exit code of the command, if there is one.
+
+    Raises
+    ------
+    TareError
+        If a setting that was named cannot be had; of ``all`` what cannot be is told and left out.
+    """
+    from tare.cli import quantities
+
+    if command and duration is not None:
+        raise ExperimentError(
+            "--duration and a command are two ends of one lease", "leave one of them out"
+        )
+    limit_s = HOLD_S if duration is None else quantities.wait("--duration", duration)
+    wanted = _wanted(asked)
+    with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
+        if held.left_out and not held.changes:
+            first = held.left_out[0]
+            kind = NeedsRootError if first.needs_root else PlatformError
+            raise kind(first.why, first.hint)
+        _tell(held, json)
+        if command:
+            with inside(held.name):
+                process = _start(command, as_root=as_root)
+            return _wait(process)
+        if not held.changes:
+            return 0
+        _stay(limit_s)
+    if json != "-":
+        console.out.print(sentence(message("doctor.fix.put_back")))
+    return 0
+
+
+@contextlib.contextmanager
+def _as_typed() -> Iterator[None]:
+    """Let the hint for want of rights be what was typed, with sudo: values and command as well."""
+    try:
+        yield
+    except NeedsRootError as error:
+        program = str(Path(sys.argv[0]).absolute())
+        error.hint = f"sudo {shlex.join([program, *sys.argv[1:]])}"
+        raise
+
+
+def _wanted(asked: str) -> dict[str, str]:
+    """Return value by setting: of ``all`` what the checks would change."""
+    if asked == "all":
+        from tare.features.machine import doctor
+
+        return doctor.examine(doctor.look(watch_s=0)).fixes()
+    known = units()
+    found: dict[str, str] = {}
+    name = ""
+    for part in map(str.strip, asked.split(",")):
+        name_here, equals, value = (word.strip() for word in part.partition("="))
+        if not equals and name and part.replace("-", "").isdigit():
+            found[name] += f",{part}"  # of a list of CPUs
+            continue
+        name = name_here
+        if name not in known:
+            raise _unknown(name, asked, list(known))
+        if name in found:
+            raise ExperimentError(f"{name} is asked for twice", f"--fix {name}={found[name]}")
+        found[name] = value if equals else known[name].wanted
+    return found
+
+
+def _unknown(name: str, asked: str, known: list[str]) -> ExperimentError:
+    if name == "all":
+        return ExperimentError(
+            f"all stands alone, not in {asked!r}", "--fix all, or the settings that you want"
+        )
+    if not name:
+        return ExperimentError(
+            f"there is no setting without a name, as in {asked!r}", "--fix all, or --fix NAME=VALUE"
+        )
+    near = difflib.get_close_matches(name, known, n=1)
+    return ExperimentError(
+        f"there is no setting {name!r}",
+        f"--fix {near[0]}" if near else f"there are: {', '.join(known)}, and all",
+    )
+
+
+def _tell(held: Held, json: str | None) -> None:
+    if json is not None:
+        console.write_json({"version": 1, **msgspec.to_builtins(held)}, json)
+        if json == "-":
+            return
+    for change in held.changes:
+        holding = message(
+            "doctor.fix.holding", setting=change.setting, was=change.was, now=change.now
+        )
+        console.err.print(text(holding))
+    for left in held.left_out:
+        console.err.print(text(message("doctor.fix.left_out", setting=left.setting, why=left.why)))
+        if left.hint:
+            console.err.print(f"  try: {left.hint}")
+    if not held.changes:
+        console.err.print(sentence(message("doctor.fix.nothing")))
+
+
+def _stay(limit_s: float) -> None:
+    try:
+        held = message("doctor.fix.held", limit=Duration(limit_s), pid=str(os.getpid()))
+        console.err.print(text(held))
+        time.sleep(limit_s)
+    except KeyboardInterrupt:
+        return  # that is how it was to end
+
+
+def _start(command: list[str], *, as_root: bool) -> subprocess.Popen[bytes]:
+    """Start the command, as whoever called sudo."""
+    from tare.experiment.pipeline import calling_user
+
+    user = None if as_root else calling_user()
+    options: dict[str, Any] = {}
+    if user is not None:
+        options = {"user": user.uid, "group": user.gid, "extra_groups": list(user.groups)}
+    try:
+        return subprocess.Popen(command, **options)
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot start {command[0]}: {error.strerror}",
+            f"{shlex.join(command)}   (does it run by itself?)",
+        ) from error
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for its end; an interrupted terminal has told it as well, a signal to tare has not."""
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        try:
+            code = process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+    # As a shell tells it.
+    return 128 - code if code < 0 else code

@@ -1,0 +1,101 @@
+"""How noisy it is now: what interrupts a program that does nothing but read the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
+from tare.features.machine.doctor.noise_readings import CpuNoise
+from tare.features.machine.doctor.view import View
+from tare.registry import Description, scan
+from tare.results.message import Amount, Atom, Duration, Message, message
+
+#: Share of time lost to detours.
+LIMIT = 0.01
+#: A single detour of a time slice is another task, not an interrupt.
+SLICE_NS = 1e6
+#: So many are shown, or the worst.
+MOST_CPUS = 4
+#: What ticks, by times a second.
+TICKS = (100, 250, 300, 1000)
+#: Checks of what makes noise.
+CAUSES = ("load", "interrupts", "steal")
+
+
+def examine(view: View) -> Diagnosis:
+    """Find the CPU that lost most, and what comes regularly."""
+    if view.noise is None:
+        return unknown(message("doctor.noise.quick"))
+    if not view.noise.cpus:
+        return unknown(message("doctor.noise.failed", why=view.noise.why))
+    worst = max(view.noise.cpus, key=lambda cpu: cpu.lost)
+    count = len(view.noise.cpus)
+    shown = [worst] if count > MOST_CPUS else view.noise.cpus
+    value = message(
+        "doctor.noise.value",
+        count=count if count > MOST_CPUS else None,
+        cpus=[_of(cpu) for cpu in shown],
+    )
+    data: dict[str, Any] = {"seconds": view.noise.seconds}
+    longest = max((cpu.longest_ns or 0.0 for cpu in view.noise.cpus), default=0.0)
+    if worst.lost >= LIMIT:
+        return fail(
+            value,
+            "times",
+            "network",
+            why=message(
+                "doctor.noise.loses",
+                cpu=str(worst.cpu),
+                lost=Amount(worst.lost, "share"),
+                tasks=longest >= SLICE_NS,
+            ),
+            change=message("doctor.noise.quieter", checks=_causes(view)),
+            **data,
+        )
+    return ok(value, **data)
+
+
+def _causes(view: View) -> list[Atom]:
+    """Return the titles of the checks that say what the noise may come from."""
+    checks = {name: scan("doctor")[name] for name in CAUSES}
+    return [
+        check.description.title
+        for check in checks.values()
+        if check.diagnose(view).verdict in ("fail", "warn")
+    ]
+
+
+def _of(cpu: CpuNoise) -> Message:
+    return message(
+        "doctor.noise.cpu",
+        cpu=str(cpu.cpu),
+        lost=Amount(cpu.lost, "share"),
+        rate=round(cpu.rate_hz or 0),
+        median=Amount(cpu.median_ns, "ns") if cpu.median_ns else None,
+        longest=Amount(cpu.longest_ns, "ns") if cpu.longest_ns else None,
+        period=period(cpu.period_ns) if cpu.period_ns else None,
+    )
+
+
+def period(period_ns: float) -> Message:
+    """Return what comes so often: the timer's tick is known by its rate."""
+    rate = 1e9 / period_ns
+    if any(abs(rate - known) < 0.05 * known for known in TICKS):
+        return message("doctor.noise.tick", hz=round(rate))
+    if rate >= 1:
+        return message("doctor.noise.other", hz=round(rate))
+    return message("doctor.noise.slow", period=Duration(period_ns / 1e9))
+
+
+UNIT = Check(
+    description=Description(
+        name="noise",
+        title="noise now",
+        question="How often, and for how long, does something else take the CPU at this moment?",
+        source="Petrini, Kerbyson and Pakin, The case of the missing supercomputer performance, "
+        "2003; the detour method of Beckman et al., 2006",
+    ),
+    order=70,
+    examine=examine,
+)

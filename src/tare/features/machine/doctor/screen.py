@@ -1,0 +1,166 @@
+"""What ``tare doctor`` prints: the answer, what fails with its reasons, the rest by name."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.padding import Padding
+from rich.text import Text
+
+from tare.cli import console
+from tare.features.machine.doctor import Diagnosis, Purpose, Report, Verdict
+from tare.host.settings import saved
+from tare.registry import scan
+from tare.render.vocabulary import CHECKS
+from tare.render.words import text
+from tare.results.message import Atom, Message, message
+
+#: In the order in which they are printed, with their styles.
+STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
+WIDTH = max(map(len, CHECKS.values()))
+#: Characters that a value has at least, however narrow the terminal.
+_LEAST = 24
+#: A check that took its time is printed with its value, whatever it is.
+WAITED_FOR = ("noise",)
+
+
+def show(report: Report, wanted: Sequence[Purpose], *, every: bool, sources: bool) -> None:
+    """Print the summary, what fails, then the rest; with ``every``, all with values and reasons."""
+    for one in (*summary(report, wanted), *holders()):
+        console.out.print(text(one))
+    console.out.print()
+    shown = {
+        name: one
+        for name, one in report.diagnoses.items()
+        if not one.purposes or set(one.purposes) & set(wanted)
+    }
+    for verdict in STYLES:
+        chosen = {name: one for name, one in shown.items() if one.verdict == verdict}
+        full = [
+            name for name in chosen if every or sources or verdict == "fail" or name in WAITED_FOR
+        ]
+        for name in full:
+            _line(verdict, _title(name), text(chosen[name].value))
+            for reason in reasons(chosen[name], sources=sources):
+                console.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
+        brief({name: one for name, one in chosen.items() if name not in full})
+    if not every:
+        console.out.print(f"\n{text(message('doctor.report.all'))}", style="dim")
+
+
+def brief(chosen: dict[str, Diagnosis]) -> None:
+    """Print the checks of one verdict by name, those that are unknown by their reason."""
+    by_reason: dict[tuple[Verdict, str], list[str]] = {}
+    for name, one in chosen.items():
+        reason = text(one.value) if one.verdict == "unknown" else ""
+        by_reason.setdefault((one.verdict, reason), []).append(_title(name))
+    for (verdict, reason), titles in by_reason.items():
+        names = ", ".join(titles)
+        _line(verdict, f"{names}: {reason}" if reason else names)
+
+
+def _line(verdict: Verdict, *cells: str) -> None:
+    *names, said = cells
+    head = "  ".join(
+        [f"{CHECKS[verdict]:<{WIDTH}}", *(f"{name:<{_title_width()}}" for name in names), ""]
+    )
+    first, *others = textwrap.wrap(said, max(_LEAST, console.out.width - len(head))) or [""]
+    line = Text(head + first)
+    line.stylize(STYLES[verdict], 0, WIDTH)
+    console.out.print(line, soft_wrap=True)
+    for other in others:
+        console.out.print(f"{'':<{len(head)}}{other}", soft_wrap=True)
+
+
+def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
+    """Return what the machine is fit for, what not and why, and what to type."""
+    unfit = {name: checks for name, checks in report.unfit().items() if name in wanted}
+    # Purposes that fail for the same reasons stand together.
+    reasons: dict[tuple[str, ...], list[Purpose]] = {}
+    for name, checks in unfit.items():
+        reasons.setdefault(tuple(checks), []).append(name)
+    said = [
+        message(
+            "doctor.report.unfit", purposes=_purposes(names), checks=[_title(c) for c in checks]
+        )
+        for checks, names in reasons.items()
+    ]
+    if fit := [name for name in report.fit() if name in wanted]:
+        seen = (one for name, one in report.diagnoses.items() if name not in WAITED_FOR)
+        said.append(
+            message(
+                "doctor.report.fit",
+                purposes=_purposes(fit),
+                partial=any(one.verdict == "unknown" for one in seen),
+            )
+        )
+    if fixes := report.fixes(wanted):
+        asked = "all" if fixes == report.fixes() else _asked(fixes)
+        said.append(message("doctor.report.fixes", count=len(fixes), command=_fix(asked)))
+    return said
+
+
+def holders() -> list[Message]:
+    """Return who holds settings at this moment, and what a killed one left."""
+    return [
+        message("doctor.report.held", pid=str(one.pid), settings=_asked(one.wanted))
+        if lives
+        else message(
+            "doctor.report.left", settings=[*sorted(one.wanted)], command=f"{_sudo()}tare cleanup"
+        )
+        for one, lives in saved.every()
+    ]
+
+
+def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
+    """Return why a check is not ok, how much it matters, and what changes it."""
+    if diagnosis.why is None:
+        return []
+    # What fails is in the summary, with its purposes.
+    concerned = diagnosis.purposes if diagnosis.verdict == "warn" else ()
+    found = [
+        message(
+            "doctor.report.why",
+            purposes=_purposes(concerned),
+            why=diagnosis.why,
+            effect=diagnosis.effect,
+        )
+    ]
+    if sources and diagnosis.source:
+        found.append(message("doctor.report.source", source=diagnosis.source))
+    if diagnosis.change:
+        found.append(message("doctor.report.change", change=diagnosis.change))
+    if diagnosis.fix:
+        found.append(message("doctor.report.fix", command=_fix(_asked(diagnosis.fix))))
+    return found
+
+
+def _title(name: str) -> str:
+    return str(scan("doctor")[name].description.title)
+
+
+def _title_width() -> int:
+    return max(len(check.description.title) for check in scan("doctor").values())
+
+
+def _purposes(names: Sequence[Purpose]) -> list[Atom]:
+    return [message(f"doctor.purpose.{name}") for name in names]
+
+
+def _asked(fixes: dict[str, str]) -> str:
+    """Write settings as they are typed."""
+    return ",".join(f"{name}={value}" for name, value in fixes.items())
+
+
+def _fix(asked: str) -> str:
+    return f"{_sudo()}tare doctor --fix {asked} -- COMMAND"
+
+
+def _sudo() -> str:
+    folder = shlex.quote(str(Path(sys.argv[0]).parent.absolute()))
+    return "" if os.geteuid() == 0 else f"sudo {folder}/"

@@ -1,0 +1,118 @@
+"""What expectations of a machine share: its core, the clock to count by, words for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from tare.features.machine.fingerprint.microarchitectures import TABLE, Memory, Microarchitecture
+from tare.host.hardware import Hardware
+from tare.results.message import Amount, Chosen, Message, message
+
+#: Nearer than this needs no reason.
+_NEAR = 0.3
+#: Of a frequency: nearer is the same.
+_NEAR_HZ = 0.03
+FREQUENCY = "loop.effective_frequency"
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """What is expected of one metric."""
+
+    #: In the metric's unit; None: the specification does not tell.
+    value: float | None
+    #: What it rests on, then why the measured value differs, where that is known.
+    why: tuple[Message, ...]
+
+
+def rests(value: float | None, *why: Message | None) -> Prediction:
+    """Make a prediction; reasons that do not apply are None."""
+    return Prediction(value=value, why=tuple(one for one in why if one is not None))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The hardware, and what was measured on it."""
+
+    hardware: Hardware
+    measured: Mapping[str, float]
+
+    @property
+    def core(self) -> Microarchitecture | None:
+        """What is published of its cores."""
+        return TABLE.get(self.hardware.microarchitecture or "")
+
+    @property
+    def guest(self) -> bool:
+        """Whether a hypervisor is known to stand between."""
+        return self.hardware.virtual is True
+
+    @property
+    def hz(self) -> float | None:
+        """The frequency that one busy core reaches, as far as it is told."""
+        clock = self.hardware.clock
+        return clock.maximum_hz or clock.base_hz or clock.tsc_hz
+
+    @property
+    def _hidden(self) -> float | None:
+        """The clock's frequency as measured, where nothing tells how far it reaches."""
+        return None if self.hardware.clock.maximum_hz else self.measured.get(FREQUENCY)
+
+    @property
+    def memory(self) -> Memory | None:
+        """What memory a processor of this kind mostly has."""
+        core = self.core
+        if core is None:
+            return None
+        name = self.hardware.processor.name or ""
+        big = any(word in name for word in ("EPYC", "Xeon")) or core.desktop is None
+        return (core.server or core.desktop) if big else (core.desktop or core.server)
+
+    def cycles(
+        self, cycles: float, metric: str, what: Message, promised: bool = False
+    ) -> Prediction | None:
+        """Expect so many cycles.
+
+        They are counted by the clock's highest promise; where that is hidden, as from guests, by
+        its frequency as measured, unless only what is ``promised`` may count.
+        """
+        hz = self.hz if promised else self._hidden or self.hz
+        if hz is None:
+            return None
+        value = cycles / hz * 1e9
+        real = self.measured.get(FREQUENCY)
+        really, at_measured = value, None
+        if real and abs(real / hz - 1) > _NEAR_HZ:
+            really = cycles / real * 1e9
+            at_measured = message(
+                "fingerprint.why.at_measured",
+                time=Amount(really, "ns"),
+                hz=Amount(real, "Hz"),
+            )
+        counted = message(
+            "fingerprint.why.cycles",
+            what=what,
+            cycles=Chosen(round(cycles, 2), "1"),
+            one=cycles == 1,
+            hz=Amount(hz, "Hz"),
+            clock=message(f"fingerprint.why.clock.{self._rate(hz)}"),
+        )
+        return rests(value, counted, at_measured, self._beyond(metric, really))
+
+    def _rate(self, hz: float) -> str:
+        """Name the frequency by which cycles are counted."""
+        clock = self.hardware.clock
+        if hz != self.hz:
+            return "measured"
+        return "maximum" if clock.maximum_hz else "base" if clock.base_hz else "counter"
+
+    def _beyond(self, metric: str, value: float) -> Message | None:
+        """Say what else makes a difference, where that is known."""
+        found = self.measured.get(metric)
+        if found is None or abs(found / value - 1) <= _NEAR:
+            return None
+        if found > value and self.measured.get("steal.share", 0.0) > 0.01:
+            return message("fingerprint.why.stolen")
+        return None

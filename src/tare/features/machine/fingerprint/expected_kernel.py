@@ -1,0 +1,158 @@
+"""What is expected of the kernel, the network and files: floors made of what is beneath them."""
+
+from __future__ import annotations
+
+import re
+
+from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
+from tare.results.message import message
+
+#: Cycles of ``syscall``, ``sysret``, the entry's saves and the least of work (Fog; the kernel's
+#: ``entry_64.S``), and of what mitigations add on the way in and out: the writes of CR3 of page
+#: table isolation with PCID, the writes of SPEC_CTRL of IBRS, the untraining of returns, the
+#: clearing of buffers by VERW. Sources: Gregg, KPTI/KAISER Meltdown initial performance
+#: regressions, 2018; Linux, Documentation/admin-guide/hw-vuln.
+_ENTRY = 200
+_ADDED = (
+    ("meltdown", "PTI", 250, "page table isolation"),
+    ("spectre_v2", "Mitigation: IBRS", 300, "IBRS"),
+    ("retbleed", "IBRS", 300, "IBRS"),
+    ("retbleed", "untrained return thunk", 150, "untrained returns"),
+    ("spec_rstack_overflow", "Mitigation: Safe RET", 20, "safe returns"),
+    ("mds", "Clear CPU buffers", 250, "cleared buffers"),
+    ("mmio_stale_data", "Clear CPU buffers", 250, "cleared buffers"),
+    ("tsa", "Clear CPU buffers", 250, "cleared buffers"),
+)
+#: Milliseconds of a disk of 7200 revolutions a minute: the mean seek and half a turn (makers'
+#: data sheets), and bytes a second of its outer tracks.
+_SEEK_NS, _TURN_NS, _TRACK = 8.5e6, 4.17e6, 180e6
+#: A read of 4 KiB of flash over SATA and over NVMe, and what SATA's 6 Gbit/s carry (8b/10b).
+_FLASH_NS = {"SATA SSD": 100e3, "NVMe": 75e3}
+_SATA = 600e6
+#: System calls of which a round trip of a message is made, and switches where its ends share
+#: the work: each sends, and each waits and receives.
+_CALLS, _SWITCHES = 4, 2
+
+
+def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect the entry and exit, and what this kernel's mitigations add."""
+    told, cycles = [], float(_ENTRY)
+    for flaw, words, cost, name in _ADDED:
+        if words in machine.hardware.mitigations.get(flaw, "") and name not in told:
+            told.append(name)
+            cycles += cost
+    vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
+    made = machine.cycles(
+        cycles, found[0], message("fingerprint.why.system_call", mitigations=told)
+    )
+    if made is None or made.value is None or not vdso:
+        return made
+    return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))
+
+
+def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect at least the system calls and the switches that a round trip is made of."""
+    call = machine.measured.get("syscall.getpid")
+    switch = machine.measured.get("switch.thread") or machine.measured.get("switch.process")
+    if not call or not switch:
+        return None
+    value = _CALLS * call + _SWITCHES * switch
+    return rests(value, message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES))
+
+
+def growing(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say of what no specification tells what it grows with."""
+    name = found[0].removeprefix("process.")
+    if name not in ("fork", "fork_exec", "vfork"):
+        return None
+    return rests(None, message(f"fingerprint.why.process.{name}"))
+
+
+def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect of a read of 4 KiB what its kind of disk takes."""
+    disk = machine.hardware.disk
+    kind = None if disk is None else disk.kind
+    if kind == "rotating":
+        return rests(_SEEK_NS + _TURN_NS, message("fingerprint.why.seek"))
+    if kind in _FLASH_NS:
+        return rests(_FLASH_NS[kind], message("fingerprint.why.flash", kind=kind))
+    return _hidden(kind)
+
+
+def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect of reads in order what the disk's tracks or its link carry."""
+    disk = machine.hardware.disk
+    kind = None if disk is None else disk.kind
+    if kind == "rotating":
+        return rests(_TRACK, message("fingerprint.why.tracks"))
+    if kind == "SATA SSD":
+        return rests(_SATA, message("fingerprint.why.sata"))
+    if kind == "NVMe":
+        return rests(None, message("fingerprint.why.lanes"))
+    return _hidden(kind)
+
+
+def hidden_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say what hides a disk, for sizes of which nothing else is known."""
+    disk = machine.hardware.disk
+    return None if disk is None else _hidden(disk.kind)
+
+
+def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say what decides on another machine's files."""
+    return _hidden("remote")
+
+
+def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that the page cache takes all memory, though a probe never asks for that much."""
+    memory = machine.hardware.memory_bytes
+    if memory is None:
+        return None
+    less = machine.measured.get(found[0], memory) < 0.9 * memory
+    return rests(
+        float(memory),
+        message("fingerprint.why.free_memory"),
+        message("fingerprint.why.allowed") if less else None,
+    )
+
+
+def kept(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that a machine of one's own keeps its speed."""
+    if machine.hardware.virtual is False:
+        return rests(1.0, message("fingerprint.why.unshaped"))
+    return None
+
+
+def _hidden(kind: str | None) -> Prediction | None:
+    if kind not in ("virtual", "remote", "memory"):
+        return None
+    return rests(None, message(f"fingerprint.why.disk.{kind}"))
+
+
+def major_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect of a fault that waits for the disk what the disk takes."""
+    return random_read(machine, found)
+
+
+def stolen(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that nobody takes anything where there is nobody."""
+    if machine.hardware.virtual is False:
+        return rests(0.0, message("fingerprint.why.no_host"))
+    if machine.guest:
+        return rests(None, message("fingerprint.why.other_guests"))
+    return None
+
+
+RULES = (
+    (r"syscall\.(?:getpid|clock_gettime)|clock\.syscall", system_call),
+    (r"network\.round_trip\.(?:tcp|udp)_p50", round_trip),
+    (r"process\..*", growing),
+    (r"file\.read\.random\.latency\.4096", random_read),
+    (r"file\.read\.sequential\.bandwidth\.\d+", sequential_read),
+    (r"file\.read\.(?:random|sequential)\..*", hidden_read),
+    (r"file\.remote\..*", remote_read),
+    (r"file\.cache\.size", cache_size),
+    (r"cpu\.credit\.step", kept),
+    (r"fault\.major", major_fault),
+    (r"steal\.share", stolen),
+)

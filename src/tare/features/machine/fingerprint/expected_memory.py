@@ -1,0 +1,171 @@
+"""What is expected of caches and memory: sizes, latencies, bandwidth, and what these bound."""
+
+from __future__ import annotations
+
+import re
+
+from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
+from tare.results.message import Amount, Chosen, Message, message
+
+#: Ends of what is the same size for the curve: a knee is not sharper.
+_SAME_SIZE = 1.25
+
+
+def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect what the processor says of its caches."""
+    cache = machine.hardware.cache(int(found[1]))
+    if cache is None:
+        return None
+    curve = machine.measured.get(found[0])
+    differs = None
+    if curve and not 1 / _SAME_SIZE <= curve / cache.size_bytes <= _SAME_SIZE:
+        shared = len(cache.cpus) > 1 or machine.guest
+        if curve < cache.size_bytes and shared:
+            differs = message("fingerprint.why.cache.shared", guest=machine.guest)
+        elif machine.guest:
+            differs = message("fingerprint.why.cache.hypervisor")
+        elif curve < cache.size_bytes:
+            differs = message("fingerprint.why.cache.sets")
+    return rests(float(cache.size_bytes), message("fingerprint.why.cache.sysfs"), differs)
+
+
+def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect the published cycles from load to use."""
+    core = machine.core
+    if core is None:
+        return None
+    level = int(found[1])
+    if level == 3 and core.l3_ns is not None:
+        return rests(core.l3_ns, message("fingerprint.why.mesh"))
+    cycles = {1: core.l1, 2: core.l2, 3: core.l3}.get(level)
+    if cycles is None:
+        return None
+    made = machine.cycles(cycles, found[0], message("fingerprint.why.load"))
+    real = machine.measured.get(found[0])
+    if made is None or made.value is None or level < 3 or not real or real <= 1.3 * made.value:
+        return made
+    return rests(made.value, *made.why, message("fingerprint.why.shared"))
+
+
+def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect what is published for memory of that generation."""
+    memory = machine.memory
+    if memory is None:
+        return None
+    real = machine.measured.get(found[0])
+    slower = real is not None and real > 1.15 * memory.latency_ns
+    return rests(
+        memory.latency_ns,
+        message("fingerprint.why.published", kind=memory.kind),
+        message("fingerprint.why.small_pages", guest=machine.guest) if slower else None,
+    )
+
+
+def bandwidth(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect the modules' bandwidth, or the link's where only that is known."""
+    modules = machine.hardware.modules
+    if modules is not None and modules.bandwidth and not machine.guest:
+        why = message(
+            "fingerprint.why.modules",
+            channels=modules.channels,
+            transfers=f"{(modules.transfers_hz or 0) / 1e6:.0f}",
+            width=(modules.width_bits or 0) // 8,
+        )
+        return rests(modules.bandwidth, why, message("fingerprint.why.reached"), _one_thread(found))
+    return _by_kind(machine, found)
+
+
+def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect what such a processor mostly has: firmware does not list the modules."""
+    core, memory = machine.core, machine.memory
+    if core is None or memory is None:
+        return None
+    hidden = message("fingerprint.why.no_modules", guest=machine.guest)
+    socket = message(
+        "fingerprint.why.socket",
+        channels=memory.channels,
+        kind=memory.kind,
+        transfers=f"{memory.transfers_hz / 1e6:.0f}",
+    )
+    third = machine.hardware.cache(3)
+    one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
+    if machine.guest and core.link is not None and one_link:
+        value = core.link
+        link = message("fingerprint.why.link", rate=Amount(value, "B/s"), write=found[1] == "write")
+        if machine.measured.get(found[0], 0.0) > 1.05 * value:
+            return rests(value, hidden, link, message("fingerprint.why.two_links"))
+        return rests(value, hidden, link, _one_thread(found))
+    if machine.guest:
+        rate = Amount(memory.bandwidth, "B/s")
+        part = message("fingerprint.why.part", socket=socket, rate=rate)
+        return rests(None, hidden, part)
+    return rests(
+        memory.bandwidth,
+        hidden,
+        message("fingerprint.why.filled", socket=socket),
+        message("fingerprint.why.reached"),
+        _one_thread(found),
+    )
+
+
+def _one_thread(found: re.Match[str]) -> Message | None:
+    if found[2] not in (None, "1"):
+        return None
+    return message("fingerprint.why.one_thread")
+
+
+def parallelism(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect as many misses at once as the first cache keeps track of."""
+    core = machine.core
+    if core is None or core.misses is None:
+        return None
+    return rests(float(core.misses), message("fingerprint.why.misses"))
+
+
+def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that a huge page takes as long as it takes to clear it."""
+    size = machine.hardware.huge_page_bytes
+    speed = machine.measured.get("memory.bandwidth.write.1")
+    if size is None or not speed:
+        return None
+    return rests(
+        size / speed * 1e9,
+        message("fingerprint.why.clearing", size=Chosen(size, "bytes"), rate=Amount(speed, "B/s")),
+    )
+
+
+def fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say why a fault costs what no specification has."""
+    if not machine.guest:
+        return None
+    return rests(None, message("fingerprint.why.nested_fault"))
+
+
+def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that what comes from the page cache or the loopback is copied memory."""
+    counts = {
+        int(name.rsplit(".", 1)[1]): value
+        for name, value in machine.measured.items()
+        if re.fullmatch(r"memory\.bandwidth\.copy\.\d+", name)
+    }
+    if not counts:
+        return None
+    # What is read and what is written count both in a copy; here only what is copied.
+    value = counts[min(counts)] / 2
+    network = found[0].startswith("network")
+    return rests(
+        value, message("fingerprint.why.copied", rate=Amount(value, "B/s"), network=network)
+    )
+
+
+RULES = (
+    (r"memory\.cache\.l([123])", cache_size),
+    (r"memory\.latency\.l([123])", cache_latency),
+    (r"memory\.latency\.(?:dram|uncached)", memory_latency),
+    (r"memory\.bandwidth\.(read|write|copy|triad)(?:\.(\d+))?", bandwidth),
+    (r"memory\.parallelism\.peak", parallelism),
+    (r"fault\.huge", huge_fault),
+    (r"fault\.(?:minor.*|copy_on_write)", fault),
+    (r"file\.cache\.(?:speed|bandwidth|read)", copied),
+    (r"network\.bandwidth\.loopback(?:\.\d+)?", copied),
+)

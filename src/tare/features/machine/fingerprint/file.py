@@ -1,0 +1,113 @@
+"""A fingerprint as a file: read with suspicion, written whole or not at all."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from tare import files
+from tare.errors import StoreError
+from tare.experiment.fingerprints.machine.document import VERSION, Fingerprint
+from tare.features.machine.fingerprint import weights
+from tare.features.machine.fingerprint.weights import Weights
+from tare.render.words import text
+from tare.results.message import Chosen, message
+
+#: A file larger than this is no fingerprint.
+_SIZE_LIMIT = 64 << 20
+
+
+#: Of any unit, what may be measured: what comes of two such values has no end beyond numbers.
+_SANE = (1e-100, 1e100)
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+    #: ``weights``: that of several platforms.
+    kind: str | None = None
+
+
+def read(path: Path) -> Fingerprint | Weights:
+    """Read what :func:`write` wrote.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, is no fingerprint, or another tare wrote it in another way.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise StoreError(
+            text(message("fingerprint.file.unreadable", path=str(path), why=error.strerror or "")),
+            "tare fingerprint --json FILE   (takes one)",
+        ) from error
+    try:
+        if len(data) > _SIZE_LIMIT:
+            raise msgspec.DecodeError(
+                text(message("fingerprint.file.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
+            )
+        about = msgspec.json.decode(data, type=_Versioned)
+        several = about.kind == weights.KIND
+        if about.version != (known := weights.VERSION if several else VERSION):
+            told = message(
+                "fingerprint.file.version",
+                path=str(path),
+                version=str(about.version),
+                known=str(known),
+            )
+            raise StoreError(
+                text(told),
+                "tare fingerprint --json FILE   (takes it again)",
+            )
+        found: Fingerprint | Weights = (
+            msgspec.json.decode(data, type=Weights)
+            if several
+            else msgspec.json.decode(data, type=Fingerprint)
+        )
+        for one in by_platform(found).values():
+            _check(one)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(
+            text(message("fingerprint.file.none", path=str(path), why=str(error))),
+            "tare fingerprint --json FILE   (takes one)",
+        ) from error
+    return found
+
+
+def by_platform(found: Fingerprint | Weights) -> dict[str, Fingerprint]:
+    """Return the fingerprint of each platform that a file has one of."""
+    if isinstance(found, Fingerprint):
+        return {found.platform: found}
+    return {one.platform: one.fingerprint for one in found.platforms if one.fingerprint}
+
+
+def _check(found: Fingerprint) -> None:
+    """Raise DecodeError for what no measurement brings."""
+    for name, one in found.metrics.items():
+        if one.n < 1 or (one.values and len(one.values) != one.n):
+            raise msgspec.DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
+        if not all(map(math.isfinite, (one.value, *one.values, *(one.ci or ())))):
+            raise msgspec.DecodeError(f"{name} has a value that is no number")
+        if any(v and not _SANE[0] < abs(v) < _SANE[1] for v in (one.value, *one.values)):
+            raise msgspec.DecodeError(f"{name} has a value that nothing measures")
+        if one.ci is not None and not one.ci[0] <= one.value <= one.ci[1]:
+            raise msgspec.DecodeError(f"{name} lies outside its interval")
+    for name, curve in found.curves.items():
+        if any(len(point.at) != len(curve.axes) for point in curve.points):
+            raise msgspec.DecodeError(f"{name} has points that are not on its axes")
+
+
+def write(fingerprint: Fingerprint | Weights, path: Path) -> None:
+    """Write a fingerprint, or several; what stood there before stays until the new one is whole.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    data = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
+    files.write(path, data, "choose another --json FILE, or -")

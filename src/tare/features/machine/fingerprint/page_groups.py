@@ -1,0 +1,218 @@
+"""How a page of a machine is divided: which probes stand together, and their answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tare.experiment.fingerprints.machine.document import Axis, Curve, Figure, Fingerprint, Point
+from tare.registry import Axis as ProbeAxis
+from tare.registry import Probe, ProbeMetric
+from tare.results.message import Amount, Atom, Message, message
+
+
+@dataclass(frozen=True)
+class Group:
+    """A section of the page.
+
+    Attributes
+    ----------
+    probes : tuple of str
+        First words of the metrics that stand in it.
+    told : tuple of (str, str)
+        Metrics that the answer has, with the words before their values.
+    """
+
+    anchor: str
+    question: str
+    probes: tuple[str, ...]
+    told: tuple[tuple[str, str], ...] = ()
+
+
+GROUPS = (
+    Group(
+        "memory",
+        "How fast is memory, and how large are the caches?",
+        ("memory",),
+        (
+            ("memory.latency.l1", "load from L1"),
+            ("memory.latency.l2", "from L2"),
+            ("memory.latency.l3", "from L3"),
+            ("memory.latency.dram", "from memory"),
+            ("memory.bandwidth.read.1", "one thread reads"),
+            ("memory.bandwidth.copy.1", "copies"),
+        ),
+    ),
+    Group(
+        "processor",
+        "How fast is the processor?",
+        ("loop", "call", "branch", "cores", "cpu"),
+        (
+            ("loop.effective_frequency", "CPU clock"),
+            ("loop.empty", "empty iteration"),
+            ("call.int.0", "call without arguments"),
+            ("branch.mispredict", "mispredicted branch"),
+        ),
+    ),
+    Group(
+        "kernel",
+        "How long do operations of the kernel take?",
+        ("clock", "syscall", "process", "thread", "switch", "fault"),
+        (
+            ("clock.vdso", "reading the clock"),
+            ("syscall.getpid", "shortest system call"),
+            ("switch.process", "switch between processes"),
+            ("process.fork", "fork"),
+            ("thread.create_join", "thread"),
+            ("fault.minor_anonymous", "page fault"),
+        ),
+    ),
+    Group(
+        "network",
+        "How fast is the network?",
+        ("network",),
+        (
+            ("network.round_trip.tcp_p50", "round trip on the loopback, median"),
+            ("network.round_trip.tcp_p99", "p99"),
+            ("network.connect.whole", "connection"),
+            ("network.bandwidth.loopback", "loopback bandwidth"),
+        ),
+    ),
+    Group(
+        "files",
+        "How fast are files?",
+        ("file",),
+        (
+            ("file.read.random.latency.4096", "random read of 4 KiB"),
+            ("file.read.sequential.bandwidth.1048576", "sequential reads of 1 MiB"),
+            ("file.cache.speed", "page cache"),
+        ),
+    ),
+    Group(
+        "quiet",
+        "How quiet is it?",
+        ("noise", "steal"),
+        (
+            ("noise.lost", "CPU time lost to other work"),
+            ("noise.worst", "longest interruption"),
+            ("steal.share", "taken by the host"),
+            ("steal.wait", "time a thread waits for others"),
+        ),
+    ),
+)
+#: What the page begins with, of all groups.
+_FIRST = (
+    ("loop.effective_frequency", "CPU clock"),
+    ("memory.latency.dram", "load from memory"),
+    ("memory.bandwidth.read.1", "one thread reads"),
+    ("syscall.getpid", "system call"),
+    ("process.fork", "fork"),
+    ("file.read.random.latency.4096", "random read of a file"),
+)
+_REST = Group("further", "What else was measured?", ())
+
+
+def group_of(name: str) -> Group:
+    """Return the group in which a metric stands."""
+    first = name.split(".", 1)[0]
+    return next((group for group in GROUPS if first in group.probes), _REST)
+
+
+def groups_of(names: Iterable[str]) -> list[Group]:
+    """Return the groups of some metrics, in the order of the page."""
+    found = {group_of(name).anchor for name in names}
+    return [group for group in (*GROUPS, _REST) if group.anchor in found]
+
+
+def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Message, ...]:
+    """Give what matters most of a group, in a sentence or two."""
+    some = [(words, metrics[name]) for name, words in group.told if name in metrics]
+    some = some or [*metrics.items()][:3]
+    figures = _figures(some)
+    caches = [
+        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(size, "bytes"))
+        for name, size in caches_found(metrics).items()
+    ]
+    said = []
+    if figures:
+        said.append(message("fingerprint.page.figures", figures=figures))
+    if caches:
+        said.append(message("fingerprint.page.caches", caches=caches))
+    if not figures and curves:
+        said.append(message("fingerprint.page.only_curves"))
+    return tuple(said)
+
+
+def lead(metrics: Mapping[str, Figure]) -> Message | None:
+    """Give the figures that matter most of all; None: none of them was measured."""
+    figures = _figures((words, metrics[name]) for name, words in _FIRST if name in metrics)
+    return message("fingerprint.page.figures", figures=figures) if figures else None
+
+
+def _figures(some: Iterable[tuple[str, Figure]]) -> list[Atom]:
+    return [
+        message("fingerprint.page.figure", what=what, value=_amount(figure))
+        for what, figure in some
+    ]
+
+
+def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
+    """Return the caches' sizes as found from the curve, the nearest first."""
+    return {
+        name.rsplit(".", 1)[1]: figure.value
+        for name, figure in sorted(metrics.items())
+        if name.startswith("memory.cache.") and figure.unit == "bytes"
+    }
+
+
+def _amount(figure: Figure) -> Amount:
+    share = figure.unit == "1" and 0 <= figure.value <= 1
+    return Amount(figure.value, "share" if share else figure.unit)
+
+
+def listed(
+    metrics: Mapping[str, Figure], described: Mapping[str, tuple[Probe, ProbeMetric]]
+) -> dict[str, Curve]:
+    """Put figures that are points of something together: ``call.int.0`` to ``call.int.7``.
+
+    Parameters
+    ----------
+    metrics : mapping
+        Figures by name.
+    described : mapping
+        Metric to its probe and itself: what its axes are called.
+
+    Returns
+    -------
+    dict
+        Those of two points and more.
+    """
+    points: dict[tuple[str, int], list[Point]] = {}
+    for name, figure in metrics.items():
+        found = re.fullmatch(r"(.+?)((?:\.\d+)+)", name)
+        if found is not None:
+            at = tuple(int(n) for n in found[2].split(".")[1:])
+            point = Point(at=at, value=figure.value, ci=figure.ci, n=figure.n)
+            points.setdefault((found[1], len(at)), []).append(point)
+    curves = {}
+    for (name, count), some in points.items():
+        if len(some) < 2:
+            continue
+        axes = described[name][1].axes if name in described else ()
+        if len(axes) != count:
+            axes = tuple(ProbeAxis(name=f"n{i}", unit="1", meaning="") for i in range(count))
+        unit = next(f.unit for n, f in metrics.items() if n.startswith(f"{name}."))
+        told = tuple(Axis(name=axis.name, unit=axis.unit) for axis in axes)
+        curves[name] = Curve(unit=unit, axes=told, points=tuple(some))
+    return curves
+
+
+def ordered(fingerprint: Fingerprint) -> dict[str, Figure]:
+    """Return the figures in the order of the page."""
+    names = list(fingerprint.metrics)
+    order = [g.anchor for g in (*GROUPS, _REST)]
+    # Of memory the staircase comes first: what else is told of it rests on that.
+    staircase = ("memory.latency", "memory.cache")
+    names.sort(key=lambda n: (order.index(group_of(n).anchor), not n.startswith(staircase)))
+    return {name: fingerprint.metrics[name] for name in names}

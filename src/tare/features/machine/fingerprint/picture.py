@@ -1,0 +1,72 @@
+"""The staircase of memory latency as text: time of a load over size, with the caches marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tare.experiment.fingerprints.machine.document import Fingerprint
+from tare.render.text_plot import Axis, TextPlot
+from tare.render.words import sentence, text
+from tare.results.message import Amount, message
+from tare.units import quantity
+
+CURVE = "memory.latency"
+_WIDTH, _HEIGHT = 64, 6
+#: Fewer points are no staircase.
+_FEWEST = 8
+
+
+def staircase(found: Fingerprint) -> list[str]:
+    """Draw the curve of memory latency; nothing where there is none.
+
+    Parameters
+    ----------
+    found : Fingerprint
+
+    Returns
+    -------
+    list of str
+        Lines. Of several kinds of pages the smallest are drawn, that most programs use.
+    """
+    points = _points(found)
+    if len(points) < _FEWEST:
+        return []
+    sizes, times = (min(points), max(points)), (min(points.values()), max(points.values()))
+    if sizes[0] == sizes[1] or times[0] == times[1]:
+        return []
+    plot = TextPlot(Axis(*sizes, logarithmic=True), Axis(*times, logarithmic=True), _WIDTH, _HEIGHT)
+    caches = _caches(found)
+    for bytes_ in caches.values():
+        plot.upright(bytes_, "┊")
+    for bytes_, nanoseconds in points.items():
+        plot.mark(bytes_, nanoseconds, "•")
+    lines = ["", sentence(message("fingerprint.staircase.title"))]
+    lines += plot.lines(lambda x: quantity(x, "bytes"), lambda y: quantity(y, "ns"))
+    told = [
+        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(bytes_, "bytes"))
+        for name, bytes_ in caches.items()
+    ]
+    if told:
+        lines.append(" " * 11 + text(message("fingerprint.staircase.caches", caches=told)))
+    return lines
+
+
+def _points(found: Fingerprint) -> Mapping[int, float]:
+    curve = found.curves.get(CURVE)
+    if curve is None or not curve.axes:
+        return {}
+    pages = {point.at[1:] for point in curve.points}
+    some = min(pages, default=())
+    return {
+        point.at[0]: point.value
+        for point in curve.points
+        if point.at[1:] == some and point.at[0] > 0 and point.value > 0
+    }
+
+
+def _caches(found: Fingerprint) -> dict[str, float]:
+    return {
+        level: found.metrics[f"memory.cache.{level}"].value
+        for level in ("l1", "l2", "l3")
+        if f"memory.cache.{level}" in found.metrics
+    }

@@ -1,0 +1,151 @@
+"""One platform of several: its starts, its resident instance, and what was measured in it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tare import platforms
+from tare.agent import client, record
+from tare.errors import AgentError, TareError
+from tare.experiment.session.probing import Given, Round, Turn, perform_round
+from tare.features.machine.fingerprint import trial_probe
+from tare.features.machine.fingerprint.choice import Choice
+from tare.platforms import processes
+from tare.platforms.clocks import Offset
+from tare.render.words import text
+from tare.results.message import message
+
+#: An agent that ends so often is not started again.
+_STARTS = 3
+
+
+@dataclass
+class Resident:
+    """A platform that is being weighed.
+
+    Attributes
+    ----------
+    stack : str
+        Layers, outside-in.
+    choice : Choice
+        Its probes, and what was left out.
+    name, shared : str
+        Its instances are called NAME-NUMBER and see this directory,
+    folder : Path
+        which lies in this one.
+    layers : Path
+        Where their layers make files.
+    """
+
+    stack: str
+    choice: Choice
+    name: str
+    shared: str
+    folder: Path
+    layers: Path
+    given: Given = field(default_factory=Given)
+    #: Nanoseconds, in order of time; the first is cold.
+    starts: list[int] = field(default_factory=list)
+    stops: list[int] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    offsets: list[Offset] = field(default_factory=list)
+    facts: dict[str, bool | int | float | str] = field(default_factory=dict)
+    #: When it was first seen running and last, by the monotonic clock, and what it held then.
+    weights: list[tuple[int, processes.Weight]] = field(default_factory=list)
+    #: Why it is not, or no longer, measured.
+    why: TareError | None = None
+    _instance: platforms.Instance | None = None
+    _agent: client.Agent | None = None
+    _started: int = 0
+
+    @property
+    def lives(self) -> bool:
+        """Whether it can be measured."""
+        return self.why is None
+
+    def try_out(self) -> None:
+        """Start an instance and end it, timed; a platform that cannot be started is given up."""
+        try:
+            self._start()
+        except TareError as error:
+            self.why = error
+            return
+        self.stop()
+
+    def enter(self) -> None:
+        """Start the instance that stays."""
+        try:
+            self._start()
+        except TareError as error:
+            self.why = error
+        self.weigh()
+
+    def _start(self) -> None:
+        place = platforms.Place(
+            name=f"{self.name}-{self._started}",
+            shared=self.shared,
+            folder=str(self.layers),
+            writable=True,
+        )
+        self._started += 1
+        instance = platforms.start(self.stack, place)
+        self.starts.append(instance.start_ns)
+        self._instance = instance
+        self._place = place
+        self.facts |= {name: value for name, value, *_ in instance.facts}
+        self._agent = client.Agent(instance.channel)
+
+    def stop(self) -> None:
+        """End the instance, timed."""
+        if self._instance is not None:
+            began = time.monotonic_ns()
+            self._instance.close()
+            self.stops.append(time.monotonic_ns() - began)
+            self._instance = self._agent = None
+
+    def weigh(self) -> None:
+        """Look what it holds on the host."""
+        if self._instance is not None:
+            found = processes.weight(self._place.name)
+            if found is not None:
+                self.weights.append((time.monotonic_ns(), found))
+
+    @property
+    def inside(self) -> str:
+        """The shared directory, as seen from inside."""
+        return self._instance.shared if self._instance is not None else self.shared
+
+    def perform(self, turn: Turn) -> Round:
+        """Perform a round; an agent that ends is started again, some times."""
+        try:
+            if self._agent is None:
+                raise AgentError("it is not running")
+            if turn.probe == trial_probe.NAME:
+                done, offset = trial_probe.perform(self._agent, turn)
+                self.offsets.append(offset)
+            else:
+                done = perform_round(self._agent, turn, self.given)
+        except AgentError as error:
+            done = self._lost(turn, error)
+        self.rounds.append(done)
+        return done
+
+    def _lost(self, turn: Turn, error: AgentError) -> Round:
+        """Take note of a round that the agent has not survived, and start another."""
+        why = text(message("fingerprint.problem.ended", why=error.message))
+        fault = record.Fault(id=0, kind="job", message=why)
+        self.stop()
+        if len(self.weights) and self.why is None and self._again < _STARTS:
+            self._again += 1
+            self.enter()
+        return Round(
+            probe=turn.probe, number=turn.number, seconds=0.0, readings=(), faults=(fault,)
+        )
+
+    #: Starts after the agent ended.
+    _again: int = 0
+    _place: platforms.Place = field(
+        default_factory=lambda: platforms.Place(name="tare-000000-0", shared="")
+    )

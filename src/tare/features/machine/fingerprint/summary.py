@@ -1,0 +1,155 @@
+"""What a fingerprint says in short: which machine, how precisely, how near its specification."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
+from tare.features.machine.fingerprint.weights import Weighed
+from tare.render.vocabulary import VALUES
+from tare.results.message import Amount, Message, message
+
+#: A figure is near its prediction where it is at most that many times as large or as small.
+NEAR = 1.25
+#: Of the CPUs' time: what was taken, and by whom.
+_TAKEN = {"noise.lost": "others", "steal.share": "host"}
+#: Figures that are named of a platform.
+_MOST_NAMED = 4
+#: How verdicts of a cost are called, where it is no time.
+_CALLED = {"costs": VALUES.higher, "saves": VALUES.lower, "same": "equivalent"}
+
+
+def machine(found: Fingerprint) -> Message:
+    """Name the machine and its size."""
+    facts = found.facts
+    hypervisor, cpus, memory = (facts.get(n) for n in ("hypervisor", "cpus", "memory_bytes"))
+    made = facts.get("microarchitecture")
+    return message(
+        "fingerprint.machine.is",
+        cpu=str(facts["cpu"]) if "cpu" in facts else None,
+        made=None if made is None else str(made),
+        hypervisor=None if hypervisor in (None, "none") else str(hypervisor),
+        bare=hypervisor == "none",
+        cpus=cpus if isinstance(cpus, int) else None,
+        memory=Amount(memory, "bytes") if isinstance(memory, int) else None,
+        platform=None if found.platform == "bare" else found.platform,
+    )
+
+
+def clock(found: Fingerprint) -> Message | None:
+    """Give the frequency of a busy core; None: not measured."""
+    frequency = found.metrics.get("loop.effective_frequency")
+    if frequency is None:
+        return None
+    nominal = found.facts.get("base_hz") or found.facts.get("tsc_hz")
+    return message(
+        "fingerprint.machine.clock",
+        hz=Amount(frequency.value, "Hz"),
+        nominal=Amount(nominal, "Hz") if isinstance(nominal, int) else None,
+    )
+
+
+def trust(found: Fingerprint) -> list[Message]:
+    """Say how well the figures are known, and what disturbed them."""
+    widths = {n: w for n, f in found.metrics.items() if (w := half_width(f)) is not None}
+    said = []
+    if widths:
+        least = max(widths, key=widths.__getitem__)
+        one = found.metrics[least]
+        interval = Amount(one.value, one.unit, *one.ci) if one.ci else None
+        said.append(
+            message(
+                "fingerprint.machine.precision",
+                middle=Amount(median(widths.values()), "share"),
+                least=least,
+                width=Amount(widths[least], "share"),
+                # A share above one says less than the interval itself.
+                interval=interval if widths[least] > 1 else None,
+            )
+        )
+    elif found.metrics:
+        said.append(message("fingerprint.machine.no_interval"))
+    for name, who in _TAKEN.items():
+        taken = found.metrics.get(name)
+        if taken is not None and taken.unit == "1":
+            said.append(message(f"fingerprint.machine.{who}", share=Amount(taken.value, "share")))
+    return said
+
+
+def predicted(found: Fingerprint) -> Message | None:
+    """Say how many figures are near their predictions; None: none has one."""
+    ratios = [r for f in found.metrics.values() if (r := ratio(f)) is not None]
+    if not ratios:
+        return None
+    return message(
+        "fingerprint.machine.predicted",
+        near=sum(1 / NEAR <= r <= NEAR for r in ratios),
+        of=len(ratios),
+        without=len(found.metrics) - len(ratios),
+    )
+
+
+def half_width(figure: Figure) -> float | None:
+    """Half of the interval's width, relative to the value; None where there is none."""
+    if figure.ci is None or not figure.value:
+        return None
+    return (figure.ci[1] - figure.ci[0]) / 2 / abs(figure.value)
+
+
+def ratio(figure: Figure) -> float | None:
+    """Return the value as a multiple of the prediction; None where that is none."""
+    if not figure.predicted or figure.value <= 0 or figure.predicted <= 0:
+        return None
+    return figure.value / figure.predicted
+
+
+def versus(one: Weighed, first: str) -> Message:
+    """Say how many figures of a platform are slower than those of the first, and which most."""
+    if one.emulated:
+        return message("fingerprint.platform.emulated", platform=one.platform)
+    if not one.costs:
+        return message("fingerprint.platform.unknown", platform=one.platform, why=one.why)
+    counts = Counter(cost.verdict for cost in one.costs)
+    slower = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
+    return message(
+        "fingerprint.platform.vs",
+        platform=one.platform,
+        first=first,
+        figures=len(one.costs),
+        slower=len(slower),
+        named=[
+            message("fingerprint.platform.slower", metric=c.metric, ratio=c.ratio)
+            for c in slower[:_MOST_NAMED]
+        ],
+        more=max(0, len(slower) - _MOST_NAMED),
+        faster=counts["saves"],
+        same=counts["same"],
+        inconclusive=counts["inconclusive"],
+    )
+
+
+def apart(one: Weighed, first: Weighed) -> Message | None:
+    """Say what of a platform is none of the figures that are counted; None: nothing."""
+    parts = []
+    if one.starting is not None and first.starting is not None and not one.emulated:
+        pairs = {
+            "first_start_of": (one.starting.cold, first.starting.cold),
+            "later_starts_of": (one.starting.warm, first.starting.warm),
+        }
+        parts = [
+            message(
+                f"fingerprint.platform.{name}",
+                own=Amount(own.value, own.unit),
+                other=Amount(other.value, other.unit),
+                first=first.platform,
+            )
+            for name, (own, other) in pairs.items()
+        ]
+    if one.instability is not None and not one.emulated:
+        verdict = one.instability.verdict
+        called = _CALLED.get(verdict, verdict)
+        parts.append(message("fingerprint.platform.spread_of", verdict=called))
+    if not parts:
+        return None
+    return message("fingerprint.platform.apart", platform=one.platform, parts=parts)

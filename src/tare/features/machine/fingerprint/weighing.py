@@ -1,0 +1,172 @@
+"""From what was measured in several platforms to what each of them weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tare
+from tare import registry
+from tare.agent import client
+from tare.experiment.catalogue import catalogue
+from tare.experiment.fingerprints.machine.difference import Change, Rule, differences, rule
+from tare.experiment.fingerprints.machine.document import Fingerprint
+from tare.features.machine.fingerprint import trial_probe
+from tare.features.machine.fingerprint.figures import figure, gather, predicted
+from tare.features.machine.fingerprint.measure import machine_facts
+from tare.features.machine.fingerprint.request import Asked
+from tare.features.machine.fingerprint.resident import Resident
+from tare.features.machine.fingerprint.weights import Agreement, Cost, Holding, Starting, Weighed
+from tare.host import hardware
+from tare.platforms.clocks import Offset
+from tare.render.words import text
+from tare.results.message import message
+
+#: Of the figures that say how much trials vary.
+SPREAD = "trial.spread"
+
+
+def weighed(
+    residents: Sequence[Resident], asked: Asked, started: str, seconds: float
+) -> tuple[Weighed, ...]:
+    """Put together the overhead of each platform vs. the first.
+
+    Parameters
+    ----------
+    residents : sequence of Resident
+    asked : Asked
+        What was measured.
+    started, seconds
+        When, and for how long.
+    """
+    prints = [_fingerprint(one, asked, started, seconds) for one in residents]
+    found = []
+    for one, own in zip(residents, prints, strict=True):
+        costs = () if one is residents[0] else _costs(prints[0], own, len(residents) - 1)
+        found.append(
+            Weighed(
+                platform=one.stack,
+                emulated=_emulated(one),
+                why=None if one.why is None else _told(one),
+                starting=_starting(one),
+                clocks=agreement(one.offsets),
+                holding=_holding(one),
+                costs=tuple(cost for cost in costs if cost.metric != SPREAD),
+                instability=next((cost for cost in costs if cost.metric == SPREAD), None),
+                fingerprint=own if own.metrics or own.curves else None,
+                problems=own.problems,
+            )
+        )
+    return tuple(found)
+
+
+def _emulated(one: Resident) -> bool:
+    return bool(one.facts.get("emulated"))
+
+
+def _told(one: Resident) -> str:
+    assert one.why is not None
+    return text(message("fingerprint.platform.why", why=one.why.message, hint=one.why.hint))
+
+
+def _fingerprint(one: Resident, asked: Asked, started: str, seconds: float) -> Fingerprint:
+    found = gather(one.choice, one.rounds)
+    here = hardware.read(one.folder)
+    return Fingerprint(
+        tare=tare.__version__,
+        agent=client.digest(),
+        started=started,
+        seconds=seconds,
+        effort=asked.effort,
+        platform=one.stack,
+        metrics=found.metrics if _emulated(one) else predicted(found.metrics, here),
+        curves=found.curves,
+        facts=machine_facts() | hardware.facts(here) | one.facts,
+        problems=tuple(found.problems),
+    )
+
+
+def _starting(one: Resident) -> Starting | None:
+    if len(one.starts) < 2 or not one.stops:
+        return None
+    return Starting(
+        cold=figure([float(one.starts[0])], "ns"),
+        warm=figure(list(map(float, one.starts[1:])), "ns"),
+        stop=figure(list(map(float, one.stops)), "ns"),
+    )
+
+
+def agreement(offsets: Sequence[Offset]) -> Agreement | None:
+    """Return how far clocks are apart, and how one gains on the other.
+
+    The offset is that of the best exchange; drift is between the best of the first third and the
+    best of the last.
+    """
+    if not offsets:
+        return None
+    best = min(offsets, key=lambda one: one.within_ns)
+    third = len(offsets) // 3
+    drift = within = None
+    if third:
+        first = min(offsets[:third], key=lambda one: one.within_ns)
+        last = min(offsets[-third:], key=lambda one: one.within_ns)
+        apart = last.monotonic_ns - first.monotonic_ns
+        if apart > 0:
+            drift = (last.monotonic_offset_ns - first.monotonic_offset_ns) / apart * 1e6
+            within = (last.within_ns + first.within_ns) / apart * 1e6
+    return Agreement(
+        monotonic_offset_ns=best.monotonic_offset_ns,
+        realtime_offset_ns=best.realtime_offset_ns,
+        within_ns=best.within_ns,
+        drift_ppm=drift,
+        drift_within_ppm=within,
+        seconds=(offsets[-1].monotonic_ns - offsets[0].monotonic_ns) / 1e9,
+    )
+
+
+def _holding(one: Resident) -> Holding | None:
+    if not one.weights:
+        return None
+    (began, first), (ended, last) = one.weights[0], one.weights[-1]
+    used = last.around.cpu_ns - first.around.cpu_ns
+    return Holding(
+        around_memory_bytes=last.around.memory_bytes,
+        # Less than before: it was started again meanwhile.
+        around_cpu_share=used / (ended - began) if ended > began and used >= 0 else None,
+        agent_memory_bytes=None if last.agent is None else last.agent.memory_bytes,
+    )
+
+
+def _costs(first: Fingerprint, own: Fingerprint, beside: int) -> tuple[Cost, ...]:
+    """Return each figure as a multiple of the first platform's, over all platforms together."""
+    rules = _rules(first, own)
+    changes = differences(
+        [{m: first.metrics[m].values for m in rules}],
+        [{m: own.metrics[m].values for m in rules}],
+        rules,
+        beside,
+    )
+    return tuple(_cost(change, rules[change.metric]) for change in changes)
+
+
+def _rules(first: Fingerprint, own: Fingerprint) -> Mapping[str, Rule]:
+    """Return the rule of each figure that both have and of which one direction is better."""
+    probes: dict[str, registry.Probe] = {
+        trial_probe.NAME: trial_probe.PROBE, **catalogue().probes
+    }  # fmt: skip
+    found = {m: rule(m, f.unit, probes) for m, f in first.metrics.items() if m in own.metrics}
+    return {m: one for m, one in found.items() if one.better != "neither"}
+
+
+def _cost(change: Change, rule: Rule) -> Cost:
+    ratio, low, high = change.ratio, change.low, change.high
+    if rule.better == "higher":
+        ratio, low, high = 1 / ratio, high and 1 / high, low and 1 / low
+    words = {"worse": "costs", "better": "saves", None: change.verdict}
+    return Cost(
+        metric=change.metric,
+        ratio=ratio,
+        low=low,
+        high=high,
+        verdict=words[change.direction],
+        margin=change.margin,
+    )

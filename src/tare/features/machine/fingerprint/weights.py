@@ -1,0 +1,92 @@
+"""What several platforms weigh, beside the first of them: the file, and how its parts are told."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint, Problem
+
+#: Version of the file; one of another version is refused.
+VERSION = 1
+#: Tells it from the file of one platform.
+KIND = "weights"
+
+
+class Starting(msgspec.Struct, frozen=True, kw_only=True):
+    """How long an instance takes from being asked for to the agent's hello, and to its end."""
+
+    #: The first one of this session: what of images and caches was there already, is not known.
+    cold: Figure
+    #: Those after it.
+    warm: Figure
+    stop: Figure
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """The clocks inside beside the host's: inside minus host, the true one within the bounds."""
+
+    monotonic_offset_ns: int
+    realtime_offset_ns: int
+    within_ns: int
+    #: Nanoseconds a millisecond that the clock inside gains, and within what; None: too short.
+    drift_ppm: float | None = None
+    drift_within_ppm: float | None = None
+    #: Between the first and the last exchange.
+    seconds: float
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """What an instance takes on the host; None: it cannot be seen from there."""
+
+    #: Of what is around the agent; where the agent is not seen from outside, it is in it.
+    around_memory_bytes: int | None
+    #: CPU time a second of the measurement.
+    around_cpu_share: float | None
+    agent_memory_bytes: int | None
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of a platform as a multiple of the first platform's."""
+
+    metric: str
+    #: Above one: it costs more, whether that is more time or fewer bytes a second.
+    ratio: float
+    low: float | None
+    high: float | None
+    #: ``costs``, ``saves``: surely, by more than matters; ``same``: surely by less than that.
+    verdict: str
+    margin: float
+
+
+class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+    """One platform."""
+
+    platform: str
+    #: Instructions are translated, not executed: its times are no cost of the platform's.
+    emulated: bool = False
+    #: Why nothing of it is known, and what would mend it.
+    why: str | None = None
+    starting: Starting | None = None
+    clocks: Agreement | None = None
+    holding: Holding | None = None
+    #: Beside the first platform; empty for it.
+    costs: tuple[Cost, ...] = ()
+    #: How much the 90th percentile of a trial's time is above its 10th, beside the first
+    #: platform's: ratio of the ratios.
+    instability: Cost | None = None
+    fingerprint: Fingerprint | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """What platforms weigh on a machine."""
+
+    version: int = VERSION
+    kind: str = KIND
+    tare: str
+    agent: str
+    started: str
+    seconds: float
+    effort: str
+    #: The first is what the others are beside.
+    platforms: tuple[Weighed, ...]

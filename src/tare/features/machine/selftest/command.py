@@ -1,0 +1,231 @@
+"""``tare selftest``: whether tare itself tells the truth here."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import console, options, quantities
+from tare.cli.command_line import folder_in_memory
+from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.render.words import text
+from tare.results.message import message
+
+if TYPE_CHECKING:
+    from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms
+
+#: Trials of each program in each place: enough for an interval, and within the budget where
+#: there is a container engine too.
+TRIALS = 12
+#: Measuring takes no longer; starting and judging comes on top.
+BUDGET, ALARMS_BUDGET = "35 s", "2 min"
+#: Enough to tell a rate of 5 % from one of 10 %.
+COMPARISONS = 200
+
+
+def selftest(
+    false_alarms: Annotated[
+        bool,
+        typer.Option("--false-alarms", help="Instead: how often a program differs from itself."),
+    ] = False,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            "-n",
+            metavar="N",
+            min=1,
+            help=f"Trials of each program. [default: {TRIALS}]",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help=f"Time limit. [default: {BUDGET}; false alarms: {ALARMS_BUDGET}]",
+        ),
+    ] = None,
+    comparisons: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help=f"Most for --false-alarms. [default: {COMPARISONS}]"),
+    ] = None,
+    seed: options.Seed = None,
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--platform",
+            "-p",
+            metavar="STACK",
+            help="Stack of layers; repeatable. [default: all that work]",
+        ),
+    ] = None,
+    image: options.Image = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N,N…", help="Concurrent runs. [default: 1, one and two per CPU]"),
+    ] = None,
+    as_root: options.AsRoot = False,
+    store: options.Store = True,
+    report: options.Report = None,
+    json: options.Json = None,
+) -> int:
+    """Check tare's figures against programs of known cost.
+
+    On every platform that works here. Exit code 0: within the specified errors; 1: not.
+
+        tare selftest
+    """
+    from tare.features.machine.selftest.document import document
+    from tare.render import files
+
+    console.check_writable(json, report)
+    if report is not None:
+        files.format_of(report)
+    if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
+        raise ExperimentError(
+            "--workers, --trials, --image and --as-root are not for --false-alarms",
+            "tare selftest --false-alarms --comparisons 100 --budget '5 min'",
+        )
+    if comparisons is not None and not false_alarms:
+        raise ExperimentError(
+            "--comparisons is for --false-alarms",
+            f"tare selftest --false-alarms --comparisons {comparisons}",
+        )
+    seed = secrets.randbits(48) if seed is None else seed
+    found_alarms: FalseAlarms | None = None
+    accuracy: Accuracy | None = None
+    try:
+        if false_alarms:
+            found_alarms = _control(
+                platform,
+                COMPARISONS if comparisons is None else comparisons,
+                ALARMS_BUDGET if budget is None else budget,
+                seed,
+            )
+        else:
+            accuracy = _accuracy(
+                platform,
+                _degrees(workers),
+                TRIALS if trials is None else trials,
+                BUDGET if budget is None else budget,
+                seed,
+                image,
+                as_root,
+            )
+    except KeyboardInterrupt as error:
+        raise InterruptError("interrupted; nothing was kept", "tare selftest") from error
+    found = document(accuracy, found_alarms, seed)
+    if store:
+        _keep(found)
+    if report is not None:
+        _page(found, report)
+    if json is not None:
+        from tare.render import data
+
+        console.write_json(data.builtins(found), json)
+    if json != "-":
+        _show(accuracy, found_alarms, report)
+    fine = (accuracy is None or not accuracy.off) and (
+        found_alarms is None or found_alarms.consistent
+    )
+    return 0 if fine else 1
+
+
+def _accuracy(
+    platforms: list[str] | None,
+    workers: tuple[int, ...] | None,
+    trials: int,
+    budget: str,
+    seed: int,
+    image: str | None,
+    as_root: bool,
+) -> Accuracy:
+    import os
+
+    from tare import platforms as stacks
+    from tare.features.machine.selftest import accuracy
+    from tare.features.machine.selftest.programs import degrees, experiment
+    from tare.features.machine.selftest.screen import Progress
+
+    asked = experiment(
+        platforms or stacks.offered(),
+        workers or degrees(len(os.sched_getaffinity(0))),
+        trials=trials,
+        budget_s=quantities.wait("--budget", budget),
+        seed=seed,
+        image=image,
+    )
+    prepared = accuracy.prepare(asked)
+    with folder_in_memory() as folder, Progress() as progress:
+        return accuracy.measure(prepared, folder, progress, as_root=as_root)
+
+
+def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: int) -> FalseAlarms:
+    from tare.cli.counter import Progress
+    from tare.features.machine.selftest import control
+
+    if platforms is not None and len(platforms) > 1:
+        raise ExperimentError(
+            "a program is compared with itself on one platform", "--platform bare"
+        )
+    with Progress() as progress:
+        return control.measure(
+            (platforms or ["bare"])[0],
+            comparisons,
+            quantities.wait("--budget", budget),
+            seed,
+            folder_in_memory,
+            progress,
+        )
+
+
+def _degrees(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        found = tuple(sorted({int(word) for word in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or found[0] < 1 or found[-1] > 1024:
+        raise ExperimentError(
+            f"--workers: {text!r} is not possible; expected numbers from 1 to 1024",
+            "--workers 1,2,4",
+        )
+    return found
+
+
+def _keep(found: Document) -> None:
+    from tare.features.machine.selftest.document import keep
+
+    try:
+        keep(found)
+    except StoreError as error:
+        console.err.print(f"Note: not kept for later results: {error.message}")
+
+
+def _page(found: Document, destination: Path) -> None:
+    from tare.features.machine.selftest import page
+    from tare.render import files
+
+    with console.err.status("drawing the page"):
+        files.write(page.make(found, shlex.join(["tare", *sys.argv[1:]])), destination)
+
+
+def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | None) -> None:
+    from tare.features.machine.selftest import screen
+
+    if accuracy is not None:
+        screen.show(accuracy)
+    if alarms is not None:
+        screen.show_alarms(alarms)
+    if report is not None:
+        hint = f"Report   {report}"
+    else:
+        which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
+        hint = f"Next     {text(message(f'selftest.next.{which}'))}"
+    console.out.print(hint, style="dim", soft_wrap=True)

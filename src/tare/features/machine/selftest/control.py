@@ -1,0 +1,160 @@
+"""A/A control: how often a program is called different from itself on this machine.
+
+Real comparisons by ``tare compare``'s own machinery, noise and all. Where no time is given to
+settle every one of them, that is a verdict as well ("inconclusive"), and no alarm.
+"""
+
+from __future__ import annotations
+
+import collections
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from scipy import stats
+
+from tare.errors import TrialError
+from tare.experiment import machine, pipeline, session
+from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.features.machine.selftest.document import FalseAlarms, now
+from tare.render.vocabulary import TIMES
+from tare.results.message import Message
+from tare.results.verdict import Verdict
+
+#: What is claimed of the rate of alarms, and how rare it must be before it is called wrong.
+CLAIMED, RARE = 0.05, 0.025
+#: A comparison's own budget, long enough for several looks; a twentieth of what is usual.
+EACH_S = 2.0
+#: About 3 ms of work.
+STEPS = 1_000_000
+
+
+def measure(
+    platform: str,
+    most: int,
+    budget_s: float,
+    seed: int,
+    folder: Callable[[], AbstractContextManager[Path]],
+    tell: Callable[[str, int, int], None],
+) -> FalseAlarms:
+    """Compare a program with itself, again and again.
+
+    Parameters
+    ----------
+    platform : str
+        Where.
+    most : int
+        Comparisons at most.
+    budget_s : float
+        No further comparison begins after it. How many there are does not depend on what they
+        say.
+    seed : int
+        Of the orders.
+    folder : callable
+        Gives a folder for the results of one comparison.
+    tell : callable
+        Takes what is done, how far it is, and of how many.
+    """
+    began = time.monotonic()
+    verdicts: collections.Counter[str] = collections.Counter()
+    pairs = done = alarms = 0
+    while done < most and (not done or time.monotonic() - began < budget_s):
+        each = (time.monotonic() - began) / done if done else EACH_S
+        expected = min(most, max(done + 1, round(budget_s / each)))
+        tell("comparisons of a program with itself", done, expected)
+        with folder() as place:
+            verdict, n = compare(platform, seed + done, place)
+        verdicts[TIMES.of(verdict)] += 1
+        alarms += verdict.differs
+        pairs += n
+        done += 1
+    return FalseAlarms(
+        date=now(),
+        boot_id=machine.boot_id(),
+        platform=platform,
+        comparisons=done,
+        alarms=alarms,
+        limit=limit(done),
+        rate_below=rate_below(alarms, done),
+        verdicts=dict(verdicts.most_common()),
+        pairs=pairs,
+        seconds=time.monotonic() - began,
+    )
+
+
+def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
+    """Compare once, and return the verdict and the number of pairs.
+
+    Raises
+    ------
+    TrialError
+        If the program always failed.
+    """
+    from tare.experiment import store
+    from tare.experiment.findings.judgement import differences
+    from tare.render.words import sentence
+
+    prepared = pipeline.check(question(platform, seed))
+    pipeline.execute(prepared, folder, _Silent(), teardown=True)
+    found = differences(store.load(folder))
+    if isinstance(found, Message):
+        raise TrialError(sentence(found), f"tare selftest --platform {platform} --workers 1")
+    return found[0].comparison.verdict, found[0].comparison.n
+
+
+def question(platform: str, seed: int) -> Experiment:
+    """Return the question whether a program differs from itself."""
+    same = [
+        WorkloadSpec(name=name, command=("truth", "work", str(STEPS)), of_agent=True)
+        for name in ("a", "b")
+    ]
+    return Experiment(
+        name="compare",
+        question="Does a program differ from itself?",
+        workloads=tuple(same),
+        factors={"platform": (platform,), "workers": (1,), "pinning": ("none",)},
+        metric="wall_ns",
+        seed=seed,
+        stopping=Stopping(compare="workload", budget_s=EACH_S),
+        fingerprint=False,
+    )
+
+
+def limit(n: int) -> int:
+    """Return from how many alarms on a rate of 5 % is no longer believed: 17 of 200."""
+    return int(stats.binom.ppf(1 - RARE, n, CLAIMED)) + 1
+
+
+def rate_below(alarms: int, n: int, confidence: float = 0.95) -> float:
+    """Return the exact one-sided bound of the true rate.
+
+    References
+    ----------
+    Clopper and Pearson, Biometrika 26, 1934.
+    """
+    return 1.0 if alarms >= n else float(stats.beta.ppf(confidence, alarms + 1, n - alarms))
+
+
+class _Silent:
+    """Nobody watches a single comparison."""
+
+    def stage(self, what: str) -> None:
+        """Say nothing."""
+
+    def note(self, message: str) -> None:
+        """Say nothing: it would be said of every comparison."""
+
+    def begins(self) -> None:
+        """Say nothing."""
+
+    def planned(self, trials: int | None, seconds: float | None) -> None:
+        """Say nothing."""
+
+    def running(self, estimate: str) -> None:
+        """Say nothing."""
+
+    def ended(
+        self, cell: Cell, outcome: session.Outcome, done: int, seconds_left: float | None
+    ) -> None:
+        """Say nothing."""

@@ -1,0 +1,182 @@
+"""Measured less true: every figure of tare's beside what the program says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from tare.experiment.results import Results
+from tare.features.machine.selftest.programs import BY_NAME, Program
+
+#: Of a stream that was captured; not a metric of the agent's.
+OUTPUT = "output_bytes"
+#: What ``tare run`` tells first: wall time, and the time until the memory is given back.
+WHOLE = "wall_and_teardown_ns"
+#: What the program says is inside of what is timed, so less than that cannot be right.
+CONTAINED = ("wall_ns", "tree_wall_ns")
+#: Metrics that begin with the launch, by what a launch is told as.
+LAUNCHED = {
+    "wall_ns": "wall_ns", "tree_wall_ns": "wall_ns", WHOLE: "wall_ns", "cpu_ns": "cpu_ns",
+    "minor_faults": "minor_faults", "voluntary_switches": "voluntary_switches",
+}  # fmt: skip
+COLUMNS = (
+    "trial", "worker", "platform", "workers", "program", "metric", "source", "true", "part",
+    "error", "less", "launch",
+)  # fmt: skip
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """What a program tells: by metric, or by ``metric.source`` where a source sees less."""
+
+    own: dict[str, int]
+    #: What it took to come to its first line, which is not in ``own``.
+    launch: dict[str, int]
+
+    def of(self, metric: str, source: str) -> int | None:
+        """Return what it knows of a figure, its launch apart; None: nothing."""
+        if metric == WHOLE:
+            parts = [self.own.get(name) for name in ("wall_ns", "teardown_ns")]
+            return sum(p for p in parts if p is not None) if None not in parts else None
+        return self.own.get(f"{metric}.{source}", self.own.get(metric))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """One process: what it told, and what was measured of it by metric and source."""
+
+    trial: int
+    worker: int
+    platform: str
+    workers: int
+    program: Program
+    truth: Truth
+    measured: Mapping[tuple[str, str], float]
+
+
+def errors(results: Results, folder: Path) -> pd.DataFrame:
+    """Return one row a process and figure.
+
+    Parameters
+    ----------
+    results : Results
+        Of the experiment with the programs.
+    folder : Path
+        That holds ``output``, in which the programs tell the truth.
+
+    Returns
+    -------
+    DataFrame
+        ``true`` is what the program said, ``part`` that of which a share is promised, ``error``
+        measured less true, ``less`` by how much it is below what it must contain (absent: it
+        contains nothing), ``launch`` what of ``true`` is the launch.
+    """
+    told = list(_told(results, folder))
+    launches = _launches(told)
+    rows = [row for one in told for row in _rows(one, launches.get((one.platform, one.workers)))]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _told(results: Results, folder: Path) -> Iterator[_Told]:
+    s = results.sample_table
+    s = s[(s["phase"] == "measured") & s["worker"].notna() & (s["iteration"].fillna(0) == 0)]
+    samples = dict(iter(s.groupby("trial")))
+    for trial in results.trial_table.to_dict("records"):
+        program = BY_NAME[str(trial["workload"])]
+        # What failed and was not to, or the other way round, is told elsewhere.
+        as_asked = trial["status"] == ("failed" if program.known else "ok")
+        number = int(trial["trial"])
+        if not as_asked or number not in samples:
+            continue
+        for worker, some in samples[number].groupby("worker"):
+            stem = folder / "output" / f"{number}.{worker}.0"
+            truth = Truth(program.known, {}) if program.known else read(Path(f"{stem}.out"))
+            if truth is not None:
+                yield _Told(
+                    number, int(str(worker)), str(trial["platform"]), int(trial["workers"]),
+                    program, truth, _measured(program, some, stem),
+                )  # fmt: skip
+
+
+def read(path: Path) -> Truth | None:
+    """Read the truth from the last line that a program wrote; None where it wrote none."""
+    try:
+        *_, last = path.read_bytes().splitlines()
+        return msgspec.json.decode(last, type=Truth)
+    except (OSError, ValueError, msgspec.DecodeError):
+        return None
+
+
+def _measured(program: Program, some: pd.DataFrame, stem: Path) -> dict[tuple[str, str], float]:
+    found = {(r["metric"], r["source"]): float(r["value"]) for r in some.to_dict("records")}
+    if OUTPUT in program.metrics:
+        found |= {(OUTPUT, stream): n for stream, n in _streams(stem).items()}
+    if WHOLE in program.metrics:
+        found |= {
+            (WHOLE, source): found["wall_ns", source]
+            for source in ("switch", "around")
+            if ("wall_ns", source) in found
+        }
+    # Of all others the truth ends before the memory is given back.
+    found.pop(("wall_ns", "switch"), None)
+    return {key: value for key, value in found.items() if key[0] in program.metrics}
+
+
+def _streams(stem: Path) -> dict[str, float]:
+    """Count what was kept of what ``write`` wrote: of each stream only its own letter."""
+    found: dict[str, float] = {}
+    for stream, ending, letter in (("stdout", "out", b"o"), ("stderr", "err", b"e")):
+        try:
+            kept = Path(f"{stem}.{ending}").read_bytes()
+        except OSError:
+            continue
+        first = kept.split(b"\n", 1)[0]
+        found[stream] = float(first.count(letter) + (len(first) < len(kept)))
+    return found
+
+
+def _launches(told: list[_Told]) -> dict[tuple[str, int], dict[str, float]]:
+    """Return what a launch typically takes, by platform and degree of parallelism.
+
+    A single one may have waited for a CPU, on which the launch before it had not to wait.
+    """
+    rows = [
+        {"platform": t.platform, "workers": t.workers, **t.truth.launch}
+        for t in told
+        if t.truth.launch
+    ]
+    if not rows:
+        return {}
+    medians = pd.DataFrame(rows).groupby(["platform", "workers"]).median().reset_index()
+    return {
+        (str(row["platform"]), int(row["workers"])): {
+            name: float(row[name]) for name in set(LAUNCHED.values()) & row.keys()
+        }
+        for row in medians.to_dict("records")
+    }
+
+
+def _rows(one: _Told, launch: dict[str, float] | None) -> Iterator[dict[str, Any]]:
+    for (metric, source), value in one.measured.items():
+        own = one.truth.of(metric, source)
+        if own is None:
+            continue
+        launched = (launch or {}).get(LAUNCHED.get(metric, ""), 0.0)
+        yield {
+            "trial": one.trial,
+            "worker": one.worker,
+            "platform": one.platform,
+            "workers": one.workers,
+            "program": one.program.name,
+            "metric": metric,
+            "source": source,
+            "true": own + launched,
+            "part": one.truth.own["teardown_ns"] if metric == WHOLE else own + launched,
+            "error": value - own - launched,
+            "less": max(0.0, own - value) if metric in CONTAINED else None,
+            "launch": launched,
+        }

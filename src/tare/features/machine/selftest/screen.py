@@ -1,0 +1,104 @@
+"""What ``tare selftest`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tare.cli import console
+from tare.cli.progress import Bar
+from tare.experiment.session import Outcome
+from tare.experiment.specification import Cell
+from tare.features.machine.selftest import messages
+from tare.features.machine.selftest.document import Accuracy, FalseAlarms
+from tare.features.machine.selftest.lines import Line
+from tare.features.machine.selftest.programs import BY_NAME
+from tare.render.terminal import Row, aligned
+from tare.render.words import text
+from tare.results.message import Said, message
+from tare.units import off_by
+
+#: Columns of the table that are names.
+_NAMES = 2
+#: After an error that is not as specified: its sign, so that nobody depends on colour.
+_MARKS = {"no": " ✕", "inconclusive": " ?", "none": " ·", "yes": ""}
+
+
+class Progress(Bar):
+    """How far the programs are; those that are to fail have not failed."""
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Tell that a trial is over."""
+        if outcome.status == "failed" and BY_NAME[cell.workload.name].known:
+            outcome = Outcome("ok", None, outcome.seconds)
+        super().ended(cell, outcome, done, seconds_left)
+
+
+def show(accuracy: Accuracy) -> None:
+    """Print the answer, what stands for all, what is off and why, and the table."""
+    console.out.print(text(messages.answer(accuracy)), style="bold")
+    for one in messages.head(accuracy):
+        console.out.print(text(one), soft_wrap=True)
+    labelled: tuple[tuple[str, Iterable[Said]], ...] = (
+        ("Outside", messages.groups(accuracy.off)),
+        ("Open", messages.groups(accuracy.open)),
+        ("Unused", messages.groups(accuracy.doubtful_unused)),
+        ("Note", map(messages.unchecked, accuracy.unchecked)),
+        ("Note", accuracy.notes),
+    )
+    for label, some in labelled:
+        for said in some:
+            _say(label, text(said))
+    if accuracy.lines:
+        console.table(_table(accuracy), left=_NAMES)
+        console.out.print(text(message("selftest.legend")), style="dim", soft_wrap=True)
+
+
+def show_alarms(found: FalseAlarms) -> None:
+    """Print what came of comparing a program with itself."""
+    console.out.print(text(messages.alarms(found)), style="bold", soft_wrap=True)
+    verdicts = ", ".join(f"{word} {n}" for word, n in found.verdicts.items())
+    _say("Verdicts", verdicts)
+
+
+def _say(head: str, words: str) -> None:
+    console.labelled(head, words, 9)
+
+
+def _table(accuracy: Accuracy) -> list[Row]:
+    """Lay all figures out; where the terminal is too narrow, without their intervals."""
+    whole = _laid(accuracy, intervals=True)
+    fits = max(map(len, aligned(whole, _NAMES))) <= console.out.width
+    return whole if fits else _laid(accuracy, intervals=False)
+
+
+def _laid(accuracy: Accuracy, *, intervals: bool) -> list[Row]:
+    laid: list[Row] = [("figure", "source", "workers", *accuracy.platforms, "")]
+    rows: dict[tuple[str, str, int], dict[str, list[Line]]] = {}
+    for one in accuracy.lines:
+        key = (one.metric, one.source, one.workers)
+        rows.setdefault(key, {}).setdefault(one.platform, []).append(one)
+    order = list(dict.fromkeys((metric, source) for metric, source, _ in rows))
+    for key in sorted(rows, key=lambda key: (order.index(key[:2]), key[2])):
+        metric, source, workers = key
+        laid.append((metric, source, str(workers), *_cells(rows[key], accuracy, intervals)))
+    return laid
+
+
+def _cells(row: dict[str, list[Line]], accuracy: Accuracy, intervals: bool) -> list[str]:
+    """Write a row in one unit, which stands at its end: of each platform what is off most."""
+    worst = {p: max(some, key=lambda one: one.badness) for p, some in row.items()}
+    size = max(max(abs(one.median), one.half or 0.0) for one in worst.values())
+    unit = ""
+    cells = []
+    for platform in accuracy.platforms:
+        one = worst.get(platform)
+        if one is None:
+            cells.append("–")
+            continue
+        cell = off_by(one.median, one.unit, one.half, size)
+        if not intervals:
+            cell = " ".join([cell.split(" ", 1)[0], *cell.split(" ")[3 if one.half else 1 :]])
+        if one.unit != "1":
+            cell, unit = cell.rsplit(" ", 1)
+        cells.append(cell + _MARKS[one.verdict])
+    return [*cells, unit]

@@ -1,0 +1,1 @@
+"""``tare net``: networks measured, emulated, identified, planned with."""

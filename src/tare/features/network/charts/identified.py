@@ -1,0 +1,210 @@
+"""A trace with the levels that were fitted to it, and what was left in its bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tare.experiment.fingerprints.network.identified import Identification, kind_of
+from tare.experiment.fingerprints.network.messages import estimates
+from tare.features.network.charts.named import Named
+from tare.features.network.charts.series import rate_unit, span_unit
+from tare.features.network.charts.thinning import Thinned, thin
+from tare.features.network.identify.tokens_left import tokens_left
+from tare.networks.shaping.trace import Trace
+from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.words import text
+from tare.results.message import Amount, Message, message
+
+TITLE = "What shapes it"
+GUTTER = 64
+_HEIGHT, _TOKENS = 200, 110
+_GIGA = 1e9
+#: Share of the trace from which on a rest can be seen.
+_SEEN = 0.01
+
+
+def draw(trace: Trace, found: Identification) -> Any:
+    """Draw a trace with the levels that were found, and the tokens left below.
+
+    Parameters
+    ----------
+    trace : Trace
+    found : Identification
+        What was found of this trace.
+
+    Returns
+    -------
+    dict or None
+        Vega-Lite; None where there is nothing to be seen.
+    """
+    import altair as alt
+
+    line = thin(trace.start_s, trace.end_s, trace.wire * trace.rate_bps, _pauses(trace))
+    if len(line) == 0 or found.high_gbps is None:
+        return None
+    size, unit = rate_unit([float(line.high.max())])
+    named = Named()
+    end = float(trace.end_s[-1] - trace.start_s[0])
+    x = _across(end)
+    y = {
+        "title": f"bandwidth [{unit}]",
+        "axis": _axis(),
+        "scale": alt.Scale(domain=[0, 1.05 * float(line.high.max()) / size]),
+    }
+    rate = _line(line, named, (x, y), span_unit(end)[0], size)
+    levels = _levels(found, (x, y), end / span_unit(end)[0], size)
+    panel = alt.layer(rate, *levels, *_moment(found, x, end)).properties(
+        width=panel_width(1, GUTTER), height=_HEIGHT
+    )
+    tokens = _tokens(trace, found, named, x)
+    chart = panel if tokens is None else alt.vconcat(panel, tokens, spacing=18)
+    return named.spec(styled(chart, gutter=GUTTER))
+
+
+def caption(found: Identification) -> tuple[Message, ...]:
+    """Say the same."""
+    parts = [
+        message("net.fingerprint.part", name=name, value=value) for name, value in estimates(found)
+    ]
+    if found.time_to_empty_s is not None:
+        value, (low, high) = found.time_to_empty_s.value, found.time_to_empty_s.ci
+        time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
+        parts.append(message("net.chart.depleted_after", time=time))
+    if found.left_gbit is not None:
+        left = Amount(_GIGA * found.left_gbit.value, "bits")
+        parts.append(message("net.chart.left", left=left))
+    said = [message("net.chart.parts", parts=parts)] if parts else []
+    return kind_of(found), *said
+
+
+def _pauses(trace: Trace) -> list[tuple[float, float, str]]:
+    """Return rests and gaps that are long enough to be seen: no line goes through them."""
+    busy = np.flatnonzero(trace.on_s > 0)
+    ends, starts = trace.end_s[busy[:-1]], trace.start_s[busy[1:]]
+    least = _SEEN * float(trace.end_s[-1] - trace.start_s[0])
+    return [
+        (float(a), float(b), "rest") for a, b in zip(ends, starts, strict=True) if b - a > least
+    ]
+
+
+def _across(end_s: float) -> Any:
+    import altair as alt
+
+    size, unit = span_unit(end_s)
+    return alt.X(
+        "x:Q",
+        title=f"time [{unit}]",
+        axis=alt.Axis(grid=False, tickCount=8, format=",~r"),
+        scale=alt.Scale(domain=[0, max(end_s / size, 1e-9)], nice=False),
+    )
+
+
+def _axis() -> Any:
+    import altair as alt
+
+    return alt.Axis(tickCount=5, minExtent=46, maxExtent=46, format=",~r")
+
+
+def _line(
+    line: Thinned, named: Named, axes: tuple[Any, dict[str, Any]], seconds: float, size: float
+) -> Any:
+    """Draw the bandwidth: the medians as a line, what they stand for as a band."""
+    import altair as alt
+
+    records = [
+        {"x": _short(at / seconds), "low": _short(low / size), "y": _short(middle / size),
+         "high": _short(high / size), "p": int(part)}
+        for at, low, middle, high, part in zip(
+            line.at_s, line.low, line.middle, line.high, line.part, strict=True
+        )
+    ]  # fmt: skip
+    base = alt.Chart(named.data(records)).encode(x=axes[0], detail="p:N")
+    drawn = base.mark_line(strokeWidth=1.2, color=SERIES[0]).encode(y=_at(axes[1], "y:Q"))
+    if line.each == 1:
+        return drawn
+    band = base.mark_area(opacity=0.22, color=SERIES[0])
+    return alt.layer(band.encode(y=_at(axes[1], "low:Q"), y2="high:Q"), drawn)
+
+
+def _levels(
+    found: Identification, axes: tuple[Any, dict[str, Any]], right: float, size: float
+) -> list[Any]:
+    """Draw each level as a dashed line with its name, its interval as a band."""
+    import altair as alt
+
+    layers = []
+    for name, known in (("high", found.high_gbps), ("low", found.low_gbps)):
+        if known is None:
+            continue
+        record = {"x": right, "y": _scaled(known.value, size), "told": name}
+        record |= {"low": _scaled(known.ci[0], size), "high": _scaled(known.ci[1], size)}
+        base = alt.Chart(data([record]))
+        layers += [
+            base.mark_rect(opacity=0.25, color=colour("mark")).encode(
+                y=_at(axes[1], "low:Q"), y2="high:Q"
+            ),
+            base.mark_rule(strokeDash=[6, 4], color=colour("mark")).encode(y=_at(axes[1], "y:Q")),
+            base.mark_text(align="right", dy=-7, dx=-3, color=colour("ink")).encode(
+                x=axes[0], y=_at(axes[1], "y:Q"), text="told:N"
+            ),
+        ]
+    return layers
+
+
+def _moment(found: Identification, x: Any, end_s: float) -> list[Any]:
+    """Draw when the rate fell first."""
+    import altair as alt
+
+    if found.time_to_empty_s is None:
+        return []
+    size, _ = span_unit(end_s)
+    value = found.time_to_empty_s.value
+    told = text(message("net.chart.falls", time=Amount(1e9 * value, "ns")))
+    base = alt.Chart(data([{"x": _short(value / size), "told": told}])).encode(x=x)
+    late = value > end_s / 2
+    words = base.mark_text(
+        align="right" if late else "left",
+        dx=-5 if late else 5,
+        baseline="bottom",
+        color=colour("ink"),
+    )
+    return [
+        base.mark_rule(strokeWidth=1.4, color=colour("ink")),
+        words.encode(y=alt.value(_HEIGHT - 4), text="told:N"),
+    ]
+
+
+def _tokens(trace: Trace, found: Identification, named: Named, x: Any) -> Any:
+    """Draw what was left in the bucket."""
+    import altair as alt
+
+    left = tokens_left(trace, found)
+    if left is None:
+        return None
+    line = thin(trace.start_s, trace.end_s, left)
+    size, _ = span_unit(float(trace.end_s[-1] - trace.start_s[0]))
+    records = [
+        {"x": _short(at / size), "y": _short(middle / _GIGA)}
+        for at, middle in zip(line.at_s, line.middle, strict=True)
+    ]
+    y = alt.Y("y:Q", title="tokens left [Gbit]", axis=_axis())
+    base = alt.Chart(named.data(records)).encode(x=x, y=y)
+    area = base.mark_area(opacity=0.3, color=SERIES[2], line={"color": SERIES[2]})
+    return area.properties(width=panel_width(1, GUTTER), height=_TOKENS)
+
+
+def _at(y: dict[str, Any], field: str) -> Any:
+    """Put a field on the axis of bandwidth."""
+    import altair as alt
+
+    return alt.Y(field, **y)
+
+
+def _scaled(gbps: float, size: float) -> float:
+    return _short(gbps * _GIGA / size)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,116 @@
+"""Round trips, idle against loaded, as shares that take no longer (CLOUDNET, Figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.features.network.charts.named import Named
+from tare.features.network.charts.series import Series, named
+from tare.networks.recording.histogram import EDGES_NS, Times
+from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.results.message import Amount, Message, message
+
+TITLE = "Round trips, idle and loaded"
+_GUTTER, _HEIGHT = 64, 240
+_DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3])
+#: What is drawn, in the order of its dashes.
+KINDS = {
+    "loaded": "loaded",
+    "idle": "idle",
+    "smoothed": "smoothed RTT of the stream",
+}
+#: Points of a curve.
+_MOST = 300
+#: Curves that the caption gives the numbers of.
+_MOST_SAID = 9
+
+
+def draw(some: Sequence[Series]) -> Any:
+    """Draw which share of the round trips takes no longer than what, by decades."""
+    import altair as alt
+
+    records = [r for one in some for r in _records(one)]
+    if not records:
+        return None
+    named = Named()
+    several = len({one.name for one in some}) > 1
+    names = [one.name for one in some]
+    kinds = [word for kind, word in KINDS.items() if any(r["kind"] == word for r in records)]
+    times = [r["x"] for r in records]
+    x = alt.X("x:Q", title="round trip [ms]", axis=alt.Axis(grid=False, format="~g", tickCount=7),
+              scale=alt.Scale(type="log", domain=[min(times), max(times)], nice=False))  # fmt: skip
+    y = alt.Y("y:Q", title="share that takes no longer [%]", scale=alt.Scale(domain=[0, 100]),
+              axis=alt.Axis(minExtent=46, maxExtent=46, tickCount=5))  # fmt: skip
+    colours = alt.Color(
+        "s:N" if several else "kind:N",
+        sort=names if several else kinds,
+        scale=alt.Scale(domain=names if several else kinds,
+                        range=[SERIES[i % 8] for i in range(len(names if several else kinds))]),
+        legend=alt.Legend(title=None, columns=3),
+    )  # fmt: skip
+    dashes = alt.StrokeDash(
+        "kind:N", sort=kinds,
+        scale=alt.Scale(domain=kinds, range=[_DASHES[i] for i in range(len(kinds))]),
+        legend=alt.Legend(title=None, columns=3),
+    )  # fmt: skip
+    tips = [alt.Tooltip("s:N", title="of"), alt.Tooltip("x:Q", title="ms"),
+            alt.Tooltip("y:Q", title="%")]  # fmt: skip
+    line = alt.Chart(named.data(records)).mark_line(strokeWidth=1.8, interpolate="linear").encode(
+        x=x, y=y, color=colours, strokeDash=dashes, detail="s:N", tooltip=tips
+    )  # fmt: skip
+    level = alt.Chart(data([{"y": 50}, {"y": 99}])).mark_rule(
+        color=colour("quiet"), strokeDash=[1, 3]
+    )
+    chart = alt.layer(level.encode(y=y), line)
+    chart = chart.properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+    return named.spec(styled(chart, gutter=_GUTTER))
+
+
+def caption(some: Sequence[Series]) -> tuple[Message, ...]:
+    """Say the same."""
+    said = []
+    for one in some:
+        for kind, word in KINDS.items():
+            times = together(one, kind)
+            p50, p99 = times.quantile_ns(0.5), times.quantile_ns(0.99)
+            if p50 is not None and p99 is not None:
+                median, tail = Amount(p50, "ns"), Amount(p99, "ns")
+                these = message(
+                    "net.chart.round_trips", kind=word, median=median, p99=tail, n=len(times)
+                )
+                said.append(named(one.name, these))
+    return tuple(said[:_MOST_SAID])
+
+
+def together(one: Series, kind: str) -> Times:
+    """Return all round trips of one kind, of all phases."""
+    course = one.course
+    by_phase = {"loaded": course.round_trips, "idle": course.idle, "smoothed": course.smoothed}
+    times = Times()
+    for some in by_phase[kind].values():
+        times.join(some)
+    return times
+
+
+def _records(one: Series) -> list[dict[str, Any]]:
+    records = []
+    for kind, word in KINDS.items():
+        times = together(one, kind)
+        n = len(times)
+        if not n or times.min_ns is None or times.max_ns is None:
+            continue
+        filled = np.flatnonzero(times.counts)
+        shares = np.cumsum(times.counts[filled]) / n
+        ends = np.minimum(EDGES_NS[filled + 1], times.max_ns)
+        # As many points as are seen, and none of the tail left out.
+        step = np.unique(np.linspace(0, len(filled) - 1, min(_MOST, len(filled))).astype(int))
+        points = [(max(times.min_ns, 1), 0.0), *zip(ends[step], shares[step], strict=True)]
+        records += [
+            {"s": one.name, "kind": word, "x": float(f"{x / 1e6:.4g}"),
+             "y": float(f"{100 * y:.5g}")}
+            for x, y in points
+        ]  # fmt: skip
+    return records

@@ -1,0 +1,136 @@
+"""What ``tare net emulate`` says: a line while it lasts, tables at its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from tare.cli import console
+from tare.features.network.emulate.emulation import Emulation, HostSummary
+from tare.features.network.emulate.tokens import Moment
+from tare.features.network.emulate.verification import Check
+from tare.render.harmless import harmless
+from tare.render.text_plot import sparkline
+from tare.render.words import sentence
+from tare.results.message import message
+from tare.units import chosen, quantity
+
+#: Hosts beyond these are not told of while it lasts.
+_MOST_LIVE = 8
+#: Characters of a host's tokens over time.
+_WIDTH = 60
+
+
+class BottomLine:
+    """A line at the bottom of the terminal, under whatever a command prints; a context manager.
+
+    The command keeps the terminal: its lines scroll above.
+    """
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._works = sys.stderr.isatty()
+
+    def __enter__(self) -> BottomLine:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._rows:
+            self._write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
+            self._rows = 0
+
+    def show(self, text: str) -> None:
+        """Put a text there, cut to the terminal's width."""
+        if not self._works:
+            return
+        try:
+            size = os.get_terminal_size(sys.stderr.fileno())
+        except OSError:
+            return
+        if size.lines < 4:
+            return
+        if size.lines != self._rows:
+            # Make room, and let everything else scroll above it.
+            self._write(f"\n\x1b7\x1b[1;{size.lines - 1}r\x1b8\x1b[1A")
+            self._rows = size.lines
+        shown = harmless(text)[: size.columns - 1]
+        self._write(f"\x1b7\x1b[{self._rows};1H\x1b[2K{shown}\x1b8")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def live(moment: Moment, capacities: Sequence[int | None]) -> str:
+    """Return how the hosts are, in one line."""
+    told = []
+    for host, (tokens, rate, capacity) in enumerate(
+        zip(moment.tokens_bits, moment.rate_bps, capacities, strict=False), 1
+    ):
+        at = "not shaped" if rate is None else chosen(rate, "bits/s")
+        if tokens is not None and capacity:
+            at = f"{_bar(tokens / capacity)} {chosen(tokens, 'bits')} left, {at}"
+        told.append(f"{host}: {at}")
+    more = f" · {len(told) - _MOST_LIVE} more" if len(told) > _MOST_LIVE else ""
+    return f"{moment.at_ns / 1e9:.0f} s · " + " · ".join(told[:_MOST_LIVE]) + more
+
+
+def _bar(share: float) -> str:
+    full = round(8 * min(1.0, max(0.0, share)))
+    return "▕" + "█" * full + "░" * (8 - full) + "▏"
+
+
+def show_checks(checks: Iterable[Check]) -> None:
+    """Print what was asked beside what was delivered."""
+    rows = [("verified", "asked", "delivered", "off")]
+    told = list(checks)
+    for check in told:
+        off = (
+            ""
+            if check.error is None
+            else f"{round(100 * check.error, 1) + 0.0:+.1f} %".replace("-", "−")
+        )
+        delivered = "–" if check.delivered is None else quantity(check.delivered, check.unit)
+        bad = "" if check.good else f"  > {chosen(check.within)}"
+        # A budget is verified by that of a smaller bucket, which lasts for less than a second.
+        what = "test budget" if check.what == "budget" else check.what
+        named = f"host {check.host}, {what}"
+        rows.append((named, chosen(check.asked, check.unit), delivered, off + bad))
+    console.table(rows, to=console.err)
+    for check in told:
+        if check.why is not None:
+            unmeasured = message(
+                "net.emulate.not_measured", host=check.host, what=check.what, why=check.why
+            )
+            console.err.print(sentence(unmeasured))
+
+
+def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
+    """Print what became of every host."""
+    buckets = [host for host in emulation.hosts if host.capacity_bits]
+    titles = ["host", "sent", "dropped"]
+    titles += ["tokens left", "capacity", "depleted at", "depleted for", "times"] if buckets else []
+    rows = [titles]
+    for host in emulation.hosts:
+        row = [str(host.host), quantity(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]
+        row += _tokens(host)
+        rows.append(row + [""] * (len(titles) - len(row)))
+    console.table(rows, to=console.err)
+    if len(moments) > 1 and buckets:
+        console.err.print(f"Tokens over {emulation.seconds:.3g} s, from none to a full bucket:")
+        for host in buckets:
+            place = emulation.hosts.index(host)
+            kept = [
+                of for one in moments for of in one.tokens_bits[place : place + 1] if of is not None
+            ]
+            console.err.print(f"{host.host:>4} │{sparkline(kept, host.capacity_bits, _WIDTH)}│")
+
+
+def _tokens(host: HostSummary) -> list[str]:
+    if host.tokens_end_bits is None or host.capacity_bits is None:
+        return []
+    left, of = quantity(host.tokens_end_bits, "bits"), chosen(host.capacity_bits, "bits")
+    if host.first_dry_s is None:
+        return [left, of, "never", "", "0"]
+    return [left, of, f"{host.first_dry_s:.2f} s", f"{host.dry_s:.2f} s", str(host.times_dry)]

@@ -1,0 +1,255 @@
+"""One emulated network, from the first host to what is left of the last."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tare.agent import record
+from tare.cli import console
+from tare.errors import InterruptError, PlatformError
+from tare.experiment import remnants
+from tare.features.network.emulate.commands import Commands
+from tare.features.network.emulate.emulation import Emulation, summaries
+from tare.features.network.emulate.options import Asked, placed
+from tare.features.network.emulate.screen import BottomLine, live, show_checks
+from tare.features.network.emulate.tokens import EVERY_S, Log, Moment
+from tare.features.network.emulate.verification import TRIES, Check, carries, verify
+from tare.host import lease
+from tare.networks.emulator import Emulator
+from tare.networks.shaping.messages import describe
+from tare.networks.shaping.specification import Replay, Shaping
+from tare.render.words import sentence, text
+from tare.results.message import Amount, Chosen, Duration, Message, message
+
+#: How often the command is looked at, and the line at the bottom is told anew.
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True)
+class Conducted:
+    """What became of it."""
+
+    emulation: Emulation
+    moments: list[Moment]
+    code: int
+
+
+def conduct(
+    asked: Asked, *, check: bool, log: Path | None, user: record.User | None, answers: bool
+) -> Conducted:
+    """Build what was asked for, verify it, run the command, and take everything down.
+
+    Parameters
+    ----------
+    asked : Asked
+        Checked.
+    check : bool
+        First measure whether the network delivers what is asked.
+    log : Path or None
+        Where the tokens over time go.
+    user : User or None
+        Whom the command runs as; None: this one.
+    answers : bool
+        Standard output is for tare's answer: what commands print there goes to standard error.
+
+    Raises
+    ------
+    PlatformError
+        If the network cannot be built, does not deliver what is asked, or fails.
+    """
+    name = lease.new_name()
+    with remnants.lease(name), ExitStack() as stack:
+        folder = Path(tempfile.gettempdir()) / f"{name}-net"
+        folder.mkdir(mode=0o755)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        emulator = stack.enter_context(Emulator(name, len(asked.shapes), interface=asked.interface))
+        commands = stack.enter_context(Commands(emulator, folder, user))
+        for host in asked.on:
+            commands.fill(asked.command, host)
+        unverified = _unverified(asked) if check else message("net.emulate.no_check")
+        checks = [] if unverified else _verified(emulator, asked, folder)
+        for said in introduction(asked, unverified):
+            console.err.print(sentence(said), soft_wrap=True)
+        return _Session(asked, emulator, commands, log, answers).conduct(checks, unverified)
+
+
+def _unverified(asked: Asked) -> Message | None:
+    """Return why it cannot be verified; None: it can."""
+    if asked.interface is not None:
+        return message("net.emulate.interface")
+    if len(asked.shapes) < 2:
+        return message("net.emulate.single_host")
+    if not any(asked.shapes):
+        return message("net.emulate.not_shaped")
+    return None
+
+
+def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
+    console.err.print(sentence(message("net.emulate.verifying")))
+    checks = verify(emulator, asked.shapes, folder)
+    show_checks(checks)
+    if bad := [one for one in checks if not one.good]:
+        raise _not_delivered(bad[0], carries(emulator, folder))
+    return checks
+
+
+def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
+    said = message(
+        "net.emulate.not_delivered",
+        host=check.host,
+        tries=TRIES,
+        what=check.what,
+        asked=Chosen(check.asked, check.unit),
+        delivered=None if check.delivered is None else Amount(check.delivered, check.unit),
+        unshaped=None if unshaped is None else Amount(unshaped, "bits/s"),
+    )
+    slow = unshaped is not None and unshaped < (1 + check.within) * check.asked
+    if slow and check.what != "budget":
+        return PlatformError(text(said), "--no-check, or a lower rate")
+    return PlatformError(text(said), "queue=2.5MB (a longer queue keeps it busy), or --no-check")
+
+
+def introduction(asked: Asked, unverified: Message | None) -> list[Message]:
+    """Say how each host is shaped, and what was not verified."""
+    said = []
+    if unverified and any(asked.shapes):
+        said.append(message("net.emulate.unverified", why=unverified))
+    groups: dict[Shaping, list[int]] = {}
+    for host, shaping in enumerate(asked.shapes, 1):
+        groups.setdefault(shaping, []).append(host)
+    for shaping, hosts in groups.items():
+        said.append(
+            message(
+                "net.emulate.hosts",
+                interface=asked.interface,
+                hosts=hosts,
+                consecutive=hosts == list(range(hosts[0], hosts[-1] + 1)),
+                shaping=describe(shaping),
+            )
+        )
+    if any(isinstance(one, Replay) for one in asked.shapes):
+        said.append(message("net.emulate.replay"))
+    return said
+
+
+class _Session:
+    def __init__(
+        self, asked: Asked, emulator: Emulator, commands: Commands, log: Path | None, answers: bool
+    ) -> None:
+        self._asked = asked
+        self._emulator = emulator
+        self._commands = commands
+        self._log = log
+        self._answers = answers
+        self._ended = 0
+
+    def conduct(self, checks: list[Check], unverified: Message | None) -> Conducted:
+        self._shape()
+        for words in self._asked.serve:
+            for host in placed(self._asked):
+                self._commands.serve(words, host)
+        # What servers said to each other until now is nobody's business.
+        self._shape()
+        before = self._emulator.look()
+        began_ns = time.monotonic_ns()
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        log = Log(began_ns, self._log, before)
+        log.take(before)
+        try:
+            self._emulator.log(EVERY_S, log.take)
+            codes = self._command(log) if self._asked.command else self._stand(log)
+            self._emulator.log(None, log.take)
+            after = self._emulator.look()
+        finally:
+            log.close()
+        log.take(after)
+        emulation = Emulation(
+            command=self._asked.command,
+            started=started,
+            seconds=(after.at_ns - began_ns) / 1e9,
+            hosts=summaries(
+                self._emulator.hosts, self._asked.shapes, before, after, began_ns, codes
+            ),
+            checks=tuple(checks),
+            unverified=unverified,
+        )
+        code = self._ended or next((code for code in codes.values() if code), 0)
+        return Conducted(emulation, log.moments(), code)
+
+    def _shape(self) -> None:
+        self._emulator.shape(dict(enumerate(self._asked.shapes, 1)))
+
+    def _command(self, log: Log) -> dict[int, int]:
+        """Run the command on its hosts; return exit codes as a shell has them."""
+        streams: dict[str, Any] = {"stdout": sys.stderr} if self._answers else {}
+        running = {
+            host: self._commands.start(self._asked.command, host, **streams)
+            for host in self._asked.on
+        }
+        try:
+            in_time = self._watch(log, list(running.values()))
+        except KeyboardInterrupt:
+            # The terminal has told the command as well.
+            in_time, self._ended = True, InterruptError.exit_code
+        self._commands.end()
+        if not in_time:
+            over = message("net.emulate.time_over", time=Duration(self._asked.lasts_s or 0.0))
+            console.err.print(sentence(over))
+            return {}
+        return {
+            host: process.returncode if process.returncode >= 0 else 128 - process.returncode
+            for host, process in running.items()
+        }
+
+    def _stand(self, log: Log) -> dict[int, int]:
+        """Let the network stand until somebody has had enough of it."""
+        for number, host in enumerate(self._emulator.hosts, 1):
+            if words := shlex.join(self._emulator.enter(number)):
+                console.err.print(
+                    f"On host {number} ({host.address}): {words} COMMAND", soft_wrap=True
+                )
+        lasts = self._asked.lasts_s
+        ends = message("net.emulate.ends", time=None if lasts is None else Duration(lasts))
+        console.err.print(sentence(ends))
+        try:
+            self._watch(log, [])
+        except KeyboardInterrupt:
+            console.err.print()
+        return {}
+
+    def _watch(self, log: Log, running: list[subprocess.Popen[bytes]]) -> bool:
+        """Wait until all have ended; tell whether that was in time."""
+        deadline = None if self._asked.lasts_s is None else time.monotonic() + self._asked.lasts_s
+        capacities = [getattr(shaping, "capacity_bits", None) for shaping in self._asked.shapes]
+        with BottomLine() as line:
+            while not running or any(process.poll() is None for process in running):
+                self._emulator.check()
+                self._commands.check()
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                if (moment := log.latest()) is not None:
+                    line.show(live(moment, capacities))
+                _wait(running, deadline)
+        return True
+
+
+def _wait(running: list[subprocess.Popen[bytes]], deadline: float | None) -> None:
+    left = _LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic()))
+    try:
+        alive = next((process for process in running if process.poll() is None), None)
+        if alive is None:
+            time.sleep(left)
+        else:
+            alive.wait(left)
+    except subprocess.TimeoutExpired:
+        pass

@@ -1,0 +1,1 @@
+"""What an experiment on emulated networks answers."""

@@ -1,0 +1,140 @@
+"""Slowdown over initial budgets, a ladder: CLOUDNET's Figures 16(a) and 17(a)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.platform_lines import logarithmic, sizes_axis
+from tare.experiment.findings.network_cells import Networks
+from tare.experiment.results import Results
+from tare.features.network.findings.charts.values import networks
+from tare.features.network.findings.need import needs
+from tare.features.network.findings.slowdown import Slowed, slowdowns
+from tare.registry import Description
+from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.words import shown as written
+from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
+
+_GUTTER, _HEIGHT = 64, 230
+#: Lines of one chart.
+_MOST = 8
+_GBIT = 1e9
+
+
+def _shown(found: Networks) -> list[tuple[str, Slowed]]:
+    """Give the comparisons of buckets with the reference, each with its line's name."""
+    where = {tuple(x.levels.items()): x.where or "all trials" for x in found.ladders[:_MOST]}
+    return [
+        (where[tuple(s.pair.levels.items())], s)
+        for s in slowdowns(found)
+        if s.reference == found.reference
+        and s.level.budget_bits
+        and tuple(s.pair.levels.items()) in where
+    ]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw ratios to the reference over the initial budget, both logarithmic."""
+    import altair as alt
+
+    found = networks(results)
+    shown = [] if found is None else _shown(found)
+    if found is None or len({s.level.budget_bits for _, s in shown}) < 2:
+        return None
+    names = list(dict.fromkeys(name for name, _ in shown))
+    records = [_record(name, s) for name, s in shown]
+    margin = results.experiment.margin
+    bounds = [r[k] for r in records for k in ("middle", "low", "high")]
+    y = logarithmic([*bounds, 1 / (1 + margin), 1 + margin], f"ratio to {found.reference.name}")
+    x = sizes_axis([r["budget"] for r in records], "initial budget (Gbit)")
+    legend = alt.Legend(title=None) if len(names) > 1 else None
+    base = alt.Chart(data(records)).encode(
+        x=alt.X("budget:Q", **x),
+        color=alt.Color(
+            "name:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=legend
+        ),
+        tooltip=[alt.Tooltip("name:N", title="where"), alt.Tooltip("told:N", title="ratio")],
+    )
+    shape = alt.Shape(
+        "name:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=legend
+    )
+    band = alt.Chart(data([{"low": 1 / (1 + margin), "high": 1 + margin}])).mark_rect(
+        color=colour("band"), opacity=0.9
+    )
+    layers = [
+        band.encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        *_needed(found, x),
+        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        base.mark_line(strokeWidth=1.3, opacity=0.7).encode(y=alt.Y("middle:Q", **y)),
+        base.mark_point(filled=True, size=62, opacity=1).encode(
+            y=alt.Y("middle:Q", **y), shape=shape
+        ),
+    ]
+    chart = alt.layer(*layers).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+    return styled(chart, columns=1, gutter=_GUTTER)
+
+
+def _needed(found: Networks, x: dict[str, Any]) -> list[Any]:
+    """Draw a rule where trials no longer run dry."""
+    import altair as alt
+
+    low, high = x["scale"]["domain"]
+    wanted = [
+        {"budget": n.bits / _GBIT}
+        for n in needs(found)
+        if n.bits and n.bounded and low < n.bits / _GBIT < high
+    ]
+    if not wanted:
+        return []
+    rule = alt.Chart(data(wanted)).mark_rule(strokeDash=[4, 3], color=colour("mark"))
+    tip = alt.Tooltip("budget:Q", title="most that a trial takes (Gbit)", format=".3~g")
+    return [rule.encode(x=alt.X("budget:Q", **x), tooltip=[tip])]
+
+
+def _record(name: str, s: Slowed) -> dict[str, Any]:
+    c = s.comparison
+    return {
+        "name": name,
+        "budget": (s.level.budget_bits or 0) / _GBIT,
+        "middle": float(f"{c.ratio:.6g}"),
+        "low": None if c.low is None else float(f"{c.low:.6g}"),
+        "high": None if c.high is None else float(f"{c.high:.6g}"),
+        "told": f"{s.level.name}: {written(s.change)}, n = {c.n}",
+    }
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say each line's ratios."""
+    found = networks(results)
+    if found is None:
+        return (message("network_chart.nothing"),)
+    shown = _shown(found)
+    names = dict.fromkeys(name for name, _ in shown)
+    said = [message("network_chart.slowdown.drawn", reference=found.reference.name)]
+    for name in names:
+        ratios = [
+            message("network_chart.slowdown.ratio", level=s.level.name, ratio=s.change)
+            for of, s in shown
+            if of == name
+        ]
+        where = name if len(names) > 1 else None
+        said.append(message("network_chart.slowdown.ratios", where=where, ratios=ratios))
+    wanted = [Amount(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
+    if wanted:
+        said.append(message("network_chart.slowdown.taken", bits=wanted))
+    return tuple(said)
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="network_slowdown",
+        title="Slowdown by initial budget",
+        question="How much does the network slow it down?",
+        source="CLOUDNET, Figures 16 and 17",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

@@ -1,0 +1,185 @@
+"""What is left in every host's bucket over its trials, and what it sends: Figures 15 and 18."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
+from tare.experiment.results import Results
+from tare.features.network.findings.charts.values import networks
+from tare.features.network.findings.dry import droughts
+from tare.registry import Description
+from tare.render.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
+from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
+
+_GUTTER, _HEIGHT = 120, 120
+_MOST_PANELS = 6
+#: Trials that are drawn one after the other, as CLOUDNET has them; more where they share a budget.
+_TRIALS, _TRIALS_CARRIED = 5, 60
+_DASHES = ([1, 0], [5, 3], [2, 2], [8, 3], [1, 3])
+_GBIT, _BYTE = 1e9, 8
+_S = 1e9
+
+
+def _drawn(found: Networks) -> list[tuple[Ladder, Rung]]:
+    """Choose levels with a log: all, or the smallest budgets where there are too many."""
+    some = [(x, r) for x, r in found.rungs if r.level.bucket is not None and not r.log.empty]
+    return some[-_MOST_PANELS:]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw two panels a level: tokens left and rate, over some trials one after the other."""
+    import altair as alt
+
+    found = networks(results)
+    drawn = [] if found is None else _drawn(found)
+    if found is None or not drawn:
+        return None
+    hosts = sorted({int(h) for _, r in drawn for h in r.log["host"].unique()})
+    most = MOST_MARKS // (2 * len(drawn) * len(hosts))
+    rows = []
+    for ladder, rung in drawn:
+        log, starts = _in_a_row(rung, _TRIALS_CARRIED if carried(results) else _TRIALS)
+        thin = _thinned(log, most)
+        rows.append(
+            alt.hconcat(
+                _panel(thin, starts, hosts, "tokens", "tokens left (Gbit)", _title(ladder, rung)),
+                _panel(thin, starts, hosts, "rate", "sent (Gbit/s)", ""),
+                spacing=14,
+            )
+        )
+    return styled(alt.vconcat(*rows, spacing=10), columns=2, gutter=_GUTTER)
+
+
+def _title(ladder: Ladder, rung: Rung) -> str:
+    return f"{rung.level.name}, {ladder.where}" if ladder.where else rung.level.name
+
+
+def _in_a_row(rung: Rung, most: int) -> tuple[pd.DataFrame, list[float]]:
+    """Put the first trials one after the other, without what was between them."""
+    parts, starts, now = [], [], 0.0
+    for trial in rung.trials["trial"].iloc[:most]:
+        rows = rung.log[rung.log["trial"] == trial]
+        if rows.empty:
+            continue
+        at = rows["at_ns"].to_numpy(dtype=float) / _S
+        parts.append(
+            pd.DataFrame(
+                {
+                    "trial": int(trial),
+                    "host": rows["host"].to_numpy(dtype=int),
+                    "at": now + at,
+                    "tokens": rows["tokens_bits"].astype(float).to_numpy() / _GBIT,
+                    "sent": rows["sent_bytes"].to_numpy(dtype=float) * _BYTE / _GBIT,
+                }
+            )
+        )
+        starts.append(now)
+        now += float(at.max()) if len(at) else 0.0
+    return pd.concat(parts, ignore_index=True), starts
+
+
+def _thinned(log: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Keep evenly spread moments of each host, and compute the rate between them."""
+    parts = []
+    for _, rows in log.groupby("host"):
+        step = -(-len(rows) // max(1, most))
+        ends = rows["trial"].ne(rows["trial"].shift(-1)) | rows["trial"].ne(rows["trial"].shift(1))
+        kept = rows[(np.arange(len(rows)) % step == 0) | ends.to_numpy()].copy()
+        first = kept["trial"].ne(kept["trial"].shift(1))
+        passed = kept["at"].diff()
+        rate = kept["sent"].diff() / passed.where(passed > 0)
+        kept["rate"] = rate.where(~first).clip(lower=0)
+        parts.append(kept)
+    thinned: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return thinned
+
+
+def _panel(
+    log: pd.DataFrame, starts: list[float], hosts: list[int], key: str, title: str, name: str
+) -> Any:
+    import altair as alt
+
+    columns = (log[name].tolist() for name in ("at", "host", "trial", key))
+    records = [
+        {"at": float(f"{at:.5g}"), "host": f"host {host}", "trial": trial, key: float(f"{y:.4g}")}
+        for at, host, trial, y in zip(*columns, strict=True)
+        if not pd.isna(y)
+    ]
+    names = [f"host {h}" for h in hosts]
+    x: dict[str, Any] = {
+        "title": "seconds of trials, in a row",
+        "axis": alt.Axis(tickCount=6, grid=False),
+        "scale": alt.Scale(nice=False, domain=[0, float(log["at"].max()) or 1.0]),
+    }
+    marks = alt.Chart(data([{"at": s} for s in starts])).mark_rule(
+        strokeWidth=1, color=colour("line")
+    )
+    lines = (
+        alt.Chart(data(records))
+        .mark_line(strokeWidth=1.6, interpolate="linear" if key == "tokens" else "step-before")
+        .encode(
+            x=alt.X("at:Q", **x),
+            y=alt.Y(f"{key}:Q", title=title, scale=alt.Scale(zero=True, nice=True)),
+            color=alt.Color(
+                "host:N",
+                scale=alt.Scale(
+                    domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]
+                ),
+                legend=alt.Legend(title=None),
+            ),
+            strokeDash=alt.StrokeDash(
+                "host:N",
+                scale=alt.Scale(
+                    domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))]
+                ),
+                legend=alt.Legend(title=None),
+            ),
+            detail="trial:N",
+            tooltip=["host:N", "trial:N", alt.Tooltip("at:Q", title="s"), f"{key}:Q"],
+        )
+    )
+    return alt.layer(marks.encode(x=alt.X("at:Q", **x)), lines).properties(
+        width=panel_width(2, _GUTTER), height=_HEIGHT, title=name
+    )
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say which hosts were depleted at each level, and when."""
+    found = networks(results)
+    if found is None:
+        return (message("network_chart.tokens.nothing"),)
+    said = [message("network_chart.tokens.drawn")]
+    for d in droughts(found):
+        hosts = [
+            message(
+                "network_chart.tokens.host",
+                host=h.host,
+                first=Amount(h.first_ns, "ns"),
+                time=Amount(h.dry_ns, "ns"),
+                times=h.times,
+                trials=d.rung.n,
+            )
+            for h in d.hosts
+            if h.times
+        ]
+        said.append(message("network_chart.tokens.level", level=d.name, hosts=hosts))
+    return tuple(said)
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="network_tokens",
+        title="Tokens left in the buckets over the trials, and what is sent",
+        question="Which host slows the others?",
+        source="CLOUDNET, Figures 15 and 18",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

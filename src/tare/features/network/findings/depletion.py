@@ -1,0 +1,181 @@
+"""The trials of each level in order of time, with the tokens that each began with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
+from tare.experiment.specification import NO_NETWORK
+from tare.features.network.findings.need import spending
+from tare.render.words import text
+from tare.results.message import Message, Ratio
+from tare.statistics.comparison import holm
+from tare.statistics.depletion import BOUND, FEWEST, Depletion, Early, depletion, early
+from tare.statistics.statistic import FloatArray
+
+_ERROR = 0.05
+#: A fall of the tokens by less than this share of the budget counts as none.
+_LEAST_FALL = 0.01
+
+#: What more trials would do at one level. ``drained``: each begins with less, and takes longer for
+#: it; ``changing``: it takes longer from trial to trial, for an unknown reason; ``steady``:
+#: they narrow the intervals; ``reset``: each begins alike.
+State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """The trials of one level in order of time.
+
+    Attributes
+    ----------
+    tokens : array or None
+        Bits in the emptiest bucket when each trial began; None: not known.
+    depletion : Depletion or None
+        Whether trials took longer the fewer there were; None where there are too few.
+    p : float
+        Of the same, after Holm over all levels.
+    early : Early or None
+        What the first trials said, and what all of them say.
+    reference : str or None
+        The level whose trials of the same blocks the values are relative to; None: they are not.
+    rest_s : float or None
+        Idle period that refills what a trial takes; None where it is not known.
+    lasting : int or None
+        Trials after which the bucket will be empty, at the rate at which it falls.
+    """
+
+    ladder: Ladder
+    rung: Rung
+    tokens: FloatArray | None
+    reference: str | None
+    depletion: Depletion | None
+    p: float
+    early: Early | None
+    state: State
+    rest_s: float | None
+    lasting: int | None
+
+    @property
+    def level(self) -> Message:
+        """The level, and where it is."""
+        return self.ladder.named(self.rung.level)
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return text(self.level)
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """Values with the fewest tokens relative to those with the most."""
+        d = self.depletion
+        return None if d is None or d.ratio is None else Ratio(d.ratio, d.low, d.high)
+
+
+def tokens_of(rung: Rung) -> FloatArray | None:
+    """Return what was in the emptiest bucket when each trial began; None: not known."""
+    known = rung.use.dropna(subset=["tokens_start_bits"])
+    if known.empty:
+        return None
+    least = known.groupby("trial")["tokens_start_bits"].min()
+    found = least.reindex(rung.trials["trial"])
+    return None if found.isna().any() else np.asarray(found.to_numpy(dtype=float))
+
+
+@lru_cache(maxsize=4)
+def courses(networks: Networks) -> tuple[Course, ...]:
+    """Look at every level whose trials could take something from one another."""
+    shared = carried(networks.results)
+    some = [
+        (ladder, rung)
+        for ladder, rung in networks.rungs
+        if rung.level.bucket is not None or rung.level.text == NO_NETWORK
+    ]
+    found = [_depletion(ladder, rung, shared=shared) for ladder, rung in some]
+    adjusted = iter(holm([d.following.p for d, _ in found if d is not None]))
+    return tuple(
+        _course(ladder, rung, d, reference, next(adjusted) if d is not None else 1.0, networks)
+        for (ladder, rung), (d, reference) in zip(some, found, strict=True)
+    )
+
+
+def _depletion(ladder: Ladder, rung: Rung, *, shared: bool) -> tuple[Depletion | None, str | None]:
+    """Compare trials that began with little; relative to unshaped trials of the same blocks."""
+    bucket = rung.level.bucket is not None
+    if bucket and not shared:
+        return None, None
+    tokens = tokens_of(rung) if bucket else None
+    known = rung.trials.assign(tokens=-np.arange(rung.n) if tokens is None else tokens)
+    reference = ladder.rungs[0]
+    if bucket and reference.level.text == NO_NETWORK:
+        merged = known.merge(reference.trials, on=["session", "block"], suffixes=("", "_reference"))
+        if len(merged) >= max(FEWEST, 0.9 * rung.n):
+            values = merged["value"] / merged["value_reference"]
+            return _of(values, merged["tokens"]), reference.level.name
+    return _of(known["value"], known["tokens"]), None
+
+
+def _of(values: pd.Series[float], tokens: pd.Series[float]) -> Depletion | None:
+    return depletion(*(np.asarray(x, dtype=np.float64) for x in (values, tokens)))
+
+
+def _course(
+    ladder: Ladder,
+    rung: Rung,
+    found: Depletion | None,
+    reference: str | None,
+    p: float,
+    networks: Networks,
+) -> Course:
+    tokens = tokens_of(rung)
+    rest, lasting = _rest(rung, networks), _lasting(tokens)
+    state = _state(rung, found, p, tokens, networks)
+    return Course(
+        ladder, rung, tokens, reference, found, p, early(rung.values), state, rest, lasting
+    )
+
+
+def _state(
+    rung: Rung, found: Depletion | None, p: float, tokens: FloatArray | None, networks: Networks
+) -> State:
+    bucket = rung.level.bucket is not None
+    if bucket and not carried(networks.results):
+        return "reset"
+    if found is None:
+        alike = tokens is not None and len(tokens) >= FEWEST and np.ptp(tokens) == 0
+        return "steady" if alike else "inconclusive"
+    if p <= _ERROR and (found.ratio or 1) > 1:
+        return "drained" if bucket and tokens is not None and fall(tokens) > 0 else "changing"
+    if found.low is None or found.high is None:
+        return "inconclusive"
+    return "steady" if found.low > 1 / (1 + BOUND) and found.high < 1 + BOUND else "inconclusive"
+
+
+def fall(tokens: FloatArray) -> float:
+    """Bits by which tokens at start fell, from the first third of the trials to the last."""
+    size = max(1, len(tokens) // 3)
+    fallen = float(np.median(tokens[:size]) - np.median(tokens[-size:]))
+    return fallen if fallen > _LEAST_FALL * float(np.max(tokens)) else 0.0
+
+
+def _rest(rung: Rung, networks: Networks) -> float | None:
+    """Seconds in which the refill brings back the most that a trial took."""
+    spent, bucket = spending(rung), rung.level.bucket
+    if spent is None or bucket is None or spent.taken is None or not bucket.refill_bps:
+        return None
+    return max(spent.taken, 0.0) / bucket.refill_bps
+
+
+def _lasting(tokens: FloatArray | None) -> int | None:
+    """More trials until the bucket is empty; None where it is, or does not fall."""
+    if tokens is None or len(tokens) < 3 or not fall(tokens):
+        return None
+    each = float(tokens[0] - tokens[-1]) / (len(tokens) - 1)
+    left = int(tokens[-1] / each) if each > 0 else 0
+    return left or None

@@ -1,0 +1,135 @@
+"""Hosts whose buckets were depleted: when, for how long, and whether trials took longer for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pandas as pd
+from scipy import stats
+
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung
+from tare.render.words import text
+from tare.results.message import Message
+from tare.statistics.comparison import holm
+from tare.statistics.depletion import Following, follows
+from tare.statistics.statistic import FloatArray
+
+
+@dataclass(frozen=True)
+class DryHost:
+    """One host at one level.
+
+    Attributes
+    ----------
+    times : int
+        Trials in which it was depleted.
+    first_ns, dry_ns, spells : float or None
+        Medians over those trials: when first, how long in all, how often; None where there
+        are none, or it was not recorded.
+    """
+
+    host: int
+    times: int
+    first_ns: float | None
+    dry_ns: float | None
+    spells: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Dry:
+    """The hosts of one level.
+
+    Attributes
+    ----------
+    any : int
+        Trials in which the bucket of at least one host was depleted.
+    alone : int
+        Trials in which exactly one did.
+    following : Following or None
+        Of the values and the longest time that any host was dry in the trial.
+    p : float
+        Of the same, after Holm over all levels.
+    slope, low, high : float or None
+        What a trial takes longer for each unit of dry time, with a 95 % interval.
+    """
+
+    ladder: Ladder
+    rung: Rung
+    hosts: tuple[DryHost, ...]
+    any: int
+    alone: int
+    following: Following | None
+    p: float
+    slope: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def level(self) -> Message:
+        """The level, and where it is."""
+        return self.ladder.named(self.rung.level)
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return text(self.level)
+
+
+@lru_cache(maxsize=4)
+def droughts(networks: Networks) -> tuple[Dry, ...]:
+    """Look at every level that has buckets; Holm over what trials' times say."""
+    some = [(x, r) for x, r in networks.rungs if r.level.bucket is not None and not r.use.empty]
+    found = [_following(r) for _, r in some]
+    adjusted = iter(holm([f.p for f in found if f is not None]))
+    made = []
+    for (ladder, rung), following in zip(some, found, strict=True):
+        p = next(adjusted) if following is not None else 1.0
+        made.append(_dry(ladder, rung, following, p))
+    return tuple(made)
+
+
+def dry_times(rung: Rung) -> FloatArray:
+    """Longest time that any host was dry in each trial, in order of time."""
+    longest = rung.use.groupby("trial")["dry_ns"].max()
+    found: FloatArray = longest.reindex(rung.trials["trial"]).fillna(0).to_numpy(dtype=float)
+    return found
+
+
+def _following(rung: Rung) -> Following | None:
+    return follows(rung.values, dry_times(rung))
+
+
+def _dry(ladder: Ladder, rung: Rung, following: Following | None, p: float) -> Dry:
+    counts = (rung.use["times_dry"] > 0).groupby(rung.use["trial"]).sum()
+    slope = low = high = None
+    if following is not None:
+        fit = stats.theilslopes(rung.values, dry_times(rung), 0.95)
+        slope, low, high = (float(x) for x in (fit[0], fit[2], fit[3]))
+    return Dry(
+        ladder=ladder,
+        rung=rung,
+        hosts=tuple(_host(int(str(h)), rows) for h, rows in rung.use.groupby("host")),
+        any=int((counts > 0).sum()),
+        alone=int((counts == 1).sum()),
+        following=following,
+        p=p,
+        slope=slope,
+        low=low,
+        high=high,
+    )
+
+
+def _host(host: int, rows: pd.DataFrame) -> DryHost:
+    dry = rows[rows["times_dry"] > 0]
+    if dry.empty:
+        return DryHost(host, 0, None, None, None)
+    first, total, spells = (_median(dry[name]) for name in ("first_dry_ns", "dry_ns", "times_dry"))
+    return DryHost(host, len(dry), first, total, spells)
+
+
+def _median(values: pd.Series) -> float | None:
+    """Return the median of what is known; None: nothing is."""
+    middle = float(values.astype(float).median())
+    return None if math.isnan(middle) else middle

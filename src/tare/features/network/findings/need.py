@@ -1,0 +1,193 @@
+"""What hosts send in a trial and take from their buckets: which budgets that makes matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Literal
+
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung
+from tare.features.network.findings.slowdown import Slowed, slowdowns
+from tare.statistics.intervals import Interval, quantile_interval
+from tare.statistics.shares import share_interval
+
+#: Trials from which on the median of what one takes has a 95 % interval.
+FEWEST_TRIALS = 6
+#: A budget that is depleted in at most this share of trials leaves their p10–p90 range as it is.
+RARELY = 0.1
+
+#: Whether a budget matters. ``enough``: it does not; ``dry``: trials depleted it; ``open``: it was
+#: not depleted, in too few trials to say that it will not be.
+State = Literal["enough", "dry", "open"]
+
+
+@dataclass(frozen=True)
+class HostSpending:
+    """What one host sent in the trials of one level.
+
+    Attributes
+    ----------
+    sent : Interval
+        Bits in a trial: the median, headers included.
+    taken : float or None
+        Most bits that any trial took out of the bucket, net of what refilled meanwhile.
+    dry : int
+        Trials in which the bucket was empty at some time.
+    """
+
+    host: int
+    sent: Interval
+    taken: float | None
+    dry: int
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """What the hosts sent in the trials of one level."""
+
+    rung: Rung
+    hosts: tuple[HostSpending, ...]
+
+    @property
+    def busiest(self) -> HostSpending:
+        """The host that sends most."""
+        return max(self.hosts, key=lambda h: h.sent.estimate)
+
+    @property
+    def taken(self) -> float | None:
+        """Most that a trial took out of a bucket."""
+        return max((h.taken for h in self.hosts if h.taken is not None), default=None)
+
+    @property
+    def dry(self) -> int:
+        """Trials in which any bucket was empty."""
+        return int((self.rung.use["times_dry"] > 0).groupby(self.rung.use["trial"]).any().sum())
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """The 95 % interval of the share of trials in which any bucket was empty."""
+        return share_interval(self.dry, self.rung.n)
+
+
+@dataclass(frozen=True, eq=False)
+class Need:
+    """Which budgets matter to one ladder's trials.
+
+    Attributes
+    ----------
+    states : tuple of State
+        Of each of the spendings.
+    bits : float or None
+        Most that a trial in which no bucket was empty took out of one; None where there is none.
+    most : Spending or None
+        Where that was.
+    """
+
+    ladder: Ladder
+    spendings: tuple[Spending, ...]
+    states: tuple[State, ...]
+    bits: float | None
+    most: Spending | None
+
+    @property
+    def enough(self) -> Spending | None:
+        """The smallest budget that is enough, as all larger ones are."""
+        first = next((i for i, s in enumerate(self.states) if s != "enough"), len(self.states))
+        return self.spendings[first - 1] if first else None
+
+    @property
+    def short(self) -> Spending | None:
+        """The largest budget that was depleted."""
+        return next(iter(self.of("dry")), None)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether budgets above ``bits`` are enough: one is, and none above was depleted."""
+        if self.enough is None or self.bits is None:
+            return False
+        return all((s.rung.level.budget_bits or 0) < self.bits for s in self.of("dry"))
+
+    def of(self, state: State) -> tuple[Spending, ...]:
+        """Return the budgets in one state, from the largest on."""
+        known = zip(self.spendings, self.states, strict=True)
+        return tuple(spent for spent, its in known if its == state)
+
+    @property
+    def busiest(self) -> HostSpending:
+        """The host that sends most, at the largest budget."""
+        return self.spendings[0].busiest
+
+
+def taken_of(rung: Rung) -> Iterator[tuple[int, int, int]]:
+    """Give trial, host, and what the trial took out of its bucket: at the least that was left."""
+    log = rung.log.dropna(subset=["tokens_bits"])
+    least = log.groupby(["trial", "host"])["tokens_bits"].min()
+    known = rung.use.dropna(subset=["tokens_start_bits", "tokens_end_bits"])
+    columns = ("trial", "host", "tokens_start_bits", "tokens_end_bits")
+    for trial, host, start, end in zip(*(known[c] for c in columns), strict=True):
+        yield int(trial), int(host), int(start) - min(int(end), int(least.get((trial, host), end)))
+
+
+def spending(rung: Rung) -> Spending | None:
+    """Sum up what the hosts of one level sent; None where nothing was counted."""
+    if rung.use.empty:
+        return None
+    most: dict[int, int] = {}
+    for _, host, taken in taken_of(rung):
+        most[host] = max(most.get(host, 0), taken)
+    hosts = []
+    for number, rows in rung.use.groupby("host"):
+        host = int(str(number))
+        sent = quantile_interval(rows["sent_bytes"].to_numpy(dtype=float) * 8, tick=0.0)
+        dry = int((rows["times_dry"] > 0).sum())
+        hosts.append(HostSpending(host, sent, most.get(host), dry))
+    return Spending(rung, tuple(hosts))
+
+
+def unhindered(rung: Rung) -> list[int]:
+    """Give what trials in which no bucket was empty took out of the one they took most from."""
+    dry = set(rung.use.loc[rung.use["times_dry"] > 0, "trial"])
+    most: dict[int, int] = {}
+    for trial, _, taken in taken_of(rung):
+        if trial not in dry:
+            most[trial] = max(most.get(trial, 0), taken)
+    return list(most.values())
+
+
+@lru_cache(maxsize=4)
+def needs(networks: Networks) -> tuple[Need, ...]:
+    """Find which budgets matter, for each ladder that has buckets."""
+    made = []
+    for ladder in networks.ladders:
+        found = [s for s in map(spending, ladder.buckets) if s is not None]
+        if not found:
+            continue
+        taken = [(max(some), s) for s in found if (some := unhindered(s.rung))]
+        bits, most = max(taken, key=itemgetter(0)) if taken else (None, None)
+        states = tuple(_state(s, bits, slowdowns_vs_largest(networks, ladder)) for s in found)
+        made.append(Need(ladder, tuple(found), states, bits, most))
+    return tuple(made)
+
+
+def _state(spent: Spending, bits: float | None, vs_largest: list[Slowed]) -> State:
+    """Judge one budget by what trials took from any, or else by its own trials alone."""
+    if spent.dry:
+        return "dry"
+    budget = spent.rung.level.budget_bits or 0
+    if spent.rung.n >= FEWEST_TRIALS and bits is not None and bits < budget:
+        return "enough"
+    costless = any(s.harmless for s in vs_largest if s.level == spent.rung.level)
+    return "enough" if costless and spent.share[1] <= RARELY else "open"
+
+
+def slowdowns_vs_largest(networks: Networks, ladder: Ladder) -> list[Slowed]:
+    """Return what the budgets of a ladder cost relative to the largest of all."""
+    return [
+        s
+        for s in slowdowns(networks)
+        if s.reference == networks.largest
+        and s.pair.levels == ladder.levels
+        and s.level.bucket is not None
+    ]

@@ -1,0 +1,242 @@
+"""Does every trial begin with the same network? CLOUDNET's Figure 19."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.network_cells import applies, networks_of
+from tare.experiment.results import Results
+from tare.features.network.findings.depletion import Course, State, courses
+from tare.registry import Description
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Duration, Message, message
+from tare.statistics.depletion import BOUND, FEWEST
+from tare.units import p_value
+
+_DESCRIPTION = Description(
+    name="network_repetitions",
+    title="Trials in order of time, with the tokens that each began with",
+    question="Does every trial begin with the same network?",
+    source="CLOUDNET, Figure 19",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Judge whether more trials would help, or each leaves the next a worse network."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, Message):
+        return uncompared(_DESCRIPTION, networks)
+    found = courses(networks)
+    if not found:
+        return uncompared(_DESCRIPTION, message("network_repetitions.no_bucket"))
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(found)),
+        verdict=_verdict(found),
+        settle=_settle(found),
+        basis=str(networks.basis),
+        estimates=tuple(e for c in found for e in _estimates(c)),
+        tables=(_table(found),),
+        caveats=tuple(_caveats(found)),
+        charts=("network_running",),
+    )
+
+
+def _answer(found: Sequence[Course]) -> Iterator[Message]:
+    """Say level by level what more trials would do; levels of which the same is true at once."""
+    slowing = [c for c in found if c.state in ("drained", "changing")]
+    for c in slowing:
+        yield from _slowing(c)
+    drained = [c for c in slowing if c.state == "drained"]
+    if drained:
+        yield remedy(drained)
+    reset = [c for c in found if c.state == "reset"]
+    if reset:
+        yield message("network_repetitions.reset", levels=[c.level for c in reset])
+    for c in (c for c in found if c.state == "steady" and c.rung.level.bucket is not None):
+        yield from _steady(c)
+    open_ = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
+    if open_:
+        yield _open(open_)
+
+
+def _slowing(c: Course) -> Iterator[Message]:
+    if c.state == "changing":
+        yield message("network_repetitions.changing", level=c.level, ratio=c.ratio, p=p_value(c.p))
+        return
+    assert c.tokens is not None
+    size = max(1, len(c.tokens) // 3)
+    first, last = (float(np.median(x)) for x in (c.tokens[:size], c.tokens[-size:]))
+    yield message(
+        "network_repetitions.drained",
+        level=c.level,
+        ratio=c.ratio,
+        reference=c.reference,
+        p=p_value(c.p),
+    )
+    yield message(
+        "network_repetitions.tokens", first=Amount(first, "bits"), last=Amount(last, "bits")
+    )
+    yield from _misled(c)
+
+
+def _misled(c: Course) -> Iterator[Message]:
+    """Say how far the first trials misled, as CLOUDNET's Figure 19 does."""
+    e = c.early
+    if e is None:
+        return
+    off = abs(e.off)
+    if e.missed or off > BOUND:
+        yield message(
+            "network_repetitions.misled",
+            trials=e.of,
+            first=e.n,
+            missed=e.missed,
+            off=Amount(off, "share") if off > BOUND else None,
+        )
+    if e.narrowing > 1:
+        yield message("network_repetitions.wider", times=e.narrowing, first=e.n)
+
+
+def remedy(drained: Sequence[Course]) -> Message:
+    """Say what would make the trials alike: the longest idle period, of those that are known."""
+    known = [(c.rest_s, c) for c in drained if c.rest_s is not None]
+    if not known:
+        return message("network_repetitions.begin_alike")
+    rest, c = max(known, key=lambda x: x[0])
+    bucket = c.rung.level.bucket
+    assert bucket is not None
+    return message(
+        "network_repetitions.rest",
+        rest=Duration(rest),
+        refill=Chosen(bucket.refill_bps, "bits/s"),
+    )
+
+
+def _steady(c: Course) -> Iterator[Message]:
+    e = c.early
+    yield message("network_repetitions.steady", level=c.level, ratio=c.ratio)
+    if e is not None and e.narrowing < 1:
+        yield message(
+            "network_repetitions.narrower",
+            trials=e.of,
+            first=e.n,
+            narrower=Amount(1 - e.narrowing, "share"),
+        )
+    if c.lasting is not None:
+        yield message("network_repetitions.lasting", level=c.level, trials=c.lasting)
+
+
+def _open(some: Sequence[Course]) -> Message:
+    """Say what is missing for those that are inconclusive."""
+    n = min(c.rung.n for c in some)
+    if n < FEWEST:
+        return message(
+            "network_repetitions.few", levels=[c.level for c in some], trials=n, least=FEWEST
+        )
+    return message(
+        "network_repetitions.open",
+        levels=changes(some),
+        bound=Chosen(BOUND),
+    )
+
+
+def changes(some: Sequence[Course]) -> list[Message]:
+    """Give how much longer trials with the fewest tokens take at each level, where it is known."""
+    return [message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some]
+
+
+def _verdict(found: Sequence[Course]) -> Answer:
+    states = {c.state for c in found if c.rung.level.bucket is not None}
+    if "drained" in states:
+        return "no"
+    open_ = not states or bool(states & {"inconclusive", "changing"})
+    return "inconclusive" if open_ else "yes"
+
+
+def _settle(found: Sequence[Course]) -> Message | None:
+    """Say what would settle it; None: nothing has to, or nothing would."""
+    few = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
+    if not few:
+        return None
+    if any(c.rung.n < FEWEST for c in few):
+        return message("settle.trials", trials=FEWEST)
+    return message("settle.more")
+
+
+def _caveats(found: Sequence[Course]) -> Iterator[Message]:
+    buckets = [c for c in found if c.rung.level.bucket is not None]
+    if any(c.depletion is not None and c.reference is None for c in buckets):
+        yield message("network_repetitions.machine")
+
+
+def _estimates(c: Course) -> Iterator[Estimate]:
+    d = c.depletion
+    if d is not None:
+        yield Estimate(
+            name="value with fewest tokens over value with most",
+            levels=dict(c.rung.cell.levels),
+            value=d.ratio,
+            unit="1",
+            low=d.low,
+            high=d.high,
+            confidence=0.95,
+            method="Hodges–Lehmann shift of log values, rank-sum interval",
+            n=c.rung.n,
+            trials=tuple(int(t) for t in c.rung.trials["trial"]),
+        )
+
+
+def _table(found: Sequence[Course]) -> Table:
+    words: dict[State, str] = {
+        "drained": "depletes itself",
+        "changing": "changes",
+        "steady": "more trials help",
+        "reset": "begins alike each time",
+        "inconclusive": "inconclusive",
+    }
+    rows = [
+        {
+            "level": c.name,
+            "n": c.rung.n,
+            "first": None if c.tokens is None else float(c.tokens[0]),
+            "last": None if c.tokens is None else float(c.tokens[-1]),
+            "ratio": None if c.depletion is None else c.depletion.ratio,
+            "low": None if c.depletion is None else c.depletion.low,
+            "high": None if c.depletion is None else c.depletion.high,
+            "p": None if c.depletion is None else c.p,
+            "narrowing": None if c.early is None else c.early.narrowing,
+            "off": None if c.early is None else c.early.off,
+            "rest": None if c.rest_s is None else c.rest_s * 1e9,
+            "state": words[c.state],
+        }
+        for c in found
+    ]
+    return Table(
+        title="Trials in order of time",
+        columns=(
+            Column(key="level", title="network"),
+            Column(key="n", title="trials"),
+            Column(key="first", title="tokens when the first began", unit="bits"),
+            Column(key="last", title="when the last began", unit="bits"),
+            Column(key="ratio", title="value with fewest tokens over that with most", unit="1"),
+            Column(key="low", title="from", unit="1"),
+            Column(key="high", title="to", unit="1"),
+            Column(key="p", title="p (Holm)", unit="1"),
+            Column(key="narrowing", title="width of interval, all over first quarter", unit="1"),
+            Column(key="off", title="median of all relative to the first quarter's", unit="1"),
+            Column(key="rest", title="idle period that refills", unit="ns"),
+            Column(key="state", title="verdict"),
+        ),
+        rows=tuple(rows),
+        note=message("network_repetitions.table.note"),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=find)

@@ -1,0 +1,276 @@
+"""What a trial sends, and which budgets that makes matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.network_cells import Networks, applies, carried, networks_of
+from tare.experiment.results import Results
+from tare.features.network.findings.need import (
+    FEWEST_TRIALS,
+    RARELY,
+    Need,
+    Spending,
+    State,
+    needs,
+    slowdowns_vs_largest,
+)
+from tare.features.network.findings.slowdown import Slowed
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics.intervals import Interval
+from tare.statistics.shares import share_interval
+from tare.units import quantity
+
+_DESCRIPTION = Description(
+    name="network_spending",
+    title="What each host sends in a trial and takes from its bucket, and the budgets",
+    question="What does a trial send, and which budgets matter?",
+    source="CLOUDNET, Figures 15 and 18",
+)
+
+
+#: Of a budget that is enough for so many trials, one hardly uses anything.
+_MANY = 1000
+_STATES: dict[State, str] = {"enough": "enough", "dry": "depleted", "open": "inconclusive"}
+
+
+def find(results: Results) -> Finding | None:
+    """Find what trials send, from where, and which budgets are enough."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, Message):
+        return uncompared(_DESCRIPTION, networks)
+    found = needs(networks)
+    if not found:
+        return uncompared(_DESCRIPTION, message("network_spending.no_bucket"))
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(said for need in found for said in _answer(need, networks)),
+        verdict=settled(part for need in found for part in _decided(need, networks)),
+        settle=None if _is_decided(found, networks) else message("settle.more"),
+        basis="bytes that the queueing discipline of each host sent",
+        estimates=tuple(e for need in found for e in _estimates(need)),
+        tables=(_table(found),),
+        caveats=CAVEATS,
+        charts=("network_tokens",),
+    )
+
+
+def _is_decided(found: Sequence[Need], networks: Networks) -> bool:
+    return all(part for need in found for part in _decided(need, networks))
+
+
+CAVEATS = (message("network.emulated"), message("network.headers"))
+
+
+def _answer(need: Need, networks: Networks) -> Iterator[Message]:
+    """Say what a trial sends and which budgets matter, of one ladder."""
+    yield message(
+        "network_spending.sends",
+        where=need.ladder.at,
+        sent=_sent(need.busiest.sent),
+        host=need.busiest.host,
+        several=len(need.spendings[0].hosts) > 1,
+    )
+    if carried(networks.results):
+        yield from _in_a_row(need)
+        return
+    yield from _enough(need)
+    yield _short(need)
+    for spent in need.of("open"):
+        yield message(
+            "network_spending.open", level=spent.rung.level.name, why=why_open(need, spent)
+        )
+    yield from _shown(need, networks)
+
+
+def _sent(sent: Interval) -> Amount:
+    """Give what is sent, without an interval whose ends look alike."""
+    if quantity(sent.low, "bits") == quantity(sent.high, "bits"):
+        return Amount(sent.estimate, "bits")
+    return Amount(sent.estimate, "bits", sent.low, sent.high)
+
+
+def _decided(need: Need, networks: Networks) -> Iterator[bool]:
+    """Say of what is sent, of budgets and of times whether they are conclusive."""
+    # A median without an interval is a number, and no measurement of what trials send.
+    yield need.busiest.sent.low is not None
+    if carried(networks.results):
+        return
+    yield need.enough is not None
+    yield need.short is not None
+    yield not need.of("open")
+    yield not _open(slowdowns_vs_largest(networks, need.ladder))
+
+
+def why_open(need: Need, spent: Spending) -> Message:
+    """Say of a budget why it is not known whether it is enough."""
+    lasted = _lasted(spent)
+    if (
+        need.bits is not None
+        and need.most is not None
+        and need.bits >= (spent.rung.level.budget_bits or 0)
+    ):
+        return message(
+            "network_spending.more_taken",
+            level=need.most.rung.level.name,
+            taken=Amount(need.bits, "bits"),
+            lasted=lasted,
+        )
+    return message("network_spending.few", lasted=lasted, least=FEWEST_TRIALS)
+
+
+def _lasted(spent: Spending) -> Message:
+    """Say in how many trials a budget was not depleted, and in which share it may be."""
+    return message(
+        "network_spending.lasted",
+        trials=spent.rung.n,
+        share=Amount(spent.dry / spent.rung.n, "share", *spent.share),
+    )
+
+
+def _open(slowed: Sequence[Slowed]) -> list[Slowed]:
+    return [s for s in slowed if not s.comparison.verdict.conclusive]
+
+
+def _in_a_row(need: Need) -> Iterator[Message]:
+    """Say how many trials a budget lasted, where they share it."""
+    if need.bits is not None:
+        yield message("network_spending.taken", bits=Amount(need.bits, "bits"))
+    for s in need.spendings:
+        yield message(
+            "network_spending.in_a_row", level=s.rung.level.name, depleted=s.dry, trials=s.rung.n
+        )
+
+
+def _enough(need: Need) -> Iterator[Message]:
+    if need.bits is None:
+        sent = Amount(need.busiest.sent.estimate, "bits")
+        yield message("network_spending.all_depleted", sent=sent)
+        return
+    taken = message("network_spending.taken", bits=Amount(need.bits, "bits"))
+    if need.enough is None:
+        yield taken
+        return
+    level = need.enough.rung.level
+    budget = level.budget_bits or 0
+    if not need.bounded:
+        yield message("network_spending.enough", level=level.name)
+        return
+    yield taken
+    if budget <= need.bits:
+        # Decided by its own trials alone.
+        yield message(
+            "network_spending.enough_by_itself", level=level.name, lasted=_lasted(need.enough)
+        )
+    else:
+        trials = int(budget / need.bits) if need.bits > 0 else _MANY
+        yield message(
+            "network_spending.larger", level=level.name, trials=trials if trials < _MANY else None
+        )
+
+
+def _short(need: Need) -> Message:
+    if need.short is None:
+        return message("network_spending.none_depleted")
+    rung = need.short.rung
+    return message(
+        "network_spending.depleted",
+        level=rung.level.name,
+        depleted=need.short.dry,
+        trials=rung.n,
+    )
+
+
+def _shown(need: Need, networks: Networks) -> Iterator[Message]:
+    """Say what the times show, relative to the largest budget."""
+    found = slowdowns_vs_largest(networks, need.ladder)
+    slow, open_ = [s for s in found if s.slower], _open(found)
+    if slow:
+        most = max(slow, key=lambda s: s.level.budget_bits or 0)
+        yield message(
+            "network_spending.slower",
+            level=most.level.name,
+            reference=most.reference.name,
+            change=most.change,
+        )
+    if open_:
+        yield message("network_spending.times_open", levels=[s.level.name for s in open_])
+
+
+def _estimates(need: Need) -> Iterator[Estimate]:
+    for s in need.spendings:
+        trials = tuple(int(t) for t in s.rung.trials["trial"])
+        for h in s.hosts:
+            yield Estimate(
+                name="sent in a trial",
+                levels={**s.rung.cell.levels, "host": str(h.host)},
+                value=h.sent.estimate,
+                unit="bits",
+                low=h.sent.low,
+                high=h.sent.high,
+                confidence=0.95,
+                method=f"median, {h.sent.method}",
+                n=h.sent.n,
+                trials=trials,
+            )
+
+
+def _rounded(bits: float | None) -> float | None:
+    """Leave out what a packet more or less makes: intervals of a few bytes want no digits."""
+    return None if bits is None else float(f"{bits:.4g}")
+
+
+def _table(found: Sequence[Need]) -> Table:
+    several = any(need.ladder.where for need in found)
+    columns = (
+        *((Column(key="where", title="where"),) if several else ()),
+        Column(key="level", title="network"),
+        Column(key="host", title="host"),
+        Column(key="n", title="trials"),
+        Column(key="sent", title="sent in a trial", unit="bits"),
+        Column(key="sent_low", title="from", unit="bits"),
+        Column(key="sent_high", title="to", unit="bits"),
+        Column(key="taken", title="most taken from the bucket", unit="bits"),
+        Column(key="budget", title="initial budget", unit="bits"),
+        Column(key="dry", title="trials depleted"),
+        Column(key="share", title="share of trials", unit="1"),
+        Column(key="share_low", title="from", unit="1"),
+        Column(key="share_high", title="to", unit="1"),
+        Column(key="state", title="budget"),
+    )
+    rows = tuple(
+        {
+            "where": need.ladder.where,
+            "level": s.rung.level.name,
+            "host": str(h.host),
+            "n": s.rung.n,
+            "sent": _rounded(h.sent.estimate),
+            "sent_low": _rounded(h.sent.low),
+            "sent_high": _rounded(h.sent.high),
+            "taken": h.taken,
+            "budget": s.rung.level.budget_bits,
+            "dry": h.dry,
+            "share": h.dry / s.rung.n,
+            **dict(zip(("share_low", "share_high"), share_interval(h.dry, s.rung.n), strict=True)),
+            "state": _STATES[state],
+        }
+        for need in found
+        for s, state in zip(need.spendings, need.states, strict=True)
+        for h in s.hosts
+    )
+    return Table(
+        title="What each host sends in a trial",
+        columns=columns,
+        rows=rows,
+        note=message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY)),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)

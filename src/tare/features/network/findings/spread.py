@@ -1,0 +1,207 @@
+"""How much times vary with the budget: CLOUDNET's Figures 15, 16(b) and 17(b)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tare.experiment.findings.cells import Pair
+from tare.experiment.findings.evidence import comparison_columns, comparison_row, ratio_estimate
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.messages import more, spread_kind
+from tare.experiment.findings.network_cells import (
+    FACTOR,
+    Ladder,
+    Level,
+    Networks,
+    applies,
+    carried,
+    constant,
+    networks_of,
+)
+from tare.experiment.results import Results
+from tare.features.network.findings.slowdown import nothing
+from tare.registry import Description
+from tare.render.vocabulary import SPREADS
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, Ratio, message
+from tare.results.verdict import HIGHER, HIGHER_WITHIN, INCONCLUSIVE
+from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
+from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.units import factor
+
+_DESCRIPTION = Description(
+    name="network_spread",
+    title="Spread at each initial budget relative to that of the reference, and over all budgets",
+    question="Does a smaller budget make times vary more?",
+    source="CLOUDNET, Figures 15, 16 and 17",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """What times are like where the budget is not known.
+
+    Attributes
+    ----------
+    range : Interval
+        p10–p90 range over all budgets, relative to the median.
+    within : float
+        Of that, the largest range at one budget, relative to that budget's median.
+    """
+
+    ladder: Ladder
+    range: Interval
+    within: float
+    trials: tuple[int, ...]
+
+
+@lru_cache(maxsize=4)
+def spreads(networks: Networks) -> tuple[tuple[Level, Pair, SpreadComparison], ...]:
+    """Compare the relative spread of every level with that of the reference."""
+    reference, experiment = networks.reference.text, networks.results.experiment
+    pairs = [p for p in networks.cells.pairs(FACTOR, reference) if p.reference == reference]
+    order = [r.cell.levels for _, r in networks.rungs]
+    pairs.sort(key=lambda p: order.index({**p.levels, FACTOR: p.level}))
+    found, _ = compare_spreads(
+        # Logarithms: what takes ten times as long spreads ten times as far, and is as stable.
+        [(np.log(p.first), np.log(p.second)) for p in pairs],
+        experiment.parallel_growth,
+        seed=experiment.seed,
+    )
+    levels = {r.level.text: r.level for _, r in networks.rungs}
+    return tuple((levels[p.level], p, c) for p, c in zip(pairs, found, strict=True))
+
+
+def unknown(ladder: Ladder) -> Unknown | None:
+    """Pool the trials of all budgets of a ladder, in common blocks; None where there is one."""
+    rungs = ladder.buckets
+    if len(rungs) < 2:
+        return None
+    frames = [r.trials.set_index(["session", "block"])["value"] for r in rungs]
+    common = frames[0].index
+    for frame in frames[1:]:
+        common = common.intersection(frame.index)
+    if not len(common):
+        return None
+    values = np.column_stack([f.loc[common].to_numpy(dtype=float) for f in frames])
+    found = range_interval(values / float(np.median(values)))
+    within = max(float(p10_p90(column) / np.median(column)) for column in values.T)
+    trials = tuple(sorted(int(t) for r in rungs for t in r.trials["trial"]))
+    return Unknown(ladder, found, within, trials)
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the p10–p90 range of every level with that of the reference."""
+    if not applies(results) or constant(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, Message):
+        return uncompared(_DESCRIPTION, networks)
+    some = spreads(networks)
+    if not some:
+        return uncompared(_DESCRIPTION, nothing(networks))
+    # Where budgets are carried over, a level is not one budget.
+    ladders = () if carried(results) else networks.ladders
+    pooled = [x for x in map(unknown, ladders) if x is not None]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=(_answer(some, networks), *(across(x) for x in pooled)),
+        verdict=_verdict(some),
+        settle=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
+        basis=str(networks.basis),
+        estimates=(
+            *(ratio_estimate(p, c, "spread ratio") for _, p, c in some),
+            *(_estimate(x) for x in pooled),
+        ),
+        tables=(_table(some, networks),),
+    )
+
+
+def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Message:
+    n = min(c.n for _, _, c in some)
+    if all(c.low is None for _, _, c in some) and n < FEWEST_FOR_RANGE:
+        return message(
+            "network_spread.few", blocks=n, least=FEWEST_FOR_RANGE, more=FEWEST_FOR_RANGE - n
+        )
+    ladders = {tuple(x.levels.items()): x for x in networks.ladders}
+    return message(
+        "network_spread.levels",
+        reference=networks.reference.name,
+        clauses=[
+            message(
+                "network_spread.level",
+                level=ladders[tuple(pair.levels.items())].named(level),
+                verdict=SPREADS.of(c.verdict, factor(c.margin)),
+                ratio=Ratio(c.ratio or 1, c.low, c.high),
+            )
+            for level, pair, c in some
+        ],
+        more=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
+    )
+
+
+def across(x: Unknown) -> Message:
+    """Say how much times vary over the budgets of a ladder, and within one."""
+    return message(
+        "network_spread.across",
+        where=x.ladder.at,
+        spread=Amount(x.range.estimate, "share", x.range.low, x.range.high),
+        budgets=len(x.ladder.buckets),
+        within=Amount(x.within, "share"),
+    )
+
+
+def _estimate(x: Unknown) -> Estimate:
+    return Estimate(
+        name="p10–p90 range over all budgets, relative to the median",
+        levels=dict(x.ladder.levels),
+        value=x.range.estimate,
+        unit="1",
+        low=x.range.low,
+        high=x.range.high,
+        confidence=0.95,
+        method="percentile bootstrap of blocks",
+        n=x.range.n,
+        trials=x.trials,
+    )
+
+
+def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Answer:
+    found = {c.verdict for _, _, c in some}
+    if found & {HIGHER, HIGHER_WITHIN}:
+        return "yes"
+    return "inconclusive" if INCONCLUSIVE in found else "no"
+
+
+def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Table:
+    factors = [f for f in networks.cells.varied if f != FACTOR]
+    return Table(
+        title=message(
+            "network_spread.table.title",
+            reference=networks.reference.name,
+            basis=str(networks.basis),
+        ),
+        columns=(
+            Column(key="level", title="network"),
+            Column(key="budget_bits", title="initial budget", unit="bits"),
+            *comparison_columns(factors, "ratio of relative p10–p90 ranges"),
+        ),
+        rows=tuple(
+            {
+                "level": level.name,
+                "budget_bits": level.budget_bits,
+                FACTOR: level.text,
+                **comparison_row(pair, c, factors, spread_kind(c.margin)),
+            }
+            for level, pair, c in some
+        ),
+        note=message("network_spread.table.note"),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=12, find=find)

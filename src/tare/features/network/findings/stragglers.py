@@ -1,0 +1,211 @@
+"""Which host was depleted, when, and whether trials took longer: CLOUDNET's Figure 18."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.network_cells import Networks, applies, networks_of
+from tare.experiment.results import Results
+from tare.features.network.findings.dry import Dry, DryHost, droughts
+from tare.features.network.findings.need import FEWEST_TRIALS
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.shares import share_interval
+from tare.units import p_value
+
+_DESCRIPTION = Description(
+    name="network_stragglers",
+    title="Hosts whose buckets were depleted: when, for how long, and what the trial took",
+    question="Which host slows the others?",
+    source="CLOUDNET, Figure 18",
+)
+_ERROR = 0.05
+
+
+def find(results: Results) -> Finding | None:
+    """Find which hosts were depleted at which level, and whether trials took longer for it."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, Message):
+        return uncompared(_DESCRIPTION, networks)
+    found = droughts(networks)
+    if not found:
+        return uncompared(_DESCRIPTION, message("network_stragglers.no_bucket"))
+    dry = [d for d in found if d.any]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=(*(said for d in dry for said in (_hosts(d), _effect(d))), *_never(found)),
+        # Who was depleted in few trials says little of others; whether it takes time may be open.
+        verdict=settled(
+            [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
+        ),
+        settle=_settle(found, dry),
+        basis=str(networks.basis),
+        estimates=tuple(e for d in found for e in _estimates(d)),
+        tables=(_host_table(found), *_following_table(found, networks)),
+        caveats=(message("network_stragglers.cause"),)
+        if any(d.following and d.p <= _ERROR for d in dry)
+        else (),
+    )
+
+
+def _settle(found: Sequence[Dry], dry: Sequence[Dry]) -> Message | None:
+    """Say what would settle it; None: nothing is inconclusive."""
+    if any(d.rung.n < FEWEST_TRIALS for d in found):
+        return message("settle.trials", trials=FEWEST_TRIALS)
+    return None if all(map(_decided, dry)) else message("settle.more")
+
+
+def _hosts(d: Dry) -> Message:
+    """Say of one level which host was depleted, when, and for how long."""
+    hosts = [h for h in d.hosts if h.times]
+    others = [h.host for h in d.hosts if not h.times]
+    return message(
+        "network_stragglers.hosts",
+        level=d.level,
+        hosts=[_host(h, d.rung.n) for h in hosts],
+        others=[message("network.host", host=host) for host in others] if len(hosts) == 1 else None,
+        alone=d.alone if len(hosts) > 1 else None,
+    )
+
+
+def _host(h: DryHost, n: int) -> Message:
+    return message(
+        "network_stragglers.host",
+        host=h.host,
+        times=h.times,
+        trials=n,
+        share=Amount(h.times / n, "share", *share_interval(h.times, n)),
+        first=None if h.first_ns is None else Amount(h.first_ns, "ns"),
+        duration=None if h.dry_ns is None else Amount(h.dry_ns, "ns"),
+        spells=round(h.spells) if h.spells and h.spells >= 1.5 else None,
+    )
+
+
+def _decided(d: Dry) -> bool:
+    """Whether it is known if trials take longer the longer they are depleted."""
+    if d.following is None:
+        return False
+    return (d.p <= _ERROR and d.slope is not None) or (d.high is not None and d.high < 0)
+
+
+def _effect(d: Dry) -> Message:
+    """Say whether longer depletion went with longer trials."""
+    if d.following is None:
+        return message("network_stragglers.few")
+    correlation = d.following.correlation
+    if not _decided(d):
+        return message("network_stragglers.open", correlation=correlation, p=p_value(d.p))
+    if d.p <= _ERROR and d.slope is not None:
+        return message(
+            "network_stragglers.longer",
+            slope=Amount(d.slope, "s", d.low, d.high),
+            correlation=correlation,
+            p=p_value(d.p),
+        )
+    return message("network_stragglers.not_longer", correlation=correlation)
+
+
+def _never(found: Sequence[Dry]) -> Iterator[Message]:
+    never = [d.level for d in found if not d.any]
+    if never:
+        yield message("network_stragglers.never", levels=never)
+
+
+def _estimates(d: Dry) -> Iterator[Estimate]:
+    trials = tuple(int(t) for t in d.rung.trials["trial"])
+    for h in d.hosts:
+        low, high = share_interval(h.times, d.rung.n)
+        yield Estimate(
+            name="share of trials in which it was depleted",
+            levels={**d.rung.cell.levels, "host": str(h.host)},
+            value=h.times / d.rung.n,
+            unit="1",
+            low=low,
+            high=high,
+            confidence=0.95,
+            method="Clopper–Pearson",
+            n=d.rung.n,
+            trials=trials,
+        )
+
+
+def _host_table(found: Sequence[Dry]) -> Table:
+    several = any(d.ladder.where for d in found)
+    rows = []
+    for d in found:
+        for h in d.hosts:
+            low, high = share_interval(h.times, d.rung.n)
+            rows.append(
+                {
+                    "where": d.ladder.where,
+                    "level": d.rung.level.name,
+                    "host": str(h.host),
+                    "n": d.rung.n,
+                    "times": h.times,
+                    "share": h.times / d.rung.n,
+                    "share_low": low,
+                    "share_high": high,
+                    "first": h.first_ns,
+                    "dry": h.dry_ns,
+                    "spells": h.spells,
+                }
+            )
+    return Table(
+        title="Hosts whose buckets were depleted",
+        columns=(
+            *((Column(key="where", title="where"),) if several else ()),
+            Column(key="level", title="network"),
+            Column(key="host", title="host"),
+            Column(key="n", title="trials"),
+            Column(key="times", title="trials depleted"),
+            Column(key="share", title="share of trials", unit="1"),
+            Column(key="share_low", title="from", unit="1"),
+            Column(key="share_high", title="to", unit="1"),
+            Column(key="first", title="first after", unit="ns"),
+            Column(key="dry", title="depleted for", unit="ns"),
+            Column(key="spells", title="times depleted in a trial", unit="1"),
+        ),
+        rows=tuple(rows),
+        note="Medians over the trials in which the bucket was depleted.",
+    )
+
+
+def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table]:
+    known = [d for d in found if d.following is not None]
+    if known:
+        yield Table(
+            title="Duration of trials by time depleted",
+            columns=(
+                Column(key="level", title="network"),
+                Column(key="n", title="trials"),
+                Column(key="alone", title="trials with only one host depleted"),
+                Column(key="correlation", title="rank correlation", unit="1"),
+                Column(key="p", title="p (Holm)", unit="1"),
+                Column(key="slope", title="longer for each second depleted", unit="1"),
+                Column(key="slope_low", title="from", unit="1"),
+                Column(key="slope_high", title="to", unit="1"),
+            ),
+            rows=tuple(
+                {
+                    "level": d.name,
+                    "n": d.rung.n,
+                    "alone": d.alone,
+                    "correlation": d.following.correlation if d.following else None,
+                    "p": d.p,
+                    "slope": d.slope,
+                    "slope_low": d.low,
+                    "slope_high": d.high,
+                }
+                for d in known
+            ),
+            note=message("network_stragglers.table.note", basis=str(networks.basis)),
+        )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=find)

@@ -1,0 +1,176 @@
+"""The page of a network's fingerprint: what is to be published of it, with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.experiment.fingerprints.network.difference import DECIDING
+from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Write
+from tare.experiment.fingerprints.network.messages import doubts, name_told, shaping_of
+from tare.features.network.fingerprint import page_figures as charts
+from tare.results.finding import Finding, Table
+from tare.results.message import Amount, Chosen, Message, Said, message
+from tare.results.report import Figure as Chart
+from tare.results.report import Origin, Report, Section
+from tare.units import chosen, duration, quantity
+
+#: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
+_SAME_SHARE = 0.01
+
+
+def make(found: NetworkFingerprint, command: str) -> Report:
+    """Lay the page of a fingerprint out."""
+    headline = [
+        message(
+            "net.fingerprint.figure",
+            name=name_told(name),
+            value=found.figures[name].amount,
+        )
+        for name in ("bandwidth.fresh", "latency.unpaced.p50", "latency.loaded.p99")
+        if name in found.figures
+    ]
+    return Report(
+        name=f"network to {found.end}",
+        question="What does this network do?",
+        answers=(shaping_of(found), *headline),
+        strip=_strip(found),
+        sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
+        doubts=(
+            *(message("net.fingerprint.missing", what=p.what, why=p.why) for p in found.problems),
+            *doubts(found),
+        ),
+        machine=(_ends(found),),
+        origin=Origin(
+            commands=(command,),
+            digests=(("agent", found.agent),),
+            versions=(found.tare,),
+        ),
+        doubtful="Not measured, or doubtful",
+        calm="Everything was measured.",
+        rest=f"{command} --json -",
+        badges=False,
+        unfolded=48,
+    )
+
+
+def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
+    arrow = "to" if found.direction == "out" else "from"
+    strip = [
+        ("taken", found.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
+        ("effort", found.effort),
+        ("in", duration(found.seconds)),
+        (arrow, found.end),
+        ("streams", f"{found.streams}"),
+        ("sent", quantity(found.spent_bits, "bits")),
+    ]
+    strip += [(name, found.here[name]) for name in DECIDING if name in found.here]
+    return tuple(strip)
+
+
+def _section(
+    anchor: str, question: str, answer: tuple[Said, ...], figures: list[Chart], tables: list[Table]
+) -> Section:
+    return Section(
+        Finding(
+            name=anchor, question=question, answer=answer, verdict="none", tables=tuple(tables)
+        ),
+        tuple(figures),
+    )
+
+
+def _figures(found: NetworkFingerprint) -> Section:
+    rows = ((name_told(name), f.amount, f.n) for name, f in found.figures.items())
+    return _section(
+        "published",
+        "Which figures belong to results on this network?",
+        (message("net.fingerprint.published"),),
+        [],
+        [Table.of("Every figure", ("figure", "value [95 %]", "parts"), rows)],
+    )
+
+
+def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
+    if found.shaping is None:
+        return ()
+    answer: list[Said] = [shaping_of(found), *found.shaping.reasons]
+    if found.searched is not None:
+        answer.append(message("net.fingerprint.stopped", why=found.searched.ended))
+    drawn = [chart for chart in (charts.course(found),) if chart is not None]
+    return (_section("bucket", "Does a token bucket shape it?", tuple(answer), drawn, []),)
+
+
+def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
+    drawn = charts.latency(found)
+    if drawn is None:
+        return ()
+    unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
+    answer: tuple[Said, ...] = (message("net.fingerprint.round_trips"),)
+    if unpaced is not None and loaded is not None and unpaced.value > 0:
+        grows = message(
+            "net.fingerprint.grows",
+            unpaced=Amount(unpaced.value, "ns"),
+            loaded=Amount(loaded.value, "ns"),
+        )
+        answer = (grows, *answer, message("net.fingerprint.pacing"))
+    return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
+
+
+def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
+    if not found.writes:
+        return ()
+
+    def value(figure: Figure | None) -> Amount | None:
+        return None if figure is None else figure.amount
+
+    rows = (
+        (
+            f"{chosen(one.write_bytes, 'bytes')}{', throttled' if one.throttled else ''}",
+            one.bandwidth.amount,
+            value(one.round_trip),
+            value(one.retransmitted),
+        )
+        for one in found.writes
+    )
+    heads = ("size", "bandwidth [95 %]", "round trip", "retransmitted")
+    return (
+        _section(
+            "writes",
+            "What does the size of writes do?",
+            (fastest(found.writes), message("net.fingerprint.sizes_note")),
+            [chart for chart in charts.writes(found) if chart is not None],
+            [Table.of("By size", heads, rows)],
+        ),
+    )
+
+
+def fastest(writes: Sequence[Write]) -> Message:
+    """Say which sizes of writes were the fastest: those that no other is shown to be faster than.
+
+    Parameters
+    ----------
+    writes : sequence of Write
+        At least one.
+    """
+    writes = [one for one in writes if not one.throttled] or writes
+    best = max(writes, key=lambda one: one.bandwidth.value)
+    slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
+    alike = [one for one in writes if one not in slower]
+    some = [one.bandwidth.value for one in alike]
+    ends = dict.fromkeys(quantity(value, "bits/s") for value in (min(some), max(some)))
+    if not slower:
+        return message("net.fingerprint.sizes_alike", rates=[*ends])
+    sizes = [Chosen(one.write_bytes, "bytes") for one in alike]
+    return message("net.fingerprint.fastest", sizes=sizes, rates=[*ends])
+
+
+def _is_slower(one: Figure, best: Figure) -> bool:
+    """Say whether a bandwidth is shown to be lower, by more than the end of a phase can make it."""
+    if one.ci is None or best.ci is None:
+        return False
+    return one.ci[1] < (1 - _SAME_SHARE) * best.ci[0]
+
+
+def _ends(found: NetworkFingerprint) -> Table:
+    names = dict.fromkeys([*found.here, *found.there])
+    rows = ((n, found.here.get(n), found.there.get(n)) for n in names)
+    return Table.of("What both ends report", ("fact", "here", "there"), rows)

@@ -1,0 +1,1 @@
+"""``tare net measure``: bandwidth and latency, interval by interval."""

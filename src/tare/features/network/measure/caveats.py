@@ -1,0 +1,148 @@
+"""What cannot be concluded from a measurement of a network, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.features.network.measure.ended import describe
+from tare.features.network.measure.summary import Summary
+from tare.networks.recording.folder import Measured
+from tare.networks.recording.starved import rule
+from tare.render.words import text
+from tare.results.message import Amount, Chosen, Duration, Message, message
+
+#: Intervals without which the outermost percentiles are single intervals.
+_FOR_PERCENTILES = 100
+_HOUR_S, _DAY_S, _WEEK_S = 3600.0, 86_400.0, 604_800.0
+#: Of these many, each has its sentence.
+_LIMITS = 3
+#: Facts that decide what was measured.
+_NEEDED = ("congestion", "mtu", "qdisc")
+
+
+def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return what weakens a measurement: most serious first."""
+    return (
+        *_ended(measured),
+        *blamed(some),
+        *_gaps(measured),
+        *measured.notes,
+        *_limited([one for one in some if one.limit is not None and not one.lacks]),
+        *_short(some),
+        *_changed(measured),
+    )
+
+
+def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return what is to blame before the network: ends that had no CPU."""
+    return (*starved(some), *late(some))
+
+
+def starved(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return which rates are not the network's, since an end had no CPU, and by which rule."""
+    found = _limited([one for one in some if one.lacks])
+    return (*found, rule()) if found else ()
+
+
+def late(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return which round trips are not the network's, since they waited for a CPU."""
+    found = []
+    for shares, loaded in (
+        ([one.loaded_late for one in some], True),
+        ([one.idle_late for one in some], False),
+    ):
+        share = max((share for share in shares if share is not None), default=None)
+        if share is not None:
+            found.append(message("net.caveat.late", loaded=loaded, share=Amount(share, "share")))
+    return tuple(found)
+
+
+def advice(some: Sequence[Summary], streams: int) -> Message | None:
+    """Return how to measure again, without the limit that was not the network; None: there is none.
+
+    Parameters
+    ----------
+    some : sequence of Summary
+    streams : int
+        Per direction.
+    """
+    limits = [one.limit for one in some if one.lacks] or [one.limit for one in some]
+    limit = next((one for one in limits if one is not None), None)
+    if limit is None:
+        return None
+    return message(f"net.advice.{limit.id.rpartition('.')[2]}", streams=streams)
+
+
+def _limited(limits: Sequence[Summary]) -> list[Message]:
+    found = [
+        message(
+            "net.caveat.limited",
+            pattern=one.pattern,
+            size=Chosen(one.write_bytes, "bytes"),
+            direction=one.direction,
+            limit=one.limit,
+        )
+        for one in limits[:_LIMITS]
+    ]
+    if len(limits) > _LIMITS:
+        found.append(message("net.caveat.limited_more", n=len(limits) - _LIMITS))
+    return found
+
+
+def _gaps(measured: Measured) -> list[Message]:
+    if not measured.gaps:
+        return []
+    return [
+        message(
+            "net.caveat.gaps",
+            n=len(measured.gaps),
+            time=Duration(sum(end - start for start, end, _ in measured.gaps)),
+            reasons=[*dict.fromkeys(text(why) for _, _, why in measured.gaps[:20])],
+        )
+    ]
+
+
+def _ended(measured: Measured) -> list[Message]:
+    if measured.ended is None:
+        return []
+    return [message("net.caveat.ended", why=describe(measured.ended))]
+
+
+def _short(some: Sequence[Summary]) -> list[Message]:
+    if not some:
+        return [message("net.caveat.no_data")]
+    longest = max(some, key=lambda one: one.seconds)
+    fewest = min(some, key=lambda one: one.intervals)
+    sent: dict[str, float] = {}
+    for one in some:
+        sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
+    found = []
+    if fewest.intervals < _FOR_PERCENTILES:
+        found.append(message("net.caveat.few", n=fewest.intervals))
+    if longest.seconds < _DAY_S:
+        # Each direction has a bucket of its own.
+        most = [
+            message(
+                "net.caveat.sent",
+                sent=Amount(8 * bytes_, "bits"),
+                direction=direction if len(sent) > 1 else None,
+            )
+            for direction, bytes_ in sent.items()
+        ]
+        found.append(message("net.caveat.unseen_bucket", sent=most))
+    if _HOUR_S <= longest.seconds < _WEEK_S:
+        span = "day" if longest.seconds < _DAY_S else "week"
+        found.append(message("net.caveat.span", span=span))
+    return found
+
+
+def _changed(measured: Measured) -> list[Message]:
+    """Name the facts that were not the same at every connection."""
+    seen: dict[str, set[str]] = {}
+    for _, one in measured.connected:
+        for where, facts in (("here", one.here), ("there", one.there)):
+            for fact in facts:
+                if fact.name in _NEEDED or fact.name in ("kernel", "interface", "tso", "gro"):
+                    seen.setdefault(f"{fact.name} {where}", set()).add(fact.value)
+    changed = [name for name, values in seen.items() if len(values) > 1]
+    return [message("net.caveat.changed", facts=changed)] if changed else []

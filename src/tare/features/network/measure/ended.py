@@ -1,0 +1,124 @@
+"""Why a measurement ended early, or never began, and what to type."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import msgspec
+
+from tare import units
+from tare.agent.record import (
+    BeyondLimit,
+    CongestionRefused,
+    Ended,
+    EndFull,
+    EndMute,
+    EndSilent,
+    EndUnreachable,
+    KeyNotProved,
+    NotTare,
+    OtherKey,
+    OtherVersion,
+    PortClosed,
+)
+from tare.errors import AgentError
+from tare.render.words import text
+from tare.results.message import Chosen, Duration, Message, Value, message
+
+#: What the other end is told at its start.
+_OPTIONS = {
+    "time": "--max-duration", "bytes": "--max-bytes", "streams": "--max-streams",
+    "total_bytes": "--max-total-bytes",
+}  # fmt: skip
+#: What to ask less of here.
+_LESS = {
+    "time": "a shorter --duration",
+    "bytes": "a smaller --max-bytes",
+    "streams": "--streams {allowed}",
+}
+_START = "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)"
+_COPY = "copy the key file of the other end to here, and name it with --key"
+#: What to type.
+_HINTS: dict[type[Ended], str] = {
+    EndFull: "the same later, or on the other host: tare net serve --max-streams 1024 …",
+    PortClosed: "on the other host: tare net serve --bind {host} --key FILE",
+    EndSilent: "ping {host}",
+    EndUnreachable: "ip route get {host}",
+    EndMute: _START,
+    NotTare: _START,
+    OtherVersion: "install the same tare on both hosts",
+    OtherKey: _COPY,
+    KeyNotProved: _COPY,
+    CongestionRefused: "--congestion kernel   (the kernel's own)",
+}
+
+
+class EndedError(AgentError):
+    """The agent reports why it does not measure, or no longer.
+
+    Attributes
+    ----------
+    ended : Ended or None
+        The reason; None: it gave none.
+    """
+
+    def __init__(self, ended: Ended | None) -> None:
+        if ended is None:
+            super().__init__("the measuring agent ended, and did not say why")
+        else:
+            super().__init__(text(describe(ended)), advise(ended))
+        self.ended = ended
+
+
+def describe(ended: Ended) -> Message:
+    """Return what ended it."""
+    if isinstance(ended, BeyondLimit):
+        return _beyond(ended)
+    return message(f"net.ended.{ended.__struct_config__.tag}", **msgspec.structs.asdict(ended))
+
+
+def advise(ended: Ended) -> str | None:
+    """Return what to type; None: nothing is known to help."""
+    if isinstance(ended, BeyondLimit):
+        return _beyond_advice(ended)
+    hint = _HINTS.get(type(ended))
+    return None if hint is None else hint.format(host=_host(str(getattr(ended, "end", ""))))
+
+
+def _beyond_advice(ended: BeyondLimit) -> str:
+    asked = "MORE" if ended.asked is None else _typed(ended, ended.asked)
+    there = f"on the other host: tare net serve {_OPTIONS[ended.limit]} {asked} …"
+    if ended.asked is None or ended.limit not in _LESS:
+        return there
+    return f"{_LESS[ended.limit].format(allowed=ended.allowed)}, or {there}"
+
+
+def _beyond(ended: BeyondLimit) -> Message:
+    if ended.limit == "streams":
+        return message("net.ended.streams", allowed=ended.allowed, asked=ended.asked)
+    asked = None if ended.asked is None else _amount(ended, ended.asked)
+    whole = ended.limit == "total_bytes"
+    allowed = _amount(ended, ended.allowed)
+    return message("net.ended.beyond_limit", allowed=allowed, asked=asked, whole=whole)
+
+
+def _amount(ended: BeyondLimit, value: int) -> Value:
+    return Duration(value / 1e9) if ended.limit == "time" else Chosen(value, "bytes")
+
+
+def _typed(ended: BeyondLimit, value: int) -> str:
+    match ended.limit:
+        case "time":
+            return f"{-(-value // 10**9)}s"
+        case "streams":
+            return str(value)
+        case _:
+            return units.chosen(value, "bytes").replace(" ", "")
+
+
+def _host(end: str) -> str:
+    host = end.rpartition(":")[0].strip("[]")
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return "ADDRESS"

@@ -1,0 +1,1 @@
+"""``tare net plan``: repetitions and idle periods before anything is measured."""

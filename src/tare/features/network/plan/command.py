@@ -1,0 +1,251 @@
+"""``tare net plan``: what trials will use of a bucket, and the idle periods between them."""
+
+from __future__ import annotations
+
+import shlex
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from msgspec import structs
+from rich.text import Text
+
+from tare import units
+from tare.cli import console, options, quantities
+from tare.errors import ExperimentError
+from tare.render.words import sentence, sentences, text
+from tare.results.message import Amount, Chosen, Duration, Message, message
+from tare.units import chosen
+
+if TYPE_CHECKING:
+    from tare.experiment.fingerprints.network.document import NetworkFingerprint
+    from tare.experiment.pipeline import Prepared
+    from tare.features.network.plan.rests import RestPlan, Spending, TrialPlan
+
+#: So many times what an experiment sends is searched, so that a bucket of that size is not missed.
+_FURTHER = 1.1
+_SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
+
+
+def plan(
+    fingerprint: Annotated[
+        Path,
+        typer.Argument(metavar="FINGERPRINT", help="File of tare net fingerprint --json."),
+    ],
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT", help="Experiment file (TOML).")
+    ],
+    spend: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit; measured[:IFACE]; or a session's "
+            "folder.",
+        ),
+    ] = None,
+    trials: options.Trials = None,
+    json: options.Json = None,
+) -> None:
+    """Plan the idle periods that a token bucket needs between trials.
+
+    Trials that deplete a token bucket slow those after them. --spend measured counts the traffic of
+    one trial of each cell; a folder is that of a session on an emulated network.
+
+        tare net plan network.json experiment.toml --spend measured:eth0
+    """
+    from tare.experiment import pipeline
+    from tare.experiment.fingerprints.network import file
+    from tare.features.network.plan import rests
+
+    console.check_writable(json)
+    found = file.read(fingerprint)
+    prepared = pipeline.prepare(experiment, skip_missing=True)
+    spendings, doubts = _spendings(prepared, spend or [])
+    asked = prepared.experiment.stopping.trials if trials is None else trials
+    searched = found.searched
+    made = rests.plan(
+        rests.bucket_of(found), spendings, asked, None if searched is None else searched.bits
+    )
+    made = structs.replace(made, doubts=(*made.doubts, *doubts))
+    if json is not None:
+        console.write_json(made.stored(), json)
+    if json != "-":
+        _show(made, prepared, fingerprint, found)
+
+
+def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[Message]]:
+    """Return what each cell spends, and what makes that less certain."""
+    from tare.experiment import store
+    from tare.features.network.plan import measured as measuring
+    from tare.features.network.plan import spending
+
+    if not words:
+        raise ExperimentError("--spend is needed: how much does one trial send?", _SPEND)
+    if any(word.partition(":")[0] == measuring.WORD for word in words):
+        if len(words) > 1:
+            raise ExperimentError(
+                f"--spend {measuring.WORD} counts every workload, and takes no amounts",
+                f"--spend {measuring.WORD}   (by itself)",
+            )
+        counts = measuring.measured(prepared, words[0])
+        return spending.counted(prepared.cells, counts), spending.doubts(counts.values())
+    folders = [Path(word) for word in words if Path(word).is_dir()]
+    if folders and len(words) > 1:
+        raise ExperimentError(
+            "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
+        )
+    if folders:
+        return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name), []
+    amounts: dict[str, float] = {}
+    for word in words:
+        name, _, amount = word.rpartition("=")
+        amounts[name] = float(quantities.read(units.bits, "--spend", amount))
+    return spending.given(prepared.cells, amounts), []
+
+
+def _show(made: RestPlan, prepared: Prepared, fingerprint: Path, found: NetworkFingerprint) -> None:
+    from tare.render.terminal import fitted
+
+    out = console.out
+    searched = found.searched
+    said = headline(made, None if searched is None else searched.bits)
+    out.print(sentence(said), style="bold")
+    out.print()
+    for line in fitted(_table(made), out.width):
+        out.print(Text(line), soft_wrap=True)
+    out.print()
+    for label, said in _account(made).items():
+        out.print(f"{label:<8}{sentence(said)}")
+    for doubt in sentences((*made.doubts, *_doubts(prepared))):
+        out.print(f"Note    {doubt}", style="yellow")
+    lines = _lines(made, prepared)
+    if lines:
+        out.print()
+        out.print("Write into the experiment file:")
+        for line in lines:
+            out.print(f"    {line}")
+    if made.verdict == "beyond":
+        out.print(f"Next    {text(_settle(made, fingerprint, found))}", soft_wrap=True)
+
+
+def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Message:
+    """Say how to search for a bucket as far as the experiment sends."""
+    from tare.features.network.fingerprint.command import LONGEST
+
+    file = shlex.quote(str(fingerprint))
+    if made.experiment_bits is None:
+        return message("net.plan.trials", file=file)
+    bits = _FURTHER * made.experiment_bits
+    base = found.figures.get("bandwidth.fresh")
+    # Where the search would end before it has sent as much.
+    time_s = 0.0 if base is None or base.value <= 0 else _FURTHER * bits / base.value
+    return message(
+        "net.plan.search",
+        end=shlex.quote(found.end),
+        file=file,
+        bits=units.typed_bits(int(float(f"{bits:.3g}"))),
+        time=Duration(time_s) if time_s > units.seconds(LONGEST) else None,
+    )
+
+
+def headline(made: RestPlan, seen_bits: float | None) -> Message:
+    """Say in one sentence what the plan is.
+
+    Parameters
+    ----------
+    made : RestPlan
+    seen_bits : float or None
+        What was sent to look for a bucket; None: nothing.
+    """
+    if made.verdict == "beyond":
+        whole = made.experiment_bits
+        return message(
+            "net.plan.beyond",
+            whole=None if whole is None else Chosen(whole, "bits"),
+            seen=None if seen_bits is None else Amount(seen_bits, "bits"),
+        )
+    if made.verdict in ("rests", "dry"):
+        return message(f"net.plan.{made.verdict}", rest=Duration(made.rest_s))
+    return message(f"net.plan.{made.verdict}")
+
+
+def _table(made: RestPlan) -> list[tuple[str, ...]]:
+    """Return a row for all cells of the same values, with the columns that have any."""
+    bucket = ("draws from the bucket", "full bucket suffices", "refills in")
+    header = ("cells", "each trial sends", *(() if made.bucket is None else bucket), "source")
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for one in made.trials:
+        cells.setdefault(_values(one), []).append(one.cell)
+    return [header, *((_together(some, made), *values) for values, some in cells.items())]
+
+
+def _values(one: TrialPlan) -> tuple[str, ...]:
+    sends, source = chosen(one.spends_bits, "bits"), text(one.source)
+    if one.draws_bits is None:
+        return sends, source
+    draws = chosen(one.draws_bits, "bits")
+    return sends, draws, "yes" if one.suffices else "no", console.seconds(ceil(one.rest_s)), source
+
+
+def _together(cells: list[str], made: RestPlan) -> str:
+    """Name cells by the levels that they share."""
+    if len(cells) == 1:
+        return cells[0]
+    if len(cells) == len(made.trials):
+        return text(message("net.plan.all_cells", n=len(cells)))
+    levels = [cell.split(", ") for cell in cells]
+    common = [level for level in levels[0] if all(level in some for some in levels)]
+    return text(message("net.plan.cells", levels=common, n=len(cells)))
+
+
+def _account(made: RestPlan) -> dict[str, Message]:
+    """Return what the plan rests on, by label."""
+    said = {}
+    bucket = made.bucket
+    if bucket is not None:
+        said["Bucket"] = message(
+            "net.plan.bucket",
+            budget=Chosen(bucket.budget_bits, "bits"),
+            high=Chosen(bucket.high_bps, "bits/s"),
+            low=Chosen(bucket.low_bps, "bits/s"),
+            refill=Chosen(bucket.refill_bps, "bits/s"),
+        )
+    block = Chosen(made.block_bits, "bits")
+    said["Block"] = message(
+        "net.plan.block", block=block, blocks=made.blocks_without_rest, bucket=bucket is not None
+    )
+    if made.experiment_bits is not None and made.n is not None:
+        whole = Chosen(made.experiment_bits, "bits")
+        said["In all"] = message("net.plan.whole", whole=whole, n=made.n)
+    if made.least_rest_s is not None:
+        said["Least"] = message("net.plan.least", least=Duration(made.least_rest_s))
+    if made.total_s is not None:
+        said["Time"] = message("net.plan.total", total=Duration(made.total_s))
+    if bucket is not None and made.verdict != "ample":
+        full = Duration(bucket.refill_s(bucket.budget_bits))
+        said["Before"] = message("net.plan.before", full=full)
+    said["Order"] = message("net.plan.order")
+    return said
+
+
+def _doubts(prepared: Prepared) -> list[Message]:
+    from tare.features.network.plan.spending import own_buckets
+
+    said = []
+    if prepared.experiment.order != "blocks":
+        said.append(message("net.plan_doubt.sequential"))
+    emulated = own_buckets(prepared.cells)
+    if emulated:
+        reset = prepared.experiment.network.budget == "reset"
+        said.append(message("net.plan_doubt.emulated", networks=[*emulated], reset=reset))
+    return said
+
+
+def _lines(made: RestPlan, prepared: Prepared) -> list[str]:
+    lines = []
+    if made.rest_s > prepared.experiment.rest_s:
+        lines.append(f'rest = "{made.rest_s:.0f} s"')
+    if prepared.experiment.order != "blocks":
+        lines.append('order = "blocks"')
+    return ["[experiment]", *lines] if lines else []

@@ -1,0 +1,1 @@
+"""``tare run``: one command or several, on any platform."""

@@ -1,0 +1,283 @@
+"""``tare run``: one command, on any platform stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import console, lines, options
+from tare.cli.command_line import (
+    COMMAND_LINE,
+    as_option,
+    explained,
+    factors,
+    how_to_see,
+    metric_name,
+    workload,
+)
+from tare.cli.command_line import network as of_network
+from tare.cli.standard_input import standard_input
+from tare.errors import ExperimentError, IncompleteError, TrialError
+from tare.render.harmless import on_one_line
+
+if TYPE_CHECKING:
+    from tare.experiment.findings.failures import Failure
+    from tare.experiment.specification import Experiment
+    from tare.features.run.screen import Summary
+    from tare.measure.comparison.session import Execution, Wanted
+
+#: What is spent on one command, and at least on each of many.
+BUDGET_S, CELL_S = 10, 3
+
+
+def run(
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            help="Words of a command after --, or commands in quotes.",
+            metavar="-- COMMAND… | 'COMMAND'…",
+        ),
+    ],
+    name: lines.Name = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="wall (default), cpu, memory …; repeatable."),
+    ] = None,
+    quantile: Annotated[
+        str,
+        typer.Option(metavar="QUANTILE", help="Quantile of the precision target."),
+    ] = "median",
+    trials: options.Trials = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="PERCENT", help="Precision at which to stop. [default: 2%]"),
+    ] = None,
+    budget: options.Budget = None,
+    timeout: options.Timeout = None,
+    platform: options.Platforms = None,
+    image: options.Image = None,
+    size: options.Size = "all",
+    workers: options.Workers = 1,
+    pinning: options.Pinning = "none",
+    network: options.Network = None,
+    as_root: options.AsRoot = False,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    capture: options.Capture = False,
+    fingerprint: options.Fingerprint = True,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add the session to a baseline for tare compare."),
+    ] = None,
+    report: options.Report = None,
+    markdown: options.Markdown = None,
+    json: options.Json = None,
+    warmup: options.Warmup = 0,
+    setup: lines.Setup = None,
+    prepare: lines.Prepare = None,
+    conclude: lines.Conclude = None,
+    cleanup: lines.Cleanup = None,
+    shell: lines.Shell = None,
+    ignore_failure: lines.IgnoreFailure = None,
+    parameter_scan: lines.Scan = None,
+    parameter_step_size: lines.Step = None,
+    parameter_list: lines.Listed = None,
+    input: lines.Input = None,
+    export_json: lines.ExportJson = None,
+    hosts: options.Hosts = 2,
+    serve: options.Serve = None,
+    grace: options.Grace = "1 s",
+    network_fingerprint: options.NetworkFingerprint = None,
+) -> None:
+    """Measure how long a command takes.
+
+    Several commands, values of a parameter, or platforms make one table. For hyperfine's
+    options see docs/how-to/from-hyperfine.md.
+
+        tare run -- sleep 0.1
+        tare run 'sleep 0.1' 'sleep 0.103'
+        tare run --parameter-scan t 1 3 'sleep 0.{t}'
+    """
+    from tare.experiment import file as experiment_file
+    from tare.experiment.catalogue import catalogue
+    from tare.features.run import table as run_table
+    from tare.measure.comparison.session import Execution, Wanted, check_report
+    from tare.platforms import own_files
+
+    console.check_writable(json, save, markdown, export_json, report)
+    check_report(report)
+    known = catalogue()
+    earlier = _so_far(out) if resume else 0
+    platforms = platform or ["bare"]
+    around = lines.Around(
+        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
+    )
+    parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
+    measured = lines.typed(command, around, name or (), parameters, several=False)
+    # Words of a command are taken as for the platform that has the fewest files of this machine.
+    main = next((one for one in platforms if own_files(one)), platforms[0])
+    places = factors(platforms, workers, pinning, image, size)
+    small = of_network(network, hosts, serve or [])
+    places["factors"] |= small.pop("factors", {})
+    cells = len(platforms) * len(measured)
+    several = cells > 1
+    compared = "platform" if len(platforms) > 1 else "workload"
+    default_s = max(BUDGET_S, CELL_S * cells)
+    execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
+    wanted = Wanted(None, out, report, json, None, markdown)
+    with ExitStack() as stack:
+        given = stack.enter_context(standard_input(input))
+        table = {
+            "experiment": {
+                "name": "run",
+                "question": _question(measured, several=several),
+                "warmup": warmup,
+                "linger": grace,
+                "quantile": quantile,
+                "fingerprint": fingerprint and bool(out or save),
+                # A fixed n is that of this session.
+                **({"trials": trials + earlier} if trials else {"budget": f"{default_s} s"}),
+                **({"precision": precision} if precision else {}),
+                **({"budget": budget} if budget else {}),
+                **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
+                **({"compare": compared} if several else {}),
+            },
+            "workload": [
+                workload(
+                    line.name, line.words, main, capture=capture, timeout=timeout,
+                    input=given, hosts=network is not None, options=line.options,
+                )
+                for line in measured
+            ],
+            **places,
+            **small,
+        }  # fmt: skip
+        if several:
+            refused = {
+                "--save": save, "--quantile": quantile != "median", "--precision": precision,
+            }  # fmt: skip
+            run_table.check(platforms, measured, {o: bool(asked) for o, asked in refused.items()})
+            code = run_table.run_table(
+                table, measured, execution, wanted, export_json, named=bool(name)
+            )
+            raise typer.Exit(code)
+        try:
+            asked = experiment_file.from_table(table, COMMAND_LINE, known)
+        except ExperimentError as error:
+            raise ExperimentError(as_option(error.message), error.hint) from error
+        _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
+
+
+def _question(measured: Sequence[lines.Line], *, several: bool) -> str:
+    if len(measured) > 1:
+        return "Do their times differ?"
+    command = on_one_line(measured[0].text)
+    if several:
+        return f"Does the platform change the time of {command}?"
+    return f"How long does {command} take?"
+
+
+def _one(
+    asked: Experiment,
+    line: lines.Line,
+    execution: Execution,
+    wanted: Wanted,
+    main: str,
+    save: Path | None,
+    export: str | None,
+    *,
+    named: bool,
+) -> None:
+    """Measure a single command on a single platform, and say what is known of it."""
+    from tare.experiment import pipeline as conclude
+    from tare.experiment import plan
+    from tare.features.run import table as run_table
+    from tare.features.run.progress import RunBar
+    from tare.features.run.screen import as_row, show, summarize
+    from tare.measure.comparison import session
+    from tare.render.words import text
+
+    prepared = conclude.check(asked, network=execution.network)
+    with wanted.folder() as folder:
+        bar = RunBar(plan.metric(asked), asked.stopping)
+        ended, failure = session.conduct(prepared, folder, execution, bar)
+        summary = summarize(folder, ended)
+        if summary.by_hand and not summary.good:
+            raise KeyboardInterrupt
+        spoken = "-" not in (wanted.json, wanted.markdown, export)
+        if spoken:
+            show(summary, wanted.out, main)
+        if wanted.json is not None:
+            console.write_json(summary.as_json(), wanted.json)
+        if summary.good and wanted.markdown is not None:
+            row, of = as_row(summary, line.name if named else line.text)
+            failures = [] if summary.failures is None else [summary.failures]
+            rows = run_table.markdown([row], None, of, failures)
+            console.write_text(rows, wanted.markdown, "--markdown")
+        if summary.good and export is not None:
+            from tare.features.run.hyperfine_export import document
+
+            console.write_json(document(summary.good, [line], named=named), export)
+        if failure is not None:
+            found = summary.failed
+            if not summary.good:
+                raise explained(failure, found, prepared)
+            raise TrialError(failure.message, how_to_see(found))
+        if wanted.report is not None:
+            page = session.page(folder, conclude.results_of(folder), (), wanted)
+            console.err.print(f"Report  {page}")
+        if save is not None:
+            _save(folder, save, prepared.experiment)
+        if summary.short is not None:
+            raise IncompleteError(text(summary.short), _more(summary, wanted.out))
+        conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
+
+
+def _more(summary: Summary, out: Path | None) -> str | None:
+    """Return what gets the trials that were asked for."""
+    if summary.failed:
+        return (None if out else how_to_see(summary.failed)) or _repair(summary.failed[0], out)
+    if out:
+        return "the same command with --resume   (measures more)"
+    return "the same command again" if summary.by_hand else "a longer --budget"
+
+
+def _repair(failure: Failure, out: Path | None) -> str:
+    """Return the same command, after what fails was repaired."""
+    from tare.cli.again import again
+    from tare.experiment.findings.failures import last_lines
+    from tare.render.words import text
+    from tare.results.message import message
+
+    said = last_lines(failure.stderr or "", 1)
+    why = f'"{said[0]}"' if said else failure.reason
+    command = again("run", {"--resume": None} if out else {})
+    return text(message("run.repair", why=why, command=command))
+
+
+def _save(folder: Path, file: Path, experiment: Experiment) -> None:
+    """Add what was measured to a baseline, and say how many sessions it has."""
+    from tare.experiment import plan, store
+    from tare.measure import baseline
+    from tare.render.words import text
+    from tare.results.message import message
+    from tare.statistics.sessions import FEWEST_SESSIONS
+
+    whole = baseline.save(file, baseline.of(store.load(folder), plan.metric(experiment)))
+    n = len(whole.sessions)
+    saved = message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
+    console.err.print(f"Saved   {text(saved)}")
+
+
+def _so_far(folder: Path | None) -> int:
+    """Count the good trials that a folder to go on with has."""
+    from tare.experiment import journal
+    from tare.experiment.session.resume_state import past
+
+    if folder is None:
+        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+    return max(past(journal.read_all(folder)).good.values(), default=0)

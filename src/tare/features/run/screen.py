@@ -1,0 +1,629 @@
+"""What ``tare run`` tells: the first screen, and the JSON of trials, summary and facts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tare import units
+from tare.agent import record
+from tare.cli import console
+from tare.cli.again import FILES, again
+from tare.experiment import journal, plan_file
+from tare.experiment.findings import disturbance
+from tare.experiment.findings.failures import Failed, Failure, reasons, together
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
+from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.metrics import ranked
+from tare.experiment.metrics import tick as metric_tick
+from tare.experiment.specification import Stopping
+from tare.features.run.trial_json import trial_json
+from tare.render import data
+from tare.render.words import sentences, text
+from tare.results.message import Amount, Atom, Change, Chosen, Message, message
+from tare.statistics.intervals import p10_and_p90
+
+if TYPE_CHECKING:
+    from tare.experiment.findings.sessions import Caveat
+    from tare.features.run.table import Row
+    from tare.statistics.statistic import FloatArray
+
+#: Version of ``tare run --json``.
+VERSION = 2
+#: Budgets that are worth typing; who wants to wait longer knows it.
+BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+#: Of the trials that are projected: spreads are not known exactly.
+RESERVE = 1.2
+#: Share of failed trials from which on the exit code says so.
+OFTEN = 0.25
+#: Sources of a wall time of which it is said what is timed (``run.timed``).
+TIMED = ("self", "switch", "perf_cpu", "perf_task", "around")
+
+#: Numbers of processes, by which the same warning would be another one each time.
+_PIDS = re.compile(r" \(\d+\)")
+
+#: (metric, source) to the mean over measured iterations and workers.
+Values = dict[tuple[str, str], float]
+
+
+def fails_often(failed: int, trials: int) -> bool:
+    """Tell whether so many failed that what the others say is not of the command as it is."""
+    return failed > 0 and failed >= OFTEN * trials
+
+
+@dataclass
+class Trial:
+    """One trial of ``tare run``."""
+
+    number: int
+    #: What it was of: its workload, and its platform.
+    workload: str = ""
+    platform: str = ""
+    session: int = 1
+    status: str = "unfinished"
+    reason: str | None = None
+    values: Values = field(default_factory=dict)
+    #: Of its first fault: its kind, and the end of standard error, empty where nothing was written.
+    kind: str | None = None
+    stderr: str | None = None
+    #: When it began, and how long all of it took.
+    began_ns: int = 0
+    duration_ns: float = 0.0
+
+    def best(self, metric: str) -> tuple[float | None, str | None]:
+        """Return the value of a metric on its best source, and that source."""
+        found = {source: v for (name, source), v in self.values.items() if name == metric}
+        source = next(iter(ranked(metric, found)), None)
+        return (None, None) if source is None else (found[source], source)
+
+    def get(self, metric: str, source: str) -> float | None:
+        """Return the value of a metric from a source."""
+        return self.values.get((metric, source))
+
+
+@dataclass
+class Summary:
+    """All that is told of one command."""
+
+    trials: list[Trial]
+    facts: dict[str, Any]
+    ended: str
+    #: What was asked, and of which metric first.
+    stopping: Stopping
+    metric: str
+    stop: journal.Stop | None
+    #: What agents warned of, each once: that children were left, and ended.
+    warnings: tuple[str, ...] = ()
+    #: That ran at the same time in each trial.
+    workers: int = 1
+    caveats: tuple[Caveat, ...] = ()
+    #: Session that levels are taken from, where the machine was not the same in all; None: all.
+    levels_of: int | None = None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody who watched it ended it."""
+        return self.ended == "interrupted"
+
+    @property
+    def good(self) -> list[Trial]:
+        """Trials that did not fail."""
+        return [trial for trial in self.trials if trial.status == "ok"]
+
+    @property
+    def short(self) -> Message | None:
+        """What is short of what was asked for: good trials, or a command that mostly works."""
+        asked = self.stopping.trials
+        if asked is not None and len(self.good) < asked and not self.by_hand:
+            return message("run.short", good=len(self.good), asked=asked)
+        if self.stop is not None and self.stop.reason == "failed":
+            return message("run.given_up", good=len(self.good))
+        failed = len(self.trials) - len(self.good)
+        if fails_often(failed, len(self.trials)):
+            return message("run.often", failed=failed, trials=len(self.trials))
+        return None
+
+    @property
+    def failed(self) -> list[Failure]:
+        """How trials failed, the most frequent reason first."""
+        return together(
+            Failed(t.reason or "for an unknown reason", t.kind, t.stderr or None, t.stderr == "")
+            for t in self.trials
+            if t.status == "failed"
+        )
+
+    @property
+    def failures(self) -> Message | None:
+        """How many trials failed, and why; None where none did."""
+        failed = len(self.trials) - len(self.good)
+        if not failed:
+            return None
+        return message(
+            "run.failed", failed=failed, trials=len(self.trials), reasons=reasons(self.failed)
+        )
+
+    @property
+    def of_levels(self) -> list[Trial]:
+        """Good trials that levels are taken from."""
+        return [t for t in self.good if self.levels_of in (None, t.session)]
+
+    def values(self, metric: str, source: str) -> FloatArray:
+        """Return what the good trials have of a metric from a source."""
+        found = [trial.get(metric, source) for trial in self.of_levels]
+        return np.array([value for value in found if value is not None])
+
+    def common(self, metric: str) -> str | None:
+        """Return the best source that all good trials have of a metric."""
+        some = [{s for m, s in trial.values if m == metric} for trial in self.of_levels]
+        return next(iter(ranked(metric, set.intersection(*some) if some else ())), None)
+
+    def known(self, metric: str, quantile: float | None = None) -> Known | None:
+        """Return how well a quantile is known; None where the metric has no values."""
+        source = self.common(metric)
+        if source is None:
+            return None
+        values = self.values(metric, source)
+        return know(metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile)
+
+    @property
+    def asked(self) -> list[Known]:
+        """How well what was asked is known; nothing of a metric that has no values."""
+        found = (self.known(metric) for metric in (self.metric, *self.stopping.also))
+        return [known for known in found if known is not None]
+
+    @property
+    def disturbance(self) -> disturbance.Disturbance | None:
+        """What took most of the time beside the command; None where nothing says so."""
+        wall = self.common("wall_ns")
+        if wall is None:
+            return None
+        return disturbance.worst(
+            {key: self.values(*key) for key in disturbance.NEEDED},
+            self.values("wall_ns", wall),
+            np.array([trial.duration_ns for trial in self.of_levels]),
+            int(self.facts.get("cpus", 1)),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``--json`` writes."""
+        return {
+            "version": VERSION,
+            "trials": [trial_json(trial) for trial in self.trials],
+            "summary": self._summary_json(),
+            "facts": self.facts,
+            "caveats": self.caveats,
+        }
+
+    def _summary_json(self) -> dict[str, Any]:
+        time = self.known("wall_ns", 0.5)
+        told: dict[str, Any] = {
+            "n": len(self.of_levels),
+            "levels_of": self.levels_of,
+            "failed": len(self.trials) - len(self.good),
+            "ended": self.ended,
+            "time": None if time is None else data.builtins(timed(time.source)),
+        }
+        if time is not None:
+            told |= _statistics(time, self.values("wall_ns", time.source))
+        told["asked"] = [known.as_json() for known in self.asked]
+        stop = self.stop
+        told["stop"] = None if stop is None else {
+            "reason": stop.reason, "why": stop.why, "refusal": stop.refusal, "target": stop.target,
+            "reached": self.reached, "more_trials": stop.more_trials,
+        }  # fmt: skip
+        found = self.disturbance
+        told["disturbance"] = None if found is None else data.builtins(found)
+        return told
+
+    @property
+    def is_only_dependent(self) -> bool:
+        """Whether the target is reached, but by trials that depend on each other."""
+        stop = self.stop
+        return bool(
+            stop
+            and stop.why == "remembers"
+            and stop.reason != "target"
+            and stop.target
+            and self.reached is not None
+            and self.reached <= stop.target
+        )
+
+    @property
+    def reached(self) -> float | None:
+        """The precision of the least well known of what was asked."""
+        widths = [known.interval.half_width for known in self.asked]
+        found = [width for width in widths if width is not None]
+        return max(found) if found and len(found) == len(widths) else None
+
+
+def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
+    i = time.interval
+    p10, p90 = p10_and_p90(ns)
+    several = len(ns) >= FEWEST_FOR_QUANTILES
+    return {
+        "median_s": i.estimate / 1e9,
+        "median_low_s": None if i.low is None else i.low / 1e9,
+        "median_high_s": None if i.high is None else i.high / 1e9,
+        "confidence": i.confidence,
+        "precision": i.half_width,
+        "mean_s": float(ns.mean()) / 1e9,
+        "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 else None,
+        "p10_s": p10 / 1e9 if several else None,
+        "p90_s": p90 / 1e9 if several else None,
+        "min_s": float(ns.min()) / 1e9,
+        "max_s": float(ns.max()) / 1e9,
+    }
+
+
+def read_trials(folder: Path) -> list[Trial]:
+    """Return the good trials that a folder has, in order of time."""
+    return [trial for trial in _read(folder)[0] if trial.status == "ok"]
+
+
+def _read(folder: Path) -> tuple[list[Trial], dict[str, Any], journal.Stop | None, tuple[str, ...]]:
+    """Return trials that ended, facts, why the last cell stopped, and warnings."""
+    trials: dict[int, Trial] = {}
+    sums: dict[int, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
+    facts: dict[str, Any] = {}
+    warnings: dict[str, None] = {}
+    stop = None
+    session = 1
+    for line in journal.read_all(folder):
+        match line:
+            case journal.Session():
+                session = line.session
+            case journal.TrialStart(rehearsal=False):
+                trials[line.trial] = Trial(
+                    line.trial,
+                    line.levels["workload"],
+                    line.levels.get("platform", ""),
+                    session,
+                    began_ns=line.monotonic_ns,
+                    stderr="" if line.error_captured else None,
+                )
+            case record.Sample(phase="measured"):
+                sums[line.trial][line.metric, line.source].append(line.value)
+            case record.Fault() if line.kind != "warning" and line.trial in trials:
+                trial = trials[line.trial]
+                trial.kind = trial.kind or line.kind
+                trial.stderr = trial.stderr or line.evidence or trial.stderr
+            case journal.TrialEnd() if line.trial in trials:
+                trial = trials[line.trial]
+                trial.status, trial.reason = line.status, line.reason
+                trial.duration_ns = line.monotonic_ns - trial.began_ns
+            case record.Fault(kind="warning"):
+                warnings[_PIDS.sub("", line.message)] = None
+            case journal.MachineFact():
+                facts[line.name] = line.value
+            case journal.Stop():
+                stop = line
+    for number, trial in trials.items():
+        trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
+    ended = [t for t in trials.values() if t.status != "unfinished"]
+    return ended, facts, stop, tuple(warnings)
+
+
+def summarize(folder: Path, ended: str) -> Summary:
+    """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
+    finished, facts, stop, warnings = _read(folder)
+    asked = plan_file.read(folder)
+    summary = Summary(
+        finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,
+        max((cell.workers for cell in asked.cells), default=1),
+    )  # fmt: skip
+    if asked.experiment.fingerprint and summary.good:
+        from tare.experiment import pipeline
+        from tare.experiment.findings.sessions import caveats
+
+        results = pipeline.results_of(folder)
+        summary.caveats, summary.levels_of = caveats(results), results.levels_of
+    return summary
+
+
+def show(summary: Summary, kept: Path | None, platform: str) -> None:
+    """Print the first screen: time with interval, spread, n, trust, what to type next."""
+    from tare.experiment.findings.instrument import notable
+
+    time = summary.known("wall_ns", 0.5)
+    if time is None:
+        return
+    noted: Sequence[str] = ()
+    if summary.caveats:
+        # Imported only where it is needed, since it takes time.
+        from tare.experiment.findings import caveats
+
+        noted = sentences(caveats.notes(summary.caveats))
+        for caveat in sentences(caveats.sentences(summary.caveats, summary.levels_of)):
+            _say("Caveat", caveat)
+    values = summary.values("wall_ns", time.source)
+    _say("Time", _time(summary, time, values))
+    if failures := summary.failures:
+        _say("Failed", failures)
+    for known in summary.asked:
+        # The median of the time stands above already.
+        if (known.metric, known.quantile) != ("wall_ns", 0.5):
+            _say(_label(known), _asked(known))
+    if (target := target_of(summary)) is not None:
+        _say("Target", target)
+    doubt = _doubt(summary, time)
+    _say("Trust", _trust(summary, time, doubt))
+    if error := notable(summary.facts.get, time.interval.estimate):
+        _say("Error", error)
+    _show_resources(summary)
+    _say("Timed", timed(time.source), style="dim")
+    for label, problem in _problems(summary, kept):
+        _say(label, problem)
+    for note in noted:
+        _say("Note", note)
+    if summary.short is None:
+        _say("Next", _next(summary, kept, platform, doubtful=doubt is not None), style="dim")
+
+
+def _say(label: str, said: Message | str, style: str | None = None) -> None:
+    written = said if isinstance(said, str) else text(said)
+    console.labelled(label, written, 7, style)
+
+
+def timed(source: str) -> Message:
+    """Return what a wall time from a source is the time of."""
+    if source in TIMED:
+        return message(f"run.timed.{source}")
+    return message("run.timed.other", source=source)
+
+
+def as_row(summary: Summary, name: str) -> tuple[Row, str]:
+    """Return the result as the line of a table, and the metric that it is of."""
+    from tare.features.run.table import Row
+
+    (known, *_) = summary.asked
+    values = summary.values(known.metric, known.source)
+    return Row(name, str(known), None, relative_spread(values), str(len(values))), known.metric
+
+
+def _label(known: Known) -> str:
+    """Name a line: the one of the time has the median already."""
+    if known.metric == "wall_ns":
+        return units.quantile_name(known.quantile)
+    return {"cpu_ns": "CPU", "memory_bytes": "Memory"}.get(known.metric, "Asked")
+
+
+def target_of(summary: Summary) -> Message | None:
+    """Say whether the precision was reached of what else than the median of the time was asked."""
+    stop, asked = summary.stop, summary.asked
+    usual = [(known.metric, known.quantile) for known in asked] == [("wall_ns", 0.5)]
+    if usual or not asked or stop is None or not stop.target or stop.reason == "fixed":
+        return None
+    if missed(summary) is not None:
+        return None
+    reached = summary.reached
+    return message(
+        "run.target",
+        target=Chosen(stop.target),
+        names=[known.name for known in asked],
+        met=reached is not None and reached <= stop.target,
+        reached=None if reached is None else Amount(reached, "share"),
+    )
+
+
+def _sure(known: Known) -> Chosen | None:
+    i = known.interval
+    return None if i.low is None or i.high is None else Chosen(i.confidence)
+
+
+def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
+    spread = None
+    if len(values) > 1:
+        several = len(values) >= FEWEST_FOR_QUANTILES
+        ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
+        spread = message(f"run.{'range' if several else 'ends'}", range=units.span("ns", *ends))
+    return message(
+        "run.time",
+        figure=str(time),
+        sure=_sure(time),
+        n=time.interval.n,
+        workers=summary.workers if summary.workers > 1 else None,
+        spread=spread,
+    )
+
+
+def _asked(known: Known) -> Message:
+    return message(
+        "run.asked",
+        figure=str(known),
+        name=None if known.metric == "wall_ns" else known.name,
+        sure=_sure(known),
+        why=known.interval.refusal,
+    )
+
+
+def _show_resources(summary: Summary) -> None:
+    from tare.measure.comparison import network_use
+
+    parts: list[Atom] = []
+    for metric in ("cpu_ns", "memory_bytes"):
+        source = summary.common(metric)
+        if source is not None:
+            median = float(np.median(summary.values(metric, source)))
+            name = message(f"run.resource_name.{metric}")
+            amount = Amount(median, unit_of(metric))
+            parts.append(message("run.resource", name=name, amount=amount))
+    launch = summary.facts.get("launch_overhead_ns")
+    if launch is not None:
+        parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
+    _say("Uses", message("run.uses", parts=parts))
+    if network := network_use.of_trials(summary.good):
+        _say("Network", network)
+
+
+def _trust(summary: Summary, time: Known, doubt: Message | None) -> Message:
+    """Return how well the median is known, and the largest disturbance."""
+    reached = time.interval.half_width
+    refusals: list[Atom] = [known.refusal for known in summary.asked if known.refusal]
+    if refusals:
+        precision = message("run.refused", refusals=refusals)
+    elif reached is None:
+        precision = message("run.no_interval", why=time.interval.refusal)
+    else:
+        precision = message("run.precision", within=_within(time), doubt=doubt)
+    return message(
+        "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
+    )
+
+
+def _within(time: Known) -> Message:
+    """Return how far the median is known, relative to it: to both sides where they differ."""
+    i = time.interval
+    if i.low is None or i.high is None or not i.is_asymmetric:
+        return message("run.within", share=Amount(i.half_width, "share"))
+    return message("run.between", low=Change(i.low / i.estimate), high=Change(i.high / i.estimate))
+
+
+def _doubt(summary: Summary, time: Known) -> Message | None:
+    """Return why the median is doubtful; None: nothing is shown, or a note says it already."""
+    if summary.stop and summary.stop.refusal and missed(summary) is not None:
+        return None
+    # Imported only where it is needed, since it takes time.
+    from tare.experiment.findings.doubt import judge, why
+
+    values = summary.values(time.metric, time.source)
+    found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
+    return why(found.reasons[0], len(values)) if found.verdict == "DOUBT" else None
+
+
+def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:
+    found: list[tuple[str, Message | str]] = []
+    if summary.by_hand:
+        stopped = message(
+            "run.by_hand",
+            asked=summary.stopping.trials,
+            n=len(summary.good),
+            kept=kept is not None,
+        )
+        found.append(("Note", stopped))
+    found += [("Note", warning) for warning in summary.warnings]
+    if (note := missed(summary)) is not None:
+        found.append(("Note", note))
+    return found
+
+
+def missed(summary: Summary) -> Message | None:
+    """Return why the target was not reached; None: it was, or there was none."""
+    stop = summary.stop
+    if stop is None:
+        return None
+    if summary.is_only_dependent:
+        return message("run.dependent", refusal=stop.refusal)
+    if stop.refusal and stop.reason not in ("target", "fixed"):
+        return message("run.refusal", refusal=stop.refusal)
+    if stop.reason == "fixed" or not (stop.target and summary.reached and stop.more_trials):
+        return None
+    if summary.reached <= stop.target:
+        return None
+    return message(
+        "run.missed",
+        reached=Amount(summary.reached, "share"),
+        target=Chosen(stop.target),
+        more=stop.more_trials,
+        time=None if stop.more_seconds is None else console.seconds(stop.more_seconds),
+    )
+
+
+def _longer(stop: journal.Stop, reached: float | None, n: int) -> Message | None:
+    """Return the budget that reaches the target; where none does, what the longest brings."""
+    if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
+        return None
+    if reached <= stop.target:
+        # By trials after the last look at them.
+        return None
+    each_s = stop.more_seconds / stop.more_trials
+    # What was measured is not kept: it begins anew.
+    needed_s = RESERVE * each_s * (n + stop.more_trials)
+    budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
+    if budget_s is not None:
+        brings = message("run.brings.precision", share=Chosen(stop.target))
+    else:
+        budget_s = BUDGETS_S[-1]
+        share = reached * math.sqrt(n * each_s / budget_s)
+        brings = message("run.brings.about", share=Amount(share, "share"))
+    return _budget(budget_s, brings)
+
+
+def _budget(budget_s: float, brings: Message) -> Message:
+    command = again("run", {"--budget": console.seconds(budget_s)})
+    return message("run.next", command=command, brings=brings)
+
+
+#: Times as many trials, where as many as there were gave no interval.
+_MORE = 3
+
+
+def _first_interval(summary: Summary) -> Message | None:
+    """Return the budget that brings an interval, where too few trials fitted the last one.
+
+    Where trials depend on each other, many count as few.
+    """
+    good = summary.good
+    if not good or (len(good) >= FEWEST_FOR_QUANTILES and summary.reached is not None):
+        return None
+    each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
+    needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
+    needed_s = RESERVE * each_s * needed
+    budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
+    return _budget(budget_s, message("run.brings.interval"))
+
+
+def _waits(summary: Summary) -> bool:
+    """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
+    found = summary.disturbance
+    wall = summary.common("wall_ns")
+    cpu = summary.common("cpu_ns")
+    if summary.metric != "wall_ns" or wall is None or cpu is None:
+        return False
+    if found is None or not found.is_waiting:
+        return False
+    # Imported only where it is needed, since it takes time.
+    from tare.experiment.findings.causes import waits
+
+    return waits(
+        summary.values("wall_ns", wall),
+        summary.values("wait_ns", "schedstat"),
+        summary.values("cpu_ns", cpu),
+    )
+
+
+def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool) -> Message:
+    if kept is not None:
+        return message("run.next", command=f"tare experiment report {kept}", brings=None)
+    stop = summary.stop
+    if _waits(summary):
+        by_cpu = message("run.brings.cpu")
+        command = again("run", {"--metric": "cpu"}, FILES)
+        return message("run.next", command=command, brings=by_cpu)
+    if stop and stop.refusal and not summary.is_only_dependent:
+        return _disturbs()
+    if stop and stop.reason == "budget":
+        longer = _longer(stop, summary.reached, len(summary.good)) or _first_interval(summary)
+        if longer is not None:
+            return longer
+    return _disturbs() if doubtful else _further(platform)
+
+
+def _disturbs() -> Message:
+    return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
+
+
+def _further(platform: str) -> Message:
+    """Return what else can be measured, where nothing is wrong with what was."""
+    if platform == "bare":
+        overhead = message("run.brings.overhead")
+        command = again("run", {"--platform": "unshare"}, FILES)
+        return message("run.next", command=command, brings=overhead)
+    platforms = message("run.brings.platforms")
+    return message("run.next", command="tare experiment new", brings=platforms)

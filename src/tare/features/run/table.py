@@ -1,0 +1,367 @@
+"""``tare run`` of several commands, parameters or platforms: one table of all of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tare import units
+from tare.cli import console
+from tare.cli.again import again
+from tare.errors import ExperimentError, TrialError
+from tare.experiment.findings.known import figure, relative_spread
+from tare.measure.comparison.session import (
+    Execution,
+    Wanted,
+    by_hand,
+    check_complete,
+    differences_in,
+    measure,
+    prepare,
+)
+from tare.results.verdict import EQUIVALENT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tare.cli.lines import Line
+    from tare.experiment.findings.judgement import Difference
+    from tare.experiment.results import Results
+    from tare.results.message import Message
+    from tare.statistics.intervals import Interval
+    from tare.statistics.statistic import FloatArray
+
+#: Comparisons of which each is told what would settle it.
+MOST_TOLD = 3
+#: Values of a parameter from which on a line through them says something.
+FEWEST_FOR_LINE = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    median: str
+    #: None: nothing is compared.
+    versus: str | None
+    spread: str
+    n: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands in the columns."""
+        versus = () if self.versus is None else (self.versus,)
+        return self.name, self.median, *versus, self.spread, self.n
+
+
+def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str, bool]) -> None:
+    """Refuse what is asked of one command alone, and a platform that is named twice.
+
+    Parameters
+    ----------
+    platforms : sequence of str
+        In the order of the table.
+    lines : sequence of Line
+        In the order of the table.
+    refused : mapping
+        Options to whether they were given.
+    """
+    twice = next((one for one in platforms if list(platforms).count(one) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"--platform {twice} is given twice", "name each platform once")
+    if len(platforms) > 1 and len(lines) > 1:
+        raise ExperimentError(
+            f"{len(lines)} commands on {len(platforms)} platforms are more than one table",
+            "one of both, or an experiment: tare experiment new",
+        )
+    given = next((option for option, is_given in refused.items() if is_given), None)
+    if given is not None:
+        what = "platform" if len(platforms) > 1 else "command"
+        raise ExperimentError(
+            f"{given} is about one {what}, and {max(len(platforms), len(lines))} are asked for",
+            f"leave {given} out (--budget and -n are for all), or run each {what} by itself",
+        )
+
+
+def run_table(
+    table: dict[str, Any],
+    lines: Sequence[Line],
+    execution: Execution,
+    wanted: Wanted,
+    export: str | None,
+    *,
+    named: bool,
+) -> int:
+    """Measure all in turn, print the table, return the exit code.
+
+    Parameters
+    ----------
+    table : dict
+        The experiment, with ``compare``.
+    lines : sequence of Line
+        What was typed.
+    execution, wanted
+        As for ``tare compare``.
+    export : str or None
+        File in hyperfine's format.
+    named : bool
+        Whether the commands were given names.
+    """
+    from tare.experiment import pipeline
+    from tare.experiment.findings.failures import by_level
+    from tare.measure.comparison import session
+    from tare.render.words import text
+
+    asked = {k: v for k, v in table["experiment"].items() if k != "quantile"}
+    table["experiment"] = {**asked, "metric": _only(asked)}
+    prepared = prepare(table, execution.network)
+    with wanted.folder() as folder:
+        ended, failure = measure(prepared, folder, execution)
+        spoken = "-" not in (wanted.json, wanted.markdown, export)
+        try:
+            results, found = differences_in(folder, execution, ended)
+        except TrialError:
+            if spoken:
+                _show_uncompared(folder)
+            if wanted.json is not None:
+                _write_json((), pipeline.results_of(folder), folder, ended, wanted.json)
+            raise
+        rows = list(_rows(found))
+        failed = by_level(results, factor=found[0].factor)
+        if spoken:
+            _show(rows, found, lines, results, ended, failed)
+        if wanted.json is not None:
+            _write_json(found, results, folder, ended, wanted.json)
+        if wanted.markdown is not None:
+            laid = markdown(rows, found[0].first, found[0].basis.metric, failed)
+            console.write_text(laid, wanted.markdown, "--markdown")
+        if export is not None:
+            from tare.features.run.hyperfine_export import document as as_hyperfine
+            from tare.features.run.screen import read_trials
+
+            console.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
+        page = session.page(folder, results, found, wanted)
+        if spoken:
+            waiting = any(not d.comparison.verdict.conclusive for d in found)
+            instead = session.by_cpu_time(results, "run") if waiting else None
+            if instead:
+                console.out.print(f"Next    {text(instead)}", style="dim", soft_wrap=True)
+            kept = again("run", {"--out": "DIR"})
+            told = f"Report  {page}" if page else f"Next    {kept}   (keeps the trials)"
+            console.out.print(told, style="dim", soft_wrap=True)
+        if failure is not None:
+            raise failure
+        _check_all(results, found[0].factor)
+        check_complete(results, execution, 0, ended)
+        return 0
+
+
+def _write_json(
+    found: Sequence[Difference], results: Results, folder: Path, ended: str, file: str
+) -> None:
+    from tare.features.run.screen import read_trials
+    from tare.features.run.trial_json import trial_json
+    from tare.measure.comparison import screen
+
+    trials = [
+        {"workload": t.workload, "platform": t.platform, **trial_json(t)}
+        for t in read_trials(folder)
+    ]
+    console.write_json(screen.as_json(found, results, ended, None) | {"trials": trials}, file)
+
+
+def _show_uncompared(folder: Path) -> None:
+    """Print what was measured where there is nothing to compare it with."""
+    from tare.experiment import pipeline
+    from tare.experiment.findings.cells import basis_of, cells_of
+    from tare.results.message import Message
+
+    results = pipeline.results_of(folder)
+    factor = results.experiment.stopping.compare
+    basis = basis_of(results)
+    if factor is None or isinstance(basis, Message):
+        return
+    _print(
+        _heads(factor, None, basis.metric),
+        [
+            Row(cell.levels[factor], *_own(cell.median, cell.trial_values, basis.unit, None))
+            for cell in cells_of(results, basis).all
+        ],
+    )
+
+
+def _print(heads: Sequence[str], rows: Sequence[Row]) -> None:
+    console.table([heads, *(row.cells for row in rows)])
+
+
+def _only(asked: Mapping[str, Any]) -> str:
+    metrics = asked.get("metric", ["wall"])
+    if len(metrics) > 1:
+        raise ExperimentError(
+            "what stands in one table is compared by one --metric", "name the one that matters"
+        )
+    return str(metrics[0])
+
+
+def _show(
+    rows: Sequence[Row],
+    found: Sequence[Difference],
+    lines: Sequence[Line],
+    results: Results,
+    ended: str,
+    failed: Sequence[Message],
+) -> None:
+    from tare.measure.comparison.screen import trust
+    from tare.render.words import sentence, text
+
+    say, first = console.out.print, found[0]
+    if first.factor == "platform":
+        say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
+    _print(_heads(first.factor, first.first, first.basis.metric), rows)
+    if unlike := next(filter(None, (d.of_pairs for d in found)), None):
+        say(sentence(unlike), style="dim")
+    if (fit := fitted(lines, found)) is not None:
+        say(f"Line    {text(fit)}")
+    for one in failed:
+        say(f"Failed  {text(one)}")
+    say(f"Trust   {trust(results, found)}")
+    if ended == "interrupted":
+        say(f"Note    {text(by_hand(results, kept=False))}")
+    for note in _further(found):
+        say(f"Note    {note}")
+
+
+def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
+    """Return the heads of the columns; the metric is named where it is not the usual one."""
+    from tare.render.vocabulary import metric_name
+
+    what = "command" if factor == "workload" else factor
+    of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"
+    versus = [] if reference is None else [f"vs. {reference} (paired)"]
+    return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
+
+
+def _rows(found: Sequence[Difference]) -> Iterator[Row]:
+    first = found[0]
+    yield Row(first.first, *_own(first.medians[0], first.level_values[0], first.basis.unit, "–"))
+    for d in found:
+        told = f"{d.ratio} {_word(d)}"
+        yield Row(d.second, *_own(d.medians[1], d.level_values[1], d.basis.unit, told))
+
+
+def _own(
+    median: Interval, values: FloatArray, unit: str, versus: str | None
+) -> tuple[str, str | None, str, str]:
+    return figure(unit, median), versus, relative_spread(values), str(len(values))
+
+
+def _word(d: Difference) -> str:
+    found = d.comparison.verdict
+    is_within = found.differs or found == EQUIVALENT
+    return d.words.of(found, units.chosen(d.margin) if is_within else None)
+
+
+def markdown(
+    rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[Message]
+) -> str:
+    """Return a table for a README or a comment.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    reference : str or None
+        What others are compared with; None: there is one row.
+    metric : str
+        Of the values.
+    failed : sequence of Message
+        Which trials failed, and why.
+    """
+    from tare.render.markdown import text
+    from tare.render.words import text as written
+
+    heads = _heads("workload", reference, metric)
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    lines += [[text(cell) for cell in row.cells] for row in rows]
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return table + "".join(f"\nFailed: {text(written(one))}\n" for one in failed)
+
+
+def _further(found: Sequence[Difference]) -> list[str]:
+    """Say what would settle what is inconclusive; of many, how many they are."""
+    from tare.render.words import text
+    from tare.results.message import Duration, message
+
+    open_ones = [(d, d.further) for d in found if d.further]
+    if len(open_ones) <= MOST_TOLD:
+        return [
+            text(message("compare.open", second=d.second, further=further))
+            for d, further in open_ones
+        ]
+    more = max((d.comparison.more_pairs or 0 for d, _ in open_ones), default=0)
+    seconds = more * sum(d.seconds for d in found)
+    several = message(
+        "compare.several_open",
+        open=len(open_ones),
+        comparisons=len(found),
+        more=more,
+        time=Duration(seconds),
+    )
+    return [text(several)]
+
+
+def fitted(lines: Sequence[Line], found: Sequence[Difference]) -> Message | None:
+    """Fit a line where one parameter is a number, and say how much of the spread it explains."""
+    from tare.results.message import Amount, message
+    from tare.statistics.regression import line
+
+    names = {name for one in lines for name in one.parameters}
+    if len(names) != 1 or found[0].factor != "workload":
+        return None
+    (name,) = names
+    at = {one.name: _number(one.parameters[name]) for one in lines}
+    values = {found[0].first: found[0].level_values[0]}
+    values |= {d.second: d.level_values[1] for d in found}
+    points = [(at[level], some) for level, some in values.items() if at[level] is not None]
+    # Of several commands each has a line of its own.
+    if len(points) < max(FEWEST_FOR_LINE, len(lines)) or len({x for x, _ in points}) < len(points):
+        return None
+    x = np.concatenate([np.full(len(some), at_x) for at_x, some in points])
+    fit = line(x, np.concatenate([some for _, some in points]))
+    if fit.slope_low is None or fit.slope_high is None or fit.r2 is None:
+        return None
+    unit = found[0].basis.unit
+    return message(
+        "run.fit",
+        intercept=Amount(fit.intercept, unit),
+        slope=Amount(fit.slope, unit, fit.slope_low, fit.slope_high),
+        parameter=name,
+        share=Amount(fit.r2, "share"),
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _check_all(results: Results, factor: str) -> None:
+    """Raise where something that was asked for has no good trial."""
+    from tare.cli.command_line import hiding, how_to_see
+    from tare.experiment.findings.failures import failures
+    from tare.experiment.findings.judgement import failing
+    from tare.render.words import listing
+
+    hopeless = failing(results, factor)
+    if hopeless:
+        on = "on" if factor == "platform" else "of"
+        stacks = hiding(hopeless, results.experiment) if factor == "platform" else ()
+        raise TrialError(
+            f"every trial {on} {listing(hopeless)} failed", how_to_see(failures(results), stacks)
+        )

@@ -1,0 +1,1 @@
+"""What several features use to measure."""

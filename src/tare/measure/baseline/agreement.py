@@ -1,0 +1,165 @@
+"""Whether a session was measured where, how and by what a baseline was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tare.errors import StoreError
+from tare.experiment.findings import caveats
+from tare.experiment.findings.same_network import apart
+from tare.experiment.fingerprints.machine.difference import Change, differences
+from tare.experiment.fingerprints.network import cache as networks
+from tare.experiment.specification import Experiment
+from tare.render.words import text
+from tare.results.message import Message, message
+
+if TYPE_CHECKING:
+    from tare.measure.baseline.stored import Baseline, Session
+
+#: Facts that say how a session was, not where: what is measured anew, and who was busy.
+_PASSING = frozenset({"load_average"})
+_MEASURED = ("_ns",)
+#: What `tare selftest` and `tare calibrate` found at last is found anew each time.
+_FOUND_ANEW = ("selftest_", "calibration_", networks.PREFIX)
+#: Memory that the kernel keeps for itself changes from boot to boot.
+_ABOUT = {"memory_bytes": 0.01}
+#: What decides about a trial besides its command, and what it is called.
+_SETTINGS = ("iterations", "warmup", "process", "instances", "fresh")
+LEVELS = ("platform", "workers", "pinning", "load", "size")
+#: Differences that one message names.
+_MOST_NAMED = 5
+
+
+def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return what decides about the trials of a cell, besides its workload."""
+    held = {name: levels[name] for name in ("quota", "period", "network") if name in levels}
+    if "network" in levels:
+        network = experiment.network
+        served = " ".join(word for command in network.serve for word in command)
+        held["network"] += f", {network.hosts} hosts{f', serving {served}' if served else ''}"
+    if experiment.window is not None:
+        held["window"] = f"{experiment.window.periods} × {experiment.longest_period_s:g} s"
+    return {
+        **{name: levels.get(name, "") for name in LEVELS},
+        **{name: str(getattr(experiment, name)) for name in _SETTINGS},
+        **held,
+    }
+
+
+def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Name facts given as (name, platform or None, value), without what is measured anew."""
+    return {
+        f"{name} ({platform})" if isinstance(platform, str) else name: value
+        for name, platform, value in facts
+        if name not in _PASSING
+        and not name.endswith(_MEASURED)
+        and not name.startswith(_FOUND_ANEW)
+    }
+
+
+def networked(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Choose of facts those of a network's fingerprint; otherwise as :func:`lasting`."""
+    return {
+        name: value
+        for name, platform, value in facts
+        if name.startswith(networks.PREFIX) and not isinstance(platform, str)
+    }
+
+
+def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> None:
+    """Refuse a baseline that was measured elsewhere, by another tare, or in another way.
+
+    Raises
+    ------
+    StoreError
+        Says what differs.
+    """
+    unlike = [*unlike_settings(stored.settings, asked), *disagreements(stored, now)]
+    if unlike:
+        raise refusal(
+            path, unlike, "measure both versions here, interleaved: tare compare './old' './new'"
+        )
+
+
+def refusal(path: Path, unlike: Sequence[Message], hint: str) -> StoreError:
+    """Say what differs."""
+    told = message(
+        "baseline.other_conditions",
+        path=str(path),
+        unlike=unlike[:_MOST_NAMED],
+        more=max(0, len(unlike) - _MOST_NAMED),
+    )
+    return StoreError(text(told), hint)
+
+
+def disagreements(stored: Baseline, now: Session) -> list[Message]:
+    """Say which facts of the stored sessions differ from those of a session now.
+
+    Facts of platforms count only where both know them: before a session, none is known.
+    """
+    found: dict[str, Message] = {}
+    for session in stored.sessions:
+        then, here = session.facts, now.facts
+        pairs: dict[str, tuple[Any, Any]] = {
+            name: (then.get(name), here.get(name))
+            for name in {**then, **here}
+            if "(" not in name or (name in then and name in here)
+        }
+        pairs["tare"] = (session.tare, now.tare)
+        pairs["agent"] = (session.agent[:12], now.agent[:12])
+        for name, (was, value) in pairs.items():
+            if not _agree(name, was, value):
+                found.setdefault(name, _differs(name, was, value, "unknown"))
+    for session in stored.sessions:
+        unlike = apart(session.network, now.network)
+        if unlike is not None:
+            found.setdefault("network", message("baseline.network", differences=unlike))
+    if changed := machine_changes(stored.sessions, now):
+        found["machine"] = message("baseline.machine", changes=caveats.changes(changed))
+    return list(found.values())
+
+
+def machine_changes(stored: Sequence[Session], now: Session) -> list[Change]:
+    """Return what of the machine differs from what it was in every stored session.
+
+    One take has no say, on either side: what disturbs it for five seconds is no other machine.
+    """
+    before = [take for session in stored for take in _takes(session)]
+    after = _takes(now)
+    if min(len(before), len(after)) < 2:
+        return []
+    known = {metric: probed.rule for metric, probed in now.machine.items()}
+    return [c for c in differences(before, after, known) if c.verdict == "changed"]
+
+
+def _takes(session: Session) -> list[dict[str, tuple[float, ...]]]:
+    count = max((len(probed.takes) for probed in session.machine.values()), default=0)
+    return [
+        {m: probed.takes[i] for m, probed in session.machine.items() if i < len(probed.takes)}
+        for i in range(count)
+    ]
+
+
+def _agree(name: str, was: Any, value: Any) -> bool:
+    about = _ABOUT.get(name)
+    if about is not None and isinstance(was, int | float) and isinstance(value, int | float):
+        return abs(was - value) <= about * max(abs(was), abs(value))
+    return bool(was == value)
+
+
+def _differs(name: str, was: Any, now: Any, absent: Literal["unknown", "not_set"]) -> Message:
+    values = [
+        message(f"baseline.{absent}") if value is None else str(value) for value in (was, now)
+    ]
+    return message("baseline.fact", name=name, was=values[0], now=values[1])
+
+
+def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[Message]:
+    """Say which settings differ."""
+    return [
+        _differs(name, then.get(name), now.get(name), "not_set")
+        for name in {**then, **now}
+        if then.get(name) != now.get(name)
+    ]

@@ -1,0 +1,90 @@
+"""A new session vs. a baseline, as a difference with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tare.errors import StoreError
+from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.judgement import Difference
+from tare.experiment.metrics import ranked, tick
+from tare.measure.baseline.stored import Baseline
+from tare.render.words import text
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import quantile_interval
+from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
+from tare.statistics.statistic import FloatArray
+
+#: Trials below which a median has no interval.
+FEWEST_TRIALS = 6
+
+
+def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> Difference:
+    """Compare the one session of a baseline-to-be with a stored baseline.
+
+    Parameters
+    ----------
+    stored, new : Baseline
+        ``new`` has one session.
+    margin : float
+        Relative difference of practical importance.
+    seconds : float
+        What one more trial would take.
+
+    Raises
+    ------
+    StoreError
+        If no source of the metric is common to all sessions.
+    """
+    session = new.sessions[-1]
+    common = set(session.values).intersection(*(set(s.values) for s in stored.sessions))
+    source = next(iter(ranked(stored.metric, common)), None)
+    if source is None:
+        raise StoreError(
+            text(message("baseline.no_source", metric=stored.metric)),
+            "measure both versions here, interleaved: tare compare './old' './new'",
+        )
+    sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]
+    values, before = np.array(session.values[source]), np.concatenate(sessions)
+    c = compare_with_sessions(sessions, values, margin)
+    of = tick(stored.metric, source)
+    return Difference(
+        first="the baseline",
+        second=new.workload,
+        factor="workload",
+        levels={"workload": new.workload, **new.settings},
+        comparison=c,
+        looks=(),
+        spread=None,
+        first_values=before,
+        second_values=values,
+        trials=(),
+        seconds=seconds,
+        basis=Basis(stored.metric, source),
+        margin=margin,
+        method="Student's prediction interval of one more session's log-median",
+        counted=message("difference.sessions", sessions=len(sessions), trials=len(values)),
+        level_values=(before, values),
+        medians=(quantile_interval(before, tick=of), quantile_interval(values, tick=of)),
+        paired=False,
+        remedy=_remedy(sessions, values, known=c.low is not None),
+    )
+
+
+def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> Message:
+    interleave = message("difference.remedy.interleave")
+    if len(sessions) < FEWEST_SESSIONS:
+        return message(
+            "difference.remedy.few_sessions",
+            sessions=len(sessions),
+            least=FEWEST_SESSIONS,
+            interleave=interleave,
+        )
+    if not known:
+        return message("difference.remedy.few_trials", trials=len(values), least=FEWEST_TRIALS)
+    sd = float(np.std(np.log([np.median(s) for s in sessions]), ddof=1))
+    return message(
+        "difference.remedy.sessions_differ", sd=Amount(sd, "share"), interleave=interleave
+    )

@@ -1,0 +1,105 @@
+"""A baseline as a file: read with suspicion, added to session by session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tare import files
+from tare.errors import StoreError
+from tare.experiment import store
+from tare.measure.baseline.agreement import disagreements, refusal, unlike_settings
+from tare.measure.baseline.stored import VERSION, Baseline, of
+from tare.render.words import text
+from tare.results.message import Chosen, message
+
+#: A file larger than this is no baseline.
+_SIZE_LIMIT = 256 << 20
+
+
+def read(
+    path: Path, metric: str, workload: str | None = None, like: dict[str, str] | None = None
+) -> Baseline:
+    """Read a baseline from an experiment's folder, or from a file that ``save`` wrote.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, is no baseline, or holds another metric or several cells.
+    """
+    if path.is_dir():
+        return of(store.load(path), metric, workload, like)
+    named = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise StoreError(
+            text(message("baseline.unreadable", path=named, why=error.strerror or "")),
+            "tare run --save FILE -- COMMAND…   (writes one, a session each time)",
+        ) from error
+    try:
+        if len(data) > _SIZE_LIMIT:
+            raise msgspec.DecodeError(
+                text(message("baseline.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
+            )
+        found = msgspec.json.decode(data, type=Baseline)
+    except msgspec.DecodeError as error:
+        raise StoreError(
+            text(message("baseline.none", path=named, why=str(error))),
+            "name a folder of results, or a file that tare run --save wrote",
+        ) from error
+    _check(found, path, metric)
+    return found
+
+
+def _check(found: Baseline, path: Path, metric: str) -> None:
+    named = str(path)
+    if found.version != VERSION:
+        told = message(
+            "baseline.version", path=named, layout=str(found.version), known=str(VERSION)
+        )
+        raise StoreError(text(told), "measure the baseline again")
+    values = [v for s in found.sessions for some in s.values.values() for v in some]
+    if not all(s.values and all(s.values.values()) for s in found.sessions) or not values:
+        raise StoreError(
+            text(message("baseline.no_trials", path=named)), "measure the baseline again"
+        )
+    if not all(np.isfinite(v) and v > 0 for v in values):
+        raise StoreError(
+            text(message("baseline.not_positive", path=named)), "measure the baseline again"
+        )
+    if found.metric != metric:
+        told = message("baseline.metric", path=named, metric=found.metric, other=metric)
+        raise StoreError(text(told), f"--metric {found.metric}")
+
+
+def save(path: Path, new: Baseline) -> Baseline:
+    """Write a baseline, or add its sessions to the one that the file holds.
+
+    Returns
+    -------
+    Baseline
+        What the file holds now.
+
+    Raises
+    ------
+    StoreError
+        If the file holds something else, or a cell measured in another way.
+    """
+    whole = new
+    if path.exists():
+        old = read(path, new.metric)
+        unlike = [
+            *unlike_settings(old.settings, new.settings),
+            *disagreements(old, new.sessions[0]),
+        ]
+        if unlike:
+            raise refusal(path, unlike, "save to another file: this is another baseline")
+        known = {s.started for s in old.sessions}
+        added = [s for s in new.sessions if s.started not in known]
+        whole = msgspec.structs.replace(old, sessions=(*old.sessions, *added))
+    files.write(path, msgspec.json.encode(whole) + b"\n", "choose another --save FILE")
+    return whole

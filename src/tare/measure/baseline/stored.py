@@ -1,0 +1,164 @@
+"""What a baseline holds, and how it comes out of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tare.errors import StoreError
+from tare.experiment.findings.sessions import probed, rules
+from tare.experiment.fingerprints.machine.difference import Rule
+from tare.experiment.results import Results
+from tare.measure.baseline.agreement import LEVELS, lasting, networked, settings
+from tare.render.words import text
+from tare.results.message import message
+
+#: Version of the file; one of another version is refused.
+VERSION = 1
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of a metric of the machine in each take of a session."""
+
+    rule: Rule
+    takes: tuple[tuple[float, ...], ...]
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One uninterrupted stretch: its trial values by source, and its facts."""
+
+    started: str
+    tare: str
+    agent: str
+    #: By name; those of a platform's instances as ``name (platform)``.
+    facts: dict[str, bool | int | float | str]
+    values: dict[str, tuple[float, ...]]
+    #: What probes found of the machine before and after, by metric.
+    machine: dict[str, Probed] = {}
+    #: What a fingerprint said of the network, by name of the fact.
+    network: dict[str, bool | int | float | str] = {}
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """Trial values of one cell, session by session."""
+
+    version: int = VERSION
+    workload: str
+    metric: str
+    #: Levels and settings under which every trial was made.
+    settings: dict[str, str]
+    sessions: tuple[Session, ...]
+
+    @property
+    def trials(self) -> int:
+        """Trials of a typical session."""
+        return int(np.median([len(next(iter(s.values.values()))) for s in self.sessions]))
+
+
+def of(
+    results: Results, metric: str, workload: str | None = None, like: dict[str, str] | None = None
+) -> Baseline:
+    """Take a baseline out of results.
+
+    Parameters
+    ----------
+    results : Results
+        Of any experiment, or of ``tare run``.
+    metric : str
+        What is to be compared.
+    workload : str, optional
+        Which of several.
+    like : dict, optional
+        Settings that its cell must have; without it there must be one cell only.
+
+    Raises
+    ------
+    StoreError
+        If it holds no such cell, several, or no good trial of it.
+    """
+    trials = results.trial_table
+    cells = trials.drop_duplicates("cell").to_dict("records")
+    fitting = [
+        row
+        for row in cells
+        if (workload is None or row["workload"] == workload)
+        and (like is None or all(str(row[name]) == like[name] for name in LEVELS))
+    ]
+    if len(fitting) != 1:
+        raise _choice(fitting or cells, some=bool(fitting))
+    levels = {f: str(fitting[0][f]) for f in results.factors}
+    sessions = [
+        made
+        for row in results.sessions.to_dict("records")
+        if (made := _session(results, row, int(fitting[0]["cell"]), metric)) is not None
+    ]
+    if not sessions:
+        raise StoreError(
+            text(message("baseline.no_good_trial", metric=metric)), "choose another --metric"
+        )
+    return Baseline(
+        workload=levels["workload"],
+        metric=metric,
+        settings=settings(results.experiment, levels),
+        sessions=tuple(sessions),
+    )
+
+
+def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
+    names, platforms = (
+        list(dict.fromkeys(str(row[factor]) for row in cells))
+        for factor in ("workload", "platform")
+    )
+    if some:
+        return StoreError(
+            text(message("baseline.several_cells", n=len(cells), names=names)),
+            "--baseline-name NAME says which",
+        )
+    return StoreError(
+        text(message("baseline.no_cell", names=names, platforms=platforms)),
+        "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
+    )
+
+
+def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -> Session | None:
+    number = row["session"]
+    trials = results.trial_table
+    own = trials[
+        (trials["session"] == number) & (trials["cell"] == cell) & (trials["status"] == "ok")
+    ]["trial"]
+    s = results.sample_table
+    s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(set(own))]
+    means = s.groupby(["source", "trial"])["value"].mean()
+    by_source = {
+        str(source): tuple(float(v) for v in some)
+        for source, some in means.groupby(level="source")
+        if len(some) == len(own)
+    }
+    if not by_source:
+        return None
+    facts = results.facts[results.facts["session"] == number]
+    told = list(zip(facts["name"], facts["platform"], facts["value"], strict=True))
+    return Session(
+        started=str(row["started"]),
+        tare=str(row.get("tare", "")),
+        agent=str(row.get("agent_digest", "")),
+        facts=lasting(told),
+        values=by_source,
+        machine=_machine(results, int(number)),
+        network=networked(told),
+    )
+
+
+def _machine(results: Results, session: int) -> dict[str, Probed]:
+    found = probed(results).get(session)
+    # What was seen while others used the machine is not kept of it.
+    moments = () if found is None else found.moments
+    some = [first.figures for first, *_ in moments if not first.disturbed]
+    return {
+        metric: Probed(rule=rule, takes=tuple(tuple(take[metric]) for take in some))
+        for metric, rule in rules(results).items()
+        if some and all(metric in take for take in some)
+    }

@@ -1,0 +1,1 @@
+"""Commands compared in turns, until the verdict is known."""

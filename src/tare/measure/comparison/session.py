@@ -1,0 +1,365 @@
+"""What every ``tare compare`` does: measure as asked, tell what came out wherever it was wanted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tare.cli import console
+from tare.cli.again import FILES, again
+from tare.cli.command_line import (
+    COMMAND_LINE,
+    as_option,
+    explained,
+    folder_in_memory,
+    hiding,
+    how_to_see,
+    metric_name,
+    spent_s,
+)
+from tare.errors import (
+    CutShortError,
+    ExperimentError,
+    IncompleteError,
+    InterruptError,
+    TerminatedError,
+    TrialError,
+)
+from tare.results.message import Message, message
+
+if TYPE_CHECKING:
+    from tare.cli.progress import Bar
+    from tare.experiment.findings.judgement import Difference
+    from tare.experiment.pipeline import Prepared
+    from tare.experiment.results import Results
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How trials are executed."""
+
+    resume: bool
+    as_root: bool
+    capture: bool
+    #: Whether the folder of the results stays.
+    kept: bool
+    #: Fingerprint of the network that it is about.
+    network: Path | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where the answer goes, and whether a gate is to be answered."""
+
+    gate: float | None
+    out: Path | None
+    report: Path | None
+    json: str | None
+    junit: Path | None
+    markdown: str | None
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Give the folder of the results; one that nobody keeps where none was named."""
+        if self.out is not None:
+            yield self.out
+            return
+        with folder_in_memory() as folder:
+            yield folder
+
+
+def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
+    """Read the question, complaining of options rather than of keys."""
+    from tare.experiment import file, pipeline
+    from tare.experiment.catalogue import catalogue
+
+    known = catalogue()
+    asked = table["experiment"]
+    asked["metric"] = metric_name(asked["metric"], known.metrics)
+    try:
+        question = file.from_table(table, COMMAND_LINE, known)
+        return pipeline.check(question, network=network)
+    except ExperimentError as error:
+        raise ExperimentError(as_option(error.message), error.hint) from error
+
+
+def measure(
+    prepared: Prepared, folder: Path, execution: Execution
+) -> tuple[str, TrialError | None]:
+    """Measure a session that there must be something to conclude from.
+
+    Returns
+    -------
+    (str, TrialError or None)
+        As of :func:`conduct`, where some trials are good all the same.
+    """
+    from tare.cli.progress import Bar
+    from tare.experiment import store
+    from tare.experiment.findings.failures import failures
+    from tare.features.run.screen import read_trials
+
+    bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
+    ended, failure = conduct(prepared, folder, execution, bar)
+    if failure is not None and not read_trials(folder):
+        raise explained(failure, failures(store.load(folder)), prepared) from failure
+    return ended, failure
+
+
+def conduct(
+    prepared: Prepared, folder: Path, execution: Execution, bar: Bar
+) -> tuple[str, TrialError | None]:
+    """Measure a session, which Enter and Ctrl-C end with what there is.
+
+    Returns
+    -------
+    (str, TrialError or None)
+        Why it ended: ``interrupted`` if somebody stopped it; and what failed.
+
+    Raises
+    ------
+    ExperimentError
+        If something was piped into tare meanwhile, which no command has read.
+    InterruptError
+        If it was told to end at once.
+    KeyboardInterrupt
+        If somebody stopped it before there was anything.
+    """
+    from tare.cli.by_hand import enter_interrupts
+    from tare.cli.standard_input import refuse_piped
+    from tare.experiment import pipeline
+
+    try:
+        with bar, enter_interrupts():
+            ended = pipeline.execute(
+                prepared,
+                folder,
+                bar,
+                resume=execution.resume,
+                as_root=execution.as_root,
+                teardown=True,
+                spent_s=spent_s(),
+            )
+            if not any(workload.input for workload in prepared.experiment.workloads):
+                # Who writes to a pipe may have taken as long as the trials.
+                refuse_piped()
+            return ended, None
+    except TerminatedError as error:
+        raise cut_short(folder, execution) from error
+    except KeyboardInterrupt:
+        if not bar.has_begun:
+            raise
+        return "interrupted", None
+    except CutShortError as error:
+        return "interrupted", error
+    except TrialError as error:
+        return "failed", error
+
+
+def differences_in(
+    folder: Path, execution: Execution, ended: str
+) -> tuple[Results, tuple[Difference, ...]]:
+    """Return what was measured, and what it says of the factor that is compared.
+
+    Raises
+    ------
+    TrialError
+        If nothing can be compared.
+    InterruptError
+        If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
+    """
+    from tare.experiment import pipeline
+    from tare.experiment.findings.failures import by_level, failures
+    from tare.experiment.findings.judgement import differences, failing
+    from tare.render.words import sentence, text
+
+    results = pipeline.results_of(folder)
+    found = differences(results)
+    if isinstance(found, Message):
+        if ended == "interrupted":
+            raise cut_short(folder, execution)
+        factor = results.experiment.stopping.compare or "workload"
+        why = "; ".join(map(text, by_level(results, factor=factor)))
+        stacks = (
+            hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
+        )
+        raise TrialError(f"{sentence(found)} {why}".strip(), how_to_see(failures(results), stacks))
+    return results, found
+
+
+def cut_short(folder: Path, execution: Execution) -> InterruptError:
+    """Return what is said of a comparison from which nothing can be concluded yet."""
+    if not execution.kept:
+        return InterruptError(
+            "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
+        )
+    return InterruptError(
+        f"interrupted; what was measured is kept in {folder}",
+        "the same line with --resume   (goes on)",
+    )
+
+
+def tell(
+    found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: Wanted
+) -> int:
+    """Print, write what was asked for, and return the exit code."""
+    from tare.experiment import pipeline
+    from tare.experiment.findings import caveats, sessions
+    from tare.experiment.findings.failures import by_level
+    from tare.experiment.report import compared
+    from tare.measure.comparison import screen
+    from tare.render import comment, junit
+    from tare.render.words import sentences, text
+    from tare.results.verdict import GATE_CODES, worst
+
+    spoken = "-" not in (wanted.json, wanted.markdown)
+    weak = caveats.sentences(sessions.caveats(results), results.levels_of)
+    if spoken:
+        for caveat in sentences(weak):
+            console.out.print(f"Caveat   {caveat}")
+        if wanted.gate is not None:
+            gate = text(screen.gate_line(found, wanted.gate))
+            console.out.print(f"Gate     {gate}", style="bold")
+        screen.show(found, results, wanted.gate)
+        if ended == "interrupted":
+            console.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
+        for note in sentences(caveats.notes(sessions.caveats(results))):
+            console.out.print(f"Note     {note}")
+        for failed in by_level(results):
+            console.out.print(f"Failed   {text(failed)}")
+    if wanted.json is not None:
+        console.write_json(screen.as_json(found, results, ended, wanted.gate), wanted.json)
+    if wanted.junit is not None or wanted.markdown is not None:
+        told = compared.document(results, found, wanted.gate)
+        if wanted.junit is not None:
+            console.write_text(junit.render(told), str(wanted.junit), "--junit")
+        if wanted.markdown is not None:
+            console.write_text(comment.render(told), wanted.markdown, "--markdown")
+    page_file = page(folder, results, found, wanted)
+    if spoken:
+        console.out.print(_next(found, results, page_file, wanted), style="dim", soft_wrap=True)
+    if wanted.gate is None:
+        pipeline.check_same(sessions.caveats(results), results.levels_of, wanted.out)
+        return 0
+    # What a gate judges is protected by blocks.
+    return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
+
+
+def by_hand(results: Results, *, kept: bool) -> Message:
+    """Say after how many trials it was stopped by hand."""
+    ended = int((results.trial_table["status"] != "unfinished").sum())
+    return message("run.by_hand", asked=None, n=ended, kept=kept)
+
+
+def check_complete(
+    results: Results, execution: Execution, code: int, ended: str, *, is_number_asked: bool = True
+) -> None:
+    """Raise where trials are missing or failed often, and no verdict fails.
+
+    ``is_number_asked``: somebody asked for so many; otherwise those that fit the budget are enough.
+    """
+    from tare.experiment.findings import completeness
+    from tare.experiment.findings.failures import failures
+    from tare.features.run.screen import fails_often
+    from tare.render.words import paragraph, text
+
+    # Who stops it by hand wants no more of them.
+    enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
+    short = None if enough else completeness.find(results)
+    told = None if short is None else paragraph(short.answer)
+    status = results.trial_table["status"]
+    failed = int((status == "failed").sum())
+    if told is None and fails_often(failed, len(status)):
+        told = text(message("run.often", failed=failed, trials=len(status)))
+    if told is not None and code == 0:
+        raise IncompleteError(
+            told,
+            "the same command with --resume   (measures what is missing)"
+            if execution.kept
+            else how_to_see(failures(results))
+            if failed
+            else "a longer --budget",
+        )
+
+
+def check_report(destination: Path | None) -> None:
+    """Refuse the name of a report that says no format, before anything is measured.
+
+    Raises
+    ------
+    StoreError
+        If no format of a report ends so.
+    """
+    if destination is not None:
+        from tare.render import files
+
+        files.format_of(destination)
+
+
+def page(
+    folder: Path, results: Results, found: Sequence[Difference], wanted: Wanted
+) -> Path | None:
+    """Write the report where one was asked for, or where the folder stays."""
+    from tare.experiment import pipeline
+    from tare.experiment import report as pages
+    from tare.experiment.report import compared
+    from tare.render import files
+
+    if wanted.report is None and wanted.out is None:
+        return None
+    with console.err.status("drawing the page"):
+        findings = pipeline.answers(folder, results).findings
+        document = msgspec.structs.replace(
+            pages.document(folder, findings, results=results),
+            compared=compared.make(found, wanted.gate),
+        )
+        return files.write(document, wanted.report or folder / "report.html")[0]
+
+
+def by_cpu_time(results: Results, command: str) -> Message | None:
+    """Return the command that leaves out waiting for a CPU, where times spread because of it."""
+    from tare.experiment.findings import causes
+
+    if causes.cpu_metric(results) != "cpu_ns":
+        return None
+    by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
+    return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
+
+
+def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
+    from tare.render.words import text
+
+    waiting = [
+        d
+        for d in found
+        if d.comparison.more_pairs
+        and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
+    ]
+    if wanted.gate is not None and found and found[0].gated is not None:
+        # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
+        waiting = []
+    # A baseline has one metric, and is compared with one session, whatever is kept of it.
+    paired = all(d.paired for d in found)
+    if waiting and paired and (instead := by_cpu_time(results, "compare")):
+        return f"Next     {text(instead)}"
+    if waiting:
+        more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
+        resumes = wanted.out is not None and paired
+        if not resumes:  # what was measured is not gone on with, so it begins anew
+            more += sum(d.comparison.n * d.seconds for d in found)
+        changes: dict[str, str | None] = {"--budget": console.seconds(max(1.0, 1.5 * more))}
+        without = ["--trials"]
+        if resumes:
+            changes["--resume"] = None
+        elif wanted.out:
+            # Its folder is full.
+            without.append("--out")
+        return f"Next     {again('compare', changes, without)}"
+    if page is not None:
+        return f"Report   {page}"
+    keeping = again("compare", {"--out": "DIR"})
+    return f"Next     {keeping}   (keeps the trials, draws the page)"

@@ -1,0 +1,1 @@
+"""What was measured on a network, in the files that keep it."""

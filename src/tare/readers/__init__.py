@@ -1,0 +1,112 @@
+"""Results that other tools wrote, one file a format, all read into the same series."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from tare.errors import InputError
+from tare.readers import of_tare
+from tare.readers.format import HEAD, Format
+from tare.readers.packed import take, unpacked
+from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.registry import scan
+
+__all__ = [
+    "Columns",
+    "Defect",
+    "Format",
+    "Imported",
+    "Series",
+    "Specification",
+    "command_for",
+    "is_report",
+    "read",
+]
+
+
+def read(file: Path, columns: Columns | None = None, format: str | None = None) -> Imported:
+    """Read a file of results.
+
+    Parameters
+    ----------
+    file : Path
+        Packed or not; or a folder, where a format is one.
+    columns : Columns, optional
+        What the columns of a table mean.
+    format : str, optional
+        Name of the format; by default the one that recognises the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
+    """
+    check_regular(file)
+    formats: dict[str, Format] = scan("interop")
+    columns = columns or Columns()
+    if format is not None:
+        if format not in formats:
+            raise InputError(
+                f"there is no format {format!r}", f"--format takes {', '.join(formats)}"
+            )
+        return formats[format].read(file, columns)
+    head = _head(file)
+    found = [unit for unit in formats.values() if unit.recognises(head, file)]
+    if not found:
+        raise InputError(
+            f"{file} is of no format that is known here",
+            of_tare.command(head, file) or f"name it with --format: {', '.join(formats)}",
+        )
+    return found[0].read(file, columns)
+
+
+def command_for(file: Path) -> str | None:
+    """Return what to type for a file that is no saved report; None: nothing is known of it."""
+    head = _known_head(file)
+    if head is None:
+        return None
+    if any(unit.recognises(head, file) for unit in scan("interop").values()):
+        return f"tare audit {shlex.quote(str(file))}   (it holds results)"
+    return of_tare.command(head, file)
+
+
+def is_report(file: Path) -> bool:
+    """Tell whether a file calls itself a saved report."""
+    head = _known_head(file)
+    return head is not None and of_tare.is_report(head)
+
+
+def _known_head(file: Path) -> bytes | None:
+    """Return the beginning of a file; None of what cannot be read."""
+    try:
+        check_regular(file)
+        return _head(file)
+    except InputError:
+        return None
+
+
+def check_regular(file: Path) -> None:
+    """Refuse what may be read only once, or for ever: pipes, terminals, devices.
+
+    Raises
+    ------
+    InputError
+        If it is neither a file nor a folder; before it is opened, which would wait for a pipe.
+    """
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise InputError(
+            f"{file} is no regular file, and is read more than once",
+            "write it to a file first: COMMAND >results; tare audit results",
+        )
+
+
+def _head(file: Path) -> bytes:
+    """Return the beginning that formats are recognised by, unpacked; nothing of a folder."""
+    if file.is_dir():
+        return b""
+    with unpacked(file) as source:
+        head = take(file, source, HEAD)
+    if not head.strip():
+        raise InputError(f"{file} is empty", "let the tool that wrote it write it again")
+    return head

@@ -1,0 +1,181 @@
+"""A text of any length in blocks of whole lines, as UTF-8: decompressed, decoded, bounded."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.readers.packed import take, unpacked
+from tare.results.message import Message, message
+
+#: Bytes that are parsed at a time.
+BLOCK_BYTES = 16 << 20
+#: The longest line, or value in quotation marks, that is read.
+MOST_LINE_BYTES = 64 << 20
+#: Bytes from the beginning that tell the encoding, the separator and the columns.
+HEAD_BYTES = 1 << 20
+
+_REDO = "let the tool that wrote it write it again"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a text.
+
+    Attributes
+    ----------
+    data : bytes
+        UTF-8; lines end with LF.
+    line : int
+        The line of the file that it begins with, from 1.
+    lines : int
+        How many there are.
+    """
+
+    data: bytes
+    line: int
+    lines: int
+
+
+@dataclass
+class Text:
+    """A text file that is read block by block.
+
+    Attributes
+    ----------
+    file : Path
+    notes : list of Message
+        What was odd about its encoding.
+    """
+
+    file: Path
+    notes: list[Message] = field(default_factory=list)
+    _line: int = 1
+
+    def head(self) -> str:
+        """Return the beginning, at most ``HEAD_BYTES`` of it."""
+        with unpacked(self.file) as source:
+            data = take(self.file, source, HEAD_BYTES)
+        decoder, skip = self._decoder(data)
+        text = decoder.decode(data[skip:]) if decoder else _utf8(data[skip:])
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through the whole file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read or unpacked, or a line is too long; names the line.
+        """
+        self._line, rest = 1, b""
+        for data in self._decoded():
+            rest = rest + data if rest else data
+            end = _end(rest) if data else len(rest)
+            if end:
+                whole, rest = rest[:end], rest[end:]
+                lines = newlines(whole) + (not whole.endswith(b"\n"))
+                yield Block(whole, self._line, lines)
+                self._line += lines
+            if len(rest) > MOST_LINE_BYTES:
+                raise InputError(
+                    f"{self.file}, line {self._line} is longer than {MOST_LINE_BYTES >> 20} MiB,"
+                    " or a quotation mark in it is never closed",
+                    "is it a table of lines?",
+                )
+
+    def _decoded(self) -> Iterator[bytes]:
+        """Go through the file as UTF-8 with LF at the ends of lines; nothing comes at the end."""
+        with unpacked(self.file) as source:
+            raw = take(self.file, source, BLOCK_BYTES)
+            decoder, skip = self._decoder(raw)
+            raw = raw[skip:]
+            held = b""
+            while True:
+                if decoder is not None:
+                    data = decoder.decode(raw, final=not raw).encode()
+                else:
+                    data = raw
+                    self._check_text(data)
+                data = held + data
+                # LF may come with what is read next.
+                held = b"\r" if raw and data.endswith(b"\r") else b""
+                data = data[: len(data) - len(held)]
+                if b"\r" in data:
+                    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                if data:
+                    yield data
+                if not raw:
+                    yield b""
+                    return
+                raw = take(self.file, source, BLOCK_BYTES, self._line)
+
+    def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, int]:
+        """Return what turns the bytes into text (None: they are UTF-8), and the BOM's length."""
+        skip, name = 0, "utf-8"
+        if data.startswith(codecs.BOM_UTF8):
+            skip = len(codecs.BOM_UTF8)
+        elif data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            name = "utf-32"
+        elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            name = "utf-16"
+        elif b"\0" in data[:4096]:
+            name = _utf16_without_mark(self.file, data[:4096])
+        if name == "utf-8":
+            return None, skip
+        self.note(message("interop.csv.encoding", encoding=name.upper()))
+        return codecs.getincrementaldecoder(name)("replace"), 0
+
+    def _check_text(self, data: bytes) -> None:
+        if b"\0" in data:
+            at = self._line + data.count(b"\n", 0, data.index(b"\0"))
+            raise InputError(f"{self.file}, near line {at}: a zero byte, so it is no text", _REDO)
+
+    def note(self, note: Message) -> None:
+        """Add a note, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def newlines(data: bytes) -> int:
+    """Count line ends; numpy does so many times faster than bytes where there are many."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
+def _utf8(data: bytes) -> str:
+    """Decode a beginning whose last character may be cut; other bytes may be of Latin-1."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _utf16_without_mark(file: Path, data: bytes) -> str:
+    """Tell UTF-16 by its zeros, which stand at every other byte where letters are Latin ones."""
+    even, odd = data[0::2].count(0), data[1::2].count(0)
+    half = len(data) // 2
+    if odd > 0.9 * half and even == 0:
+        return "utf-16-le"
+    if even > 0.9 * half and odd == 0:
+        return "utf-16-be"
+    raise InputError(f"{file}, line 1: zero bytes, so it is no text", "name a table")
+
+
+def _end(data: bytes) -> int:
+    """Return where the last whole row ends: at a line end that no quotation marks enclose."""
+    last = data.rfind(b"\n") + 1
+    if b'"' not in data:
+        return last
+    inside = data.count(b'"', 0, last) % 2 == 1
+    at = last
+    while at and inside:
+        before = data.rfind(b"\n", 0, at - 1) + 1
+        inside ^= data.count(b'"', before, at) % 2 == 1
+        at = before
+    # With stray quotation marks no place looks right, and any line end is as good.
+    return at or (last if len(data) > 2 * BLOCK_BYTES else 0)

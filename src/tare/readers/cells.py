@@ -1,0 +1,118 @@
+"""Cells of a table as numbers, with the units that are written behind them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tare.readers import units
+from tare.readers.series import FloatArray, IntArray
+from tare.readers.units import Unit
+
+_CELL = (
+    r"^\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
+)
+#: What stands for no value at all.
+ABSENT = ["", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?"]
+_PATTERN = re.compile(_CELL)
+#: No number is longer with its unit; a longer cell is not looked at, since that may take long.
+MOST_CHARACTERS = 64
+
+
+def parsed(text: str) -> tuple[float, str | None] | None:
+    """Take a cell apart into its number and the unit behind it; None if it has no number."""
+    found = _PATTERN.match(text) if len(text) <= MOST_CHARACTERS else None
+    return (float(found["number"]), found["unit"]) if found else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, with a unit that is known or without."""
+    found = parsed(text)
+    return found is not None and (found[1] is None or units.unit(found[1]) is not None)
+
+
+@dataclass
+class Cells:
+    """Turns cells into numbers in base units, and remembers which units there were.
+
+    Attributes
+    ----------
+    column : Unit or None
+        The unit of cells that have none; their numbers are scaled only if it is a time.
+    units : list of Unit or None
+        The units so far; a cell's code is an index of it. Code 0 is no unit of its own.
+    """
+
+    column: Unit | None
+    units: list[Unit | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.units = [self.column]
+
+    def numbers(self, cells: pa.Array) -> tuple[FloatArray, IntArray | None]:
+        """Convert.
+
+        Returns
+        -------
+        values : array, shape (n,)
+            NaN where there is no number.
+        codes : int array, shape (n,), or None
+            The unit of each cell; None where none has a unit of its own.
+        """
+        if not pa.types.is_string(cells.type):
+            return self._scaled(_floats(cells)), None
+        parts = pc.extract_regex(cells, _CELL)
+        numbers = _floats(pc.cast(pc.struct_field(parts, "number"), pa.float64()))
+        written = pc.struct_field(parts, "unit").dictionary_encode()
+        codes, factors = self._codes(written.dictionary.to_pylist())
+        which = np.asarray(pc.fill_null(written.indices, len(codes) - 1))
+        own = codes[which]
+        with np.errstate(over="ignore"):
+            values = numbers * factors[which]
+        return values, own if own.any() else None
+
+    def _codes(self, spellings: list[str]) -> tuple[IntArray, FloatArray]:
+        """Give each spelling its code and factor; the last of each is that of no unit."""
+        codes, factors = [], []
+        for spelling in spellings:
+            found = units.unit(spelling) if spelling else self.column
+            if spelling and found is None:
+                codes.append(0)
+                factors.append(np.nan)
+                continue
+            if found not in self.units:
+                self.units.append(found)
+            codes.append(self.units.index(found))
+            factors.append(found.factor if found and spelling else self._factor())
+        return np.array([*codes, 0]), np.array([*factors, self._factor()])
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        factor = self._factor()
+        if factor == 1.0:
+            return values
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values * factor
+
+    def _factor(self) -> float:
+        return self.column.factor if self.column and self.column.base == "s" else 1.0
+
+
+def is_absent(cells: pa.Array) -> NDArray[np.bool_]:
+    """Tell which cells hold nothing, or what stands for it."""
+    if not pa.types.is_string(cells.type):
+        return np.asarray(cells.is_null())
+    written = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(ABSENT))
+    return np.asarray(pc.fill_null(written, True))
+
+
+def _floats(column: pa.Array) -> FloatArray:
+    """Return numbers with NaN for what is absent; a view of them where nothing is."""
+    if column.null_count:
+        column = pc.fill_null(column, np.nan)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

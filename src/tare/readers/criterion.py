@@ -1,0 +1,197 @@
+"""What criterion.rs keeps below ``target/criterion``: samples of one process, and estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.readers import json_file
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import counted, each_once, number, readings, stated, told_apart
+from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.text_file import label
+from tare.registry import Description
+from tare.results.message import Message, message
+
+_NANOSECONDS = 1e-9
+#: Its statistics (before 0.3 with capitals), and our names of them.
+_STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
+_BEFORE = {"mean": "Mean", "median": "Median", "std_dev": "StdDev"}
+_ASSUMED = message("interop.criterion.unit")
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it is a file of criterion's samples or estimates, or a folder of such."""
+    if file.is_dir():
+        return bool(_samples_below(file))
+    found = json_file.outline(head)
+    if {"iters", "times"} & found and {"sampling_mode", "iters"} & found:
+        return True
+    if any(path.lower() == "mean.confidence_interval" for path in found):
+        return True
+    return file.name == "sample.json" and head.lstrip().startswith(b"[[")  # before 0.3
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the samples of one benchmark, of all in a folder, or what estimates there are."""
+    if file.is_dir():
+        return _read_folder(file)
+    root, notes = json_file.load(file)
+    samples = isinstance(root.value, list) or root.find("times") is not None
+    series, mode = _sampled(root) if samples else (_estimated(root), None)
+    n = len(series.values)
+    return Imported(
+        file=file,
+        format="criterion",
+        series=(series,),
+        specification=Specification(
+            repetitions=_repetitions([n], mode) if n else None,
+            statistic=message("interop.statistic.mean_and_median") if series.reported else None,
+            spread=message("interop.spread.sd", what="samples")
+            if "sd" in series.reported
+            else None,
+        ),
+        notes=(*notes, _ASSUMED),
+    )
+
+
+def _samples_below(folder: Path) -> list[Path]:
+    """Return the samples of a folder such as ``target/criterion``, but for copies of the last."""
+    deep = [folder.glob("*/" * depth + "sample.json") for depth in range(1, 6)]
+    return sorted(file for files in deep for file in files if file.parent.name != "base")
+
+
+def _read_folder(folder: Path) -> Imported:
+    parts = [read(file, Columns()) for file in _samples_below(folder)]
+    if not parts:
+        raise InputError(f"{folder} has no samples of criterion", "name target/criterion")
+    counts = [len(one.values) for part in parts for one in part.series]
+    return Imported(
+        file=folder,
+        format="criterion",
+        series=told_apart(one for part in parts for one in part.series),
+        specification=replace(parts[0].specification, repetitions=_repetitions(counts)),
+        notes=each_once(note for part in parts for note in part.notes),
+    )
+
+
+def _repetitions(counts: Iterable[int], mode: str | None = None) -> Message:
+    sampling = mode.lower() if mode else None
+    return message(
+        "interop.repetitions.one_process", count=counted(counts, "sample"), sampling=sampling
+    )
+
+
+def _sampled(root: Node) -> tuple[Series, str | None]:
+    if isinstance(root.value, list):  # before 0.3: [[iterations…], [times…]]
+        parts = list(root.each())
+        if len(parts) != 2:
+            raise root.wrong("expected two lists, of iterations and of times")
+        iterations, times = parts
+        mode = None
+    else:
+        iterations, times = root.at("iters"), root.at("times")
+        given = root.find("sampling_mode")
+        mode = given.text() if given else None
+    counts, elapsed = iterations.elements(), times.elements()
+    if len(counts) != len(elapsed):
+        raise times.wrong(f"{len(elapsed)} times for {len(counts)} counts of iterations")
+    per = np.array([number(count) for count in counts], dtype=float)
+    broken = ~(per >= 1)
+    per[broken] = np.nan
+    raw = [counts[at] if broken[at] else elapsed[at] for at in range(len(counts))]
+    found = readings(
+        raw,
+        lambda at: f"{iterations.path if broken[at] else times.path}[{at}]",
+        scale=_NANOSECONDS / per,
+    )
+    series = Series(
+        key=_key(root.file),
+        values=found.values,
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=_reported(root.file.parent / "estimates.json"),
+        defects=found.defects,
+        notes=(message("interop.criterion.linear"),) if mode == "Linear" else (),
+    )
+    return series, mode
+
+
+def _estimated(root: Node) -> Series:
+    names = {name: name if root.find(name) else _BEFORE[name] for name in _STATED}
+    if root.find(names["mean"]) is None:
+        raise root.wrong("has neither samples nor a mean", "name sample.json or estimates.json")
+    if root.find(names["std_dev"]) is None:
+        raise InputError(
+            f"{root.file} holds a change between two measurements, not a measurement",
+            "name new/sample.json and base/sample.json beside its folder",
+        )
+    beside = "sample.json"
+    samples = beside if (root.file.parent / beside).is_file() else None
+    return Series(
+        key=_key(root.file),
+        values=np.empty(0),
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=_points(root),
+        defects=(Defect("summary only", message("interop.criterion.summary", samples=samples)),),
+    )
+
+
+def _reported(file: Path) -> dict[str, float]:
+    """Return the estimates beside the samples; without them there is just less to be told."""
+    if not file.is_file():
+        return {}
+    try:
+        return _points(json_file.load(file)[0])
+    except InputError:
+        return {}
+
+
+def _points(root: Node) -> dict[str, float]:
+    found = {}
+    for theirs, ours in _STATED.items():
+        estimate = root.find(theirs) or root.find(_BEFORE[theirs])
+        if estimate:
+            found[ours] = estimate.at("point_estimate").value
+    return stated(found, _NANOSECONDS)
+
+
+def _key(file: Path) -> dict[str, str]:
+    """Name the benchmark by ``benchmark.json`` beside it, else by the folders above it."""
+    key = {}
+    folders = file.resolve().parts[:-1]
+    beside = file.parent / "benchmark.json"
+    try:
+        identity = json_file.load(beside)[0] if beside.is_file() else None
+        named = {
+            "group": identity.find("group_id") if identity else None,
+            "function": identity.find("function_id") if identity else None,
+            "value": identity.find("value_str") if identity else None,
+        }
+        key = {name: node.text() for name, node in named.items() if node}
+    except InputError:
+        key = {}
+    if not key:
+        start = len(folders) - folders[::-1].index("criterion") if "criterion" in folders else -2
+        key = {"benchmark": label("/".join(folders[start:-1]) or "unnamed")}
+    return {**key, "baseline": label(folders[-1])} if folders else key
+
+
+UNIT = Format(
+    description=Description(
+        name="criterion",
+        title="criterion.rs: sample.json or estimates.json of a benchmark, or target/criterion",
+        question="How long did an iteration take in each sample of a benchmark?",
+        source="criterion.rs 0.2 to 0.8, src/analysis/mod.rs, src/estimate.rs",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,34 @@
+"""What a foreign format is: how it is recognised, and how it becomes series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tare.readers.series import Columns, Imported
+from tare.registry import Description
+
+#: Bytes from the beginning of a file that a format is recognised by.
+HEAD = 4096
+
+
+@dataclass(frozen=True)
+class Format:
+    """The unit of this package: one kind of file that another tool writes.
+
+    Attributes
+    ----------
+    description : Description
+        Name, title (the tool and what it must be told to write it), where the format is defined.
+    recognises : callable
+        The first ``HEAD`` bytes and the path to whether the file is of this format. At most one
+        format may say yes to a file; ``table`` takes what no other wants.
+    read : callable
+        The path and the columns that were named to what the file holds. Raises ``InputError``
+        that names the file and the place (line, row, path inside) where it is wrong.
+    """
+
+    description: Description
+    recognises: Callable[[bytes, Path], bool]
+    read: Callable[[Path, Columns], Imported]

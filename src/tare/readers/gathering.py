@@ -1,0 +1,189 @@
+"""From the rows of a table to series: parted by the levels of some columns, faults counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tare.errors import InputError
+from tare.readers import growing
+from tare.readers.growing import Budget, Growing
+from tare.readers.rows import Chunk
+from tare.readers.series import IntArray
+from tare.results.message import Message, message
+
+#: More series than anybody looks at.
+MOST_SERIES = 10_000
+#: Places that a message names.
+MOST_PLACES = 5
+#: Up to so many combinations of levels a table of them is quicker than sorting.
+_MOST_COMBINATIONS = 1 << 22
+
+
+@dataclass
+class Fault:
+    """Rows of one series that were left out.
+
+    Attributes
+    ----------
+    count : int
+    places : list of int
+        The first few lines.
+    """
+
+    count: int = 0
+    places: list[int] = field(default_factory=list)
+
+    def where(self, place: str) -> Message:
+        """Say where: ``lines 4, 9 and 17``."""
+        named = self.places[:MOST_PLACES]
+        return message("interop.places", place=place, places=named, more=self.count - len(named))
+
+
+class Faults:
+    """Rows that were left out, by series."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, Fault] = {}
+
+    def add(self, series: IntArray, lines: Callable[[IntArray], IntArray], rows: IntArray) -> None:
+        """Count rows; ``series`` are those of ``rows``."""
+        found, counts = np.unique(series, return_counts=True)
+        for one, count in zip(found.tolist(), counts.tolist(), strict=True):
+            fault = self.of.setdefault(one, Fault())
+            wanted = MOST_PLACES - len(fault.places)
+            if wanted > 0:
+                fault.places += lines(rows[series == one][:wanted]).tolist()
+            fault.count += count
+
+
+class Parting:
+    """Gives each row the number of its series, in order of first appearance.
+
+    Parameters
+    ----------
+    file : Path
+    columns : sequence of int
+        Whose levels make the series; with none, all rows are one.
+    """
+
+    def __init__(self, file: Path, columns: Sequence[int]) -> None:
+        self._file = file
+        self._columns = columns
+        self._numbers: dict[tuple[str, ...], int] = {} if columns else {(): 0}
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        """Levels of each series so far."""
+        return list(self._numbers)
+
+    def series(self, chunk: Chunk) -> IntArray | None:
+        """Return the series of each row; None where all are of the only one."""
+        if not self._columns:
+            return None
+        codes = [chunk.columns[i] for i in self._columns]
+        combined = np.zeros(chunk.rows, dtype=np.int64)
+        sizes = [max(1, len(one.dictionary)) for one in codes]
+        for one, size in zip(codes, sizes, strict=True):
+            combined *= size
+            combined += np.asarray(one.indices)
+        local, inverse = _distinct(combined, int(np.prod(sizes, dtype=float)))
+        numbers = np.array([self._number(codes, sizes, int(value)) for value in local])
+        return np.asarray(numbers[inverse])
+
+    def _number(self, codes: Sequence[pa.Array], sizes: Sequence[int], value: int) -> int:
+        levels = []
+        for one, size in zip(reversed(codes), reversed(sizes), strict=True):
+            value, index = divmod(value, size)
+            levels.append(str(one.dictionary[index].as_py()).strip())
+        key = tuple(reversed(levels))
+        if key not in self._numbers and len(self._numbers) >= MOST_SERIES:
+            raise InputError(
+                f"{self._file} makes more than {MOST_SERIES:,} series by these columns",
+                "group by columns of few levels",
+            )
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _distinct(combined: IntArray, combinations: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct values in order of first appearance, and where each row has its own."""
+    n = len(combined)
+    if combinations > _MOST_COMBINATIONS:
+        values, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return values[order], rank[inverse]
+    first = np.full(combinations, n)
+    # Of several values for one place the last stays, which is the first of the rows.
+    first[combined[::-1]] = np.arange(n - 1, -1, -1)
+    present = np.flatnonzero(first < n)
+    values = present[np.argsort(first[present])]
+    rank = np.zeros(combinations, dtype=np.int64)
+    rank[values] = np.arange(len(values))
+    return values, rank[combined]
+
+
+class Gathering:
+    """Values and what goes with them, by series.
+
+    Parameters
+    ----------
+    types : sequence of type
+        Of the columns that are kept, the values first.
+    """
+
+    def __init__(self, types: Sequence[type]) -> None:
+        budget = Budget()
+        self._columns = [Growing(one, budget) for one in types]
+
+    def add(self, series: IntArray | None, known: int, columns: Sequence[NDArray[Any]]) -> None:
+        """Put rows to their series, of which ``known`` are known by now."""
+        n = len(columns[0])
+        if series is None:
+            for growing, column in zip(self._columns, columns, strict=True):
+                growing.append(0, column)
+            return
+        small = series.astype(np.uint16)  # which numpy sorts in one pass; MOST_SERIES fits
+        contiguous = not np.any(small[1:] < small[:-1])
+        order = None if contiguous else np.argsort(small, kind="stable")
+        counts = np.bincount(small, minlength=known)
+        ends = np.cumsum(counts)
+        for growing, column in zip(self._columns, columns, strict=True):
+            parted = column if order is None else column[order]
+            for one in range(known):
+                if counts[one] or one >= growing.groups:
+                    growing.append(one, parted[ends[one] - counts[one] : ends[one]])
+        assert n == int(ends[-1])
+
+    def finish(self) -> list[list[NDArray[Any]]]:
+        """Return the arrays of each column, by series."""
+        return [growing.finish() for growing in self._columns]
+
+
+def in_order(
+    file: Path, order: NDArray[np.float64], columns: list[NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Sort the columns of one series by time, if they are not; equal times stay as they are.
+
+    Raises
+    ------
+    InputError
+        If there is no memory to sort in.
+    """
+    step = 1 << 20
+    if not any(np.any(np.diff(order[at : at + step + 1]) < 0) for at in range(0, len(order), step)):
+        return columns
+    if 2 * order.nbytes > growing.available():
+        raise InputError(
+            f"{file} is not in order of time, and too large to be sorted in memory",
+            "sort it by that column first, or leave the order out",
+        )
+    index = np.argsort(order, kind="stable")
+    return [column[index] for column in columns]

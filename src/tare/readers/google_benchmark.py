@@ -1,0 +1,190 @@
+"""What Google Benchmark writes: repetitions of one process, or only their statistics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tare.readers import json_file
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import counted, failed, mean_of, number, readings, told_apart
+from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.text_file import shown
+from tare.registry import Description
+from tare.results.message import Message, message
+
+#: Seconds of its time units.
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_TIMES = {"real_time": "time", "cpu_time": "CPU time"}
+_RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
+#: Its statistics of repetitions, and our names of them.
+_STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
+_AGGREGATE = re.compile(r"_(mean|median|stddev|cv)$")
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether its context or its first benchmark is like Google Benchmark's."""
+    found = json_file.outline(head)
+    return {"context.num_cpus", "context.date"} <= found or {
+        "benchmarks[].real_time",
+        "benchmarks[].iterations",
+    } <= found
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
+    root, notes = json_file.load(file)
+    runs: dict[str, list[Node]] = {}
+    aggregates: dict[str, list[Node]] = {}
+    for entry in root.at("benchmarks").each():
+        kind = _aggregate(entry)
+        name = (entry.find("run_name") or entry.at("name")).text()
+        if kind is None:
+            runs.setdefault(name, []).append(entry)
+        elif kind in _STATED or kind == "cv":
+            name = name.removesuffix(f"_{kind}")  # where there is no run_name
+            aggregates.setdefault(name, []).append(entry)
+    names = list(dict.fromkeys([*runs, *aggregates]))
+    if not names:
+        raise root.wrong("'benchmarks' is empty", "was anything measured? See --benchmark_filter")
+    metric = columns.value or "real_time"
+    series = told_apart(
+        _series(name, metric, runs.get(name, []), aggregates.get(name, [])) for name in names
+    )
+    context = root.find("context")
+    return Imported(
+        file=file,
+        format="google-benchmark",
+        series=series,
+        specification=Specification(
+            repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
+            statistic=message("interop.statistic.mean_and_median") if aggregates else None,
+            spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
+            environment=_environment(context) if context else None,
+        ),
+        notes=(*notes, *_warned(context)),
+    )
+
+
+def _aggregate(entry: Node) -> str | None:
+    """Return the name of the statistic that an entry states, or None where it is a measurement."""
+    found = entry.find("aggregate_name")
+    if found:
+        return found.text()
+    if entry.find("rms") or entry.find("big_o"):
+        return "complexity"
+    # Before 1.4.1 nothing but the name told.
+    old = None if entry.find("run_type") else _AGGREGATE.search(entry.at("name").text())
+    return old[1] if old else None
+
+
+def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:
+    measured = [run for run in runs if not (run.find("error_occurred") or run.find("skipped"))]
+    scales, unknown = _scales(measured, metric)
+    found = readings(
+        [run.value.get(metric) for run in measured],
+        lambda index: f"{measured[index].path}.{metric}",
+        scale=scales,
+    )
+    lower = metric not in _RATES if metric in _TIMES or metric in _RATES else None
+    defects = [*found.defects, *unknown]
+    if not runs:
+        where = f"{aggregates[0].path}.aggregate_name" if aggregates else "benchmarks"
+        summary = message("interop.google_benchmark.summary", at=where)
+        defects.append(Defect("summary only", summary))
+    return Series(
+        key={"benchmark": name},
+        values=found.values,
+        metric=_TIMES.get(metric, metric),
+        unit="s" if metric in _TIMES and not unknown else _RATES.get(metric),
+        lower_is_better=lower,
+        reported=_stated(aggregates, metric),
+        defects=tuple(defects),
+        notes=_notes(runs, measured),
+    )
+
+
+def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]]:
+    """Return what turns each value into seconds, and what units there are that nobody knows."""
+    if metric not in _TIMES:
+        return np.ones(len(runs)), []
+    units = [run.value.get("time_unit", "ns") for run in runs]
+    known = [unit for unit in units if isinstance(unit, str) and unit in _UNITS]
+    scales = np.array([_UNITS[unit] if unit in known else 1.0 for unit in units])
+    if len(known) == len(units):
+        return scales, []
+    first = next(index for index, unit in enumerate(units) if unit not in known)
+    at = message("interop.place", place=f"{runs[first].path}.time_unit", found=shown(units[first]))
+    unknown = message("interop.unknown_unit", n=len(units) - len(known), total=len(units), at=at)
+    return scales, [Defect("mixed units", unknown)]
+
+
+def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
+    reported = {}
+    for entry in aggregates:
+        name = _STATED.get(_aggregate(entry) or "")
+        unit = _UNITS.get(str(entry.value.get("time_unit", "ns")), np.nan)
+        value = number(entry.value.get(metric)) * (unit if metric in _TIMES else 1.0)
+        if name and np.isfinite(value):
+            reported[name] = float(value)
+        many = number(entry.value.get("repetitions"))
+        if many >= 1 and np.isfinite(many):
+            reported["n"] = many
+    return reported
+
+
+def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...]:
+    notes = []
+    if len(measured) < len(runs):
+        why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
+        because = [why.text()] if why and isinstance(why.value, str) else []
+        notes.append(failed(len(runs) - len(measured), len(runs), "repetition", because))
+    loops = {int(n) for run in measured if 1 < (n := number(run.value.get("iterations"))) < 1e18}
+    if loops:
+        notes.append(mean_of(loops, "iteration"))
+    return tuple(notes)
+
+
+def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> Message | None:
+    many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
+    known = [*map(len, runs)] or [int(n) for n in many if 1 <= n < 1e9]
+    if not known:
+        return None
+    return message(
+        "interop.repetitions.one_process", count=counted(known, "repetition"), sampling=None
+    )
+
+
+def _environment(context: Node) -> Message | None:
+    cpus, speed = context.find("num_cpus"), context.find("mhz_per_cpu")
+    scaling = context.find("cpu_scaling_enabled")
+    if not (cpus or scaling):
+        return None
+    return message(
+        "interop.google_benchmark.environment",
+        cpus=cpus.word() if cpus else None,
+        mhz=speed.word() if speed else None,
+        scaling=scaling.value is True if scaling else None,
+    )
+
+
+def _warned(context: Node | None) -> tuple[Message, ...]:
+    if context and context.value.get("library_build_type") == "debug":
+        return (message("interop.google_benchmark.debug"),)
+    return ()
+
+
+UNIT = Format(
+    description=Description(
+        name="google-benchmark",
+        title="Google Benchmark: the JSON of --benchmark_out",
+        question="What did each repetition of each benchmark measure?",
+        source="google/benchmark 1.9, src/json_reporter.cc",
+    ),
+    recognises=recognises,
+    read=read,
+)

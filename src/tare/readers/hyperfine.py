@@ -1,0 +1,224 @@
+"""What ``hyperfine --export-json`` writes: every run is an execution of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.readers import json_file
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import Readings, counted, failed, readings, stated, told_apart
+from tare.readers.series import (
+    Columns,
+    Defect,
+    FloatArray,
+    Imported,
+    IntArray,
+    Series,
+    Specification,
+)
+from tare.readers.text_file import shown
+from tare.registry import Description
+from tare.results.message import Message, message
+
+#: hyperfine's names of the statistics that it states, and ours.
+_STATED = {"mean": "mean", "stddev": "sd", "median": "median", "min": "min", "max": "max"}
+#: Metrics by the names of hyperfine 2, and of 1 where it has them; counters have no unit.
+_METRICS = {
+    "time_wall_clock": ("time", "s"),
+    "time_cpu": ("CPU time", "s"),
+    "time_user": ("user time", "s"),
+    "time_system": ("system time", "s"),
+    "memory_peak_resident": ("peak memory", "bytes"),
+    "cpu_cycles": ("CPU cycles", None),
+    "instructions": ("instructions", None),
+    "cache_references": ("cache references", None),
+    "cache_misses": ("cache misses", None),
+    "branch_misses": ("branch misses", None),
+}
+#: Version 2 exports in these only, whatever it shows.
+_UNITS = ("second", "byte")
+_FIRST_VERSION = {"time_wall_clock": "times", "memory_peak_resident": "memory_usage_byte"}
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What a file has of one metric of one command, whichever version wrote it."""
+
+    raw: Sequence[object]
+    paths: Sequence[str]
+    codes: Sequence[object]
+    stated: dict[str, object]
+    defects: list[Defect]
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it begins as hyperfine's do."""
+    found = json_file.outline(head)
+    return "results[].command" in found or {"schema_version", "primary_metric"} <= found
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the runs of each command; ``columns.value`` names another metric than the first."""
+    root, notes = json_file.load(file)
+    results = list(root.at("results").each())
+    if not results:
+        raise root.wrong("'results' is empty, no command was measured")
+    first, named = root.find("primary_metric"), columns.value
+    metric = named or (first.text() if first else "time_wall_clock")
+    if metric not in _METRICS:
+        raise InputError(
+            f"{file}: hyperfine has no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
+        )
+    series = told_apart(_series(result, metric) for result in results)
+    if metric == "memory_peak_resident" and first is None:
+        notes = (*notes, message("interop.hyperfine.memory"))
+    elif named is None:
+        notes = (*notes, *_others(results[0], metric))
+    counts = [len(one.values) for one in series]
+    return Imported(
+        file=file,
+        format="hyperfine",
+        series=series,
+        specification=Specification(
+            repetitions=message(
+                "interop.repetitions.per", count=counted(counts, "run"), unit="command"
+            )
+            if any(counts)
+            else None,
+            statistic=message("interop.statistic.mean_and_median")
+            if any(one.reported for one in series)
+            else None,
+            spread=message("interop.spread.sd", what="runs")
+            if any("sd" in one.reported for one in series)
+            else None,
+            environment=_environment(root),
+        ),
+        notes=notes,
+    )
+
+
+def _series(result: Node, metric: str) -> Series:
+    name, unit = _METRICS[metric]
+    runs = _runs(result, metric)
+    reported = stated({ours: runs.stated.get(theirs) for theirs, ours in _STATED.items()})
+    found = readings(runs.raw, lambda index: runs.paths[index])
+    values, trial, notes = _succeeded(found, runs.codes)
+    zeros = int(np.count_nonzero(values == 0))
+    if zeros and metric == "time_wall_clock":
+        cut_off = message("interop.hyperfine.zeros", n=zeros, total=len(values))
+        runs.defects.append(Defect("corrupt", cut_off))
+    if not runs.raw:
+        only = message("interop.hyperfine.summary", at=result.path)
+        runs.defects.append(Defect("summary only", only))
+    return Series(
+        key=_key(result),
+        values=values,
+        metric=name,
+        unit=unit,
+        lower_is_better=True,
+        trial=trial,
+        reported=reported,
+        defects=(*found.defects, *runs.defects),
+        notes=tuple(notes),
+    )
+
+
+def _key(result: Node) -> dict[str, str]:
+    key = {"command": result.at("command").text()}
+    name = result.find("name")
+    if name:
+        key["name"] = name.text()
+    for kind, noun in (("parameters", "parameter"), ("environment", "variable")):
+        given = result.find(kind)
+        for word, level in given.pairs() if given else ():
+            inner = level.find("value") if isinstance(level.value, dict) else level
+            key[f"{noun} {word}" if word in key else word] = (inner or level).word()
+    return key
+
+
+def _runs(result: Node, metric: str) -> _Runs:
+    measurements = result.find("measurements")
+    if measurements is None:
+        return _first_version(result, metric)
+    values, paths, codes, wrong = [], [], [], []
+    for run in measurements.each():
+        found = run.find(metric)
+        value = found.find("value") if found else None
+        values.append(value.value if value else None)
+        unit = found.find("unit") if found else None
+        if unit and unit.value not in _UNITS:
+            wrong.append(unit)
+        paths.append(f"{run.path}.{metric}.value")
+        codes.append(run.value.get("exit_code"))
+    summary = result.find("summary")
+    of_metric = summary.find(metric) if summary else None
+    stated = dict(of_metric.pairs()) if of_metric else {}
+    defects = [Defect("mixed units", _unknown_unit(len(wrong), len(values), u)) for u in wrong[:1]]
+    return _Runs(values, paths, codes, {k: v.value for k, v in stated.items()}, defects)
+
+
+def _unknown_unit(n: int, total: int, first: Node) -> Message:
+    at = message("interop.place", place=first.path, found=shown(first.value))
+    return message("interop.unknown_unit", n=n, total=total, at=at)
+
+
+def _first_version(result: Node, metric: str) -> _Runs:
+    given, codes = result.find(_FIRST_VERSION.get(metric, metric)), result.find("exit_codes")
+    raw = given.elements() if given else []
+    paths = [f"{given.path}[{index}]" for index in range(len(raw))] if given else []
+    ends = codes.elements() if codes else []
+    if ends and raw and len(ends) != len(raw):
+        raise result.wrong(f"{len(raw)} runs have {len(ends)} exit codes")
+    summary = result.value if metric == "time_wall_clock" else {}
+    return _Runs(raw, paths, ends or [0] * len(raw), summary, [])
+
+
+def _succeeded(
+    found: Readings, codes: Sequence[object]
+) -> tuple[FloatArray, IntArray, list[Message]]:
+    """Leave out failed runs, unless the command always fails, as a search without a hit does."""
+    bad = np.array([code != 0 for code in codes], dtype=bool)[found.kept]
+    if not bad.any():
+        return found.values, found.kept, []
+    if bad.all():
+        return found.values, found.kept, [message("interop.hyperfine.all_failed")]
+    why = [message("interop.hyperfine.exit_code")]
+    note = failed(int(bad.sum()), len(codes), "run", why)
+    return found.values[~bad], found.kept[~bad], [note]
+
+
+def _others(result: Node, metric: str) -> tuple[Message, ...]:
+    measurements = result.find("measurements")
+    first = next(measurements.each(), None) if measurements else result
+    have = set(first.value) if first and isinstance(first.value, dict) else set()
+    others = [
+        name
+        for name in _METRICS
+        if name != metric and (name if measurements else _FIRST_VERSION.get(name)) in have
+    ]
+    return (message("interop.other_metrics", names=others),) if others else ()
+
+
+def _environment(root: Node) -> str | None:
+    metadata = root.find("metadata")
+    platform = metadata.find("platform") if metadata else None
+    words = [level.word() for _, level in platform.pairs()] if platform else []
+    return " ".join(words) or None
+
+
+UNIT = Format(
+    description=Description(
+        name="hyperfine",
+        title="hyperfine: what --export-json writes",
+        question="How long did each run of each command take?",
+        source="hyperfine 1.0 to 2.0, src/export/json.rs",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,194 @@
+"""What JMH writes: every fork is an execution of its own, its iterations are values in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.readers import json_file
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import (
+    Readings,
+    counted,
+    number,
+    per_operation,
+    readings,
+    stated,
+    told_apart,
+)
+from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.registry import Description
+from tare.results.message import message
+
+_STATED = {"0.0": "min", "50.0": "median", "100.0": "max"}
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it begins as JMH's list of benchmarks does."""
+    found = json_file.outline(head)
+    return "[].jmhVersion" in found or {"[].benchmark", "[].mode", "[].forks"} <= found
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the iterations of each fork; ``columns.value`` names a secondary metric."""
+    root, notes = json_file.load(file)
+    results = list(root.each())
+    if not results:
+        raise root.wrong("holds no benchmark")
+    series = [_series(result, columns.value) for result in results]
+    for name in ("mode", "threads"):
+        if len({one.key[name] for one in series}) == 1:
+            series = [replace(s, key={k: v for k, v in s.key.items() if k != name}) for s in series]
+    forks = [int(n) for result in results if 1 <= (n := number(result.value.get("forks"))) < 1e9]
+    of_fork = {
+        int(n)
+        for result in results
+        if 1 <= (n := number(result.value.get("measurementIterations"))) < 1e9
+    }
+    many = message(
+        "interop.jmh.repetitions",
+        iterations=counted(of_fork, "iteration"),
+        forks=counted(forks, "fork"),
+    )
+    return Imported(
+        file=file,
+        format="jmh",
+        series=told_apart(series),
+        specification=Specification(
+            repetitions=many if forks and of_fork else None,
+            statistic=message("interop.statistic.mean_and_percentiles"),
+            spread=message("interop.spread.jmh"),
+            environment=_environment(results[0]),
+        ),
+        notes=notes,
+    )
+
+
+def _series(result: Node, metric: str | None) -> Series:
+    measured = _metric(result, metric)
+    unit_text = measured.at("scoreUnit").text()
+    unit, scale, lower = per_operation(unit_text)
+    raw, histogram = measured.find("rawData"), measured.find("rawDataHistogram")
+    notes = []
+    if histogram:
+        found, trial, samples = _means(histogram, scale)
+        notes.append(message("interop.jmh.sampled", n=samples))
+    else:
+        found, trial = _iterations(raw, scale)
+    defects = found.defects
+    if not len(trial):
+        only = message("interop.jmh.summary", at=measured.path)
+        defects = (*defects, Defect("summary only", only))
+    forked = number(result.value.get("forks")) > 0
+    if not forked:
+        notes.append(message("interop.jmh.not_forked"))
+    name = metric or ("throughput" if unit == "1/s" else "time")
+    return Series(
+        key=_key(result),
+        values=found.values,
+        metric=name,
+        unit=unit,
+        lower_is_better=lower,
+        trial=np.array(trial, dtype=np.int64)[found.kept] if forked and len(trial) else None,
+        reported=_reported(measured, scale),
+        defects=defects,
+        notes=tuple(notes),
+    )
+
+
+def _metric(result: Node, metric: str | None) -> Node:
+    if metric is None:
+        return result.at("primaryMetric")
+    secondary = result.find("secondaryMetrics")
+    found = secondary.find(metric) if secondary else None
+    if found is None:
+        have = ", ".join(name for name, _ in secondary.pairs()) if secondary else ""
+        raise InputError(
+            f"{result.file}, {result.path}: no secondary metric {metric!r}",
+            f"--value takes {have}" if have else "leave --value out",
+        )
+    return found
+
+
+def _key(result: Node) -> dict[str, str]:
+    key = {"benchmark": result.at("benchmark").text()}
+    for name in ("mode", "threads"):
+        found = result.find(name)
+        key[name] = found.word() if found else ""
+    params = result.find("params")
+    for name, level in params.pairs() if params else ():
+        key[f"parameter {name}" if name in key else name] = level.word()
+    return key
+
+
+def _iterations(raw: Node | None, scale: float) -> tuple[Readings, list[int]]:
+    values: list[object] = []
+    trial: list[int] = []
+    paths: list[str] = []
+    for fork, iterations in enumerate(raw.each() if raw else ()):
+        found = iterations.elements()
+        values += found
+        trial += [fork] * len(found)
+        paths += [f"{iterations.path}[{index}]" for index in range(len(found))]
+    return readings(values, lambda index: paths[index], scale), trial
+
+
+def _means(histogram: Node, scale: float) -> tuple[Readings, list[int], int]:
+    """Reduce each iteration's pairs of a time and how often it was seen to their mean."""
+    values: list[object] = []
+    trial: list[int] = []
+    paths: list[str] = []
+    samples = 0
+    for fork, iterations in enumerate(histogram.each()):
+        for iteration in iterations.each():
+            times, counts = _pairs(iteration)
+            total = math.fsum(counts)
+            weighed = math.fsum(t * c for t, c in zip(times, counts, strict=True))
+            values.append(weighed / total if total > 0 else math.nan)
+            trial.append(fork)
+            paths.append(iteration.path)
+            samples += int(total) if math.isfinite(total) else 0
+    return readings(values, lambda index: paths[index], scale), trial, samples
+
+
+def _pairs(iteration: Node) -> tuple[Sequence[float], Sequence[float]]:
+    times, counts = [], []
+    for pair in iteration.each():
+        both = [number(value) for value in pair.elements()]
+        if len(both) != 2 or not (0 <= both[1] < 1e15) or not abs(both[0]) < 1e300:
+            raise pair.wrong("expected a time and how often it was seen")
+        times.append(both[0])
+        counts.append(both[1])
+    return times, counts
+
+
+def _reported(measured: Node, scale: float) -> dict[str, float]:
+    score, percentiles = measured.find("score"), measured.find("scorePercentiles")
+    found = {"mean": score.value} if score else {}
+    for name, node in percentiles.pairs() if percentiles else ():
+        if name in _STATED:
+            found[_STATED[name]] = node.value
+    return stated(found, scale)
+
+
+def _environment(result: Node) -> str | None:
+    words = [node.word() for name in ("vmName", "vmVersion") if (node := result.find(name))]
+    return " ".join(words) or None
+
+
+UNIT = Format(
+    description=Description(
+        name="jmh",
+        title="JMH: the JSON of -rf json",
+        question="What did each iteration of each fork of a benchmark measure?",
+        source="JMH 1.37, org.openjdk.jmh.results.format.JSONResultFormat",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,267 @@
+"""From the rows of a long table to series, chunk by chunk, with all that is wrong in them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tare.errors import InputError
+from tare.readers import roles as column_roles
+from tare.readers import units
+from tare.readers.cells import Cells, is_absent
+from tare.readers.dates import Times
+from tare.readers.gathering import Faults, Gathering, Parting, in_order
+from tare.readers.readings import immeasurable, left_out
+from tare.readers.roles import Roles
+from tare.readers.rows import Chunk, Rows
+from tare.readers.series import Defect, FloatArray, IntArray, Series
+from tare.readers.text_file import label, shown
+from tare.results.message import Message, message
+
+#: More trials or blocks with a name than a table of them may have.
+_MOST_NAMES = 1 << 22
+
+
+class LongTable:
+    """One pass over a table, and what was found on it."""
+
+    def __init__(self, file: Path, rows: Rows, roles: Roles) -> None:
+        self._file, self._rows, self._roles = file, rows, roles
+        self._metric, self._unit = units.of_column(rows.names[roles.value])
+        self._cells = Cells(self._unit)
+        self._parting = Parting(file, roles.keys)
+        self._faults = {"not_finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
+        self._without = Faults()
+        #: Cells without a value, where these are no defect.
+        self._missing = Faults()
+        #: Values with each unit, by series and code.
+        self._with_unit: dict[tuple[int, int], int] = {}
+        #: Names of trials and of blocks, by column.
+        self._names: dict[int, dict[str, int]] = {}
+        self._times = Times()
+
+    def series(self) -> tuple[Series, ...]:
+        """Read everything."""
+        roles = self._roles
+        extra = [i for i in (roles.order, roles.trial, roles.block) if i is not None]
+        types = [np.float64 if i == roles.order else np.int64 for i in extra]
+        gathering = Gathering([np.float64, *types])
+        wanted = roles.wanted()
+        for chunk in self._rows.chunks(wanted):
+            self._add(chunk, extra, gathering)
+        gathered = gathering.finish()
+        keys = self._parting.keys
+        if not gathered[0]:
+            raise InputError(f"{self._file} has no rows", "let it be written again")
+        made = tuple(
+            self._made(one, key, [column[one] for column in gathered])
+            for one, key in enumerate(keys)
+        )
+        if not any(len(one.values) for one in made):
+            self._no_numbers()
+        return made
+
+    def notes(self) -> list[Message]:
+        """Say what was left out of the whole table."""
+        count = sum(fault.count for fault in self._without.of.values())
+        if not count:
+            return []
+        fault = next(iter(self._without.of.values()))
+        place, first = self._rows.place, fault.places[0]
+        return [message("interop.table.rows", n=count, place=place, first=first)]
+
+    def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
+        column = chunk.columns[self._roles.value]
+        values, codes = self._cells.numbers(column)
+        series = self._parting.series(chunk)
+        kept = np.isfinite(values)
+        unfit = ~kept
+        if self._roles.drop_missing and unfit.any():
+            missing = is_absent(column)
+            self._tally(self._missing, missing, series, chunk)
+            unfit &= ~missing
+        self._tally(self._faults["not_finite"], unfit, series, chunk)
+        beyond = immeasurable(values)
+        self._tally(self._faults["immeasurable"], beyond, series, chunk)
+        kept &= ~beyond
+        if not units.may_be_negative(self._metric, self._unit or self._cells.units[-1]):
+            negative = values < 0
+            negative &= kept
+            self._tally(self._faults["negative"], negative, series, chunk)
+            kept &= ~negative
+        columns: list[NDArray[Any]] = [values]
+        for i in extra:
+            numbers, absent = self._numbered(i, chunk)
+            if absent is not None:
+                self._tally(self._without, absent, series, chunk)
+                kept &= ~absent
+            columns.append(numbers)
+        if not kept.all():
+            columns = [column[kept] for column in columns]
+            codes = None if codes is None else codes[kept]
+            series = None if series is None else series[kept]
+        self._count_units(series, codes, len(columns[0]))
+        gathering.add(series, len(self._parting.keys), columns)
+
+    @staticmethod
+    def _tally(
+        faults: Faults, those: NDArray[np.bool_], series: IntArray | None, chunk: Chunk
+    ) -> None:
+        rows = np.flatnonzero(those)
+        if len(rows):
+            of = np.zeros(len(rows), np.int64) if series is None else series[rows]
+            faults.add(of, chunk.lines, rows)
+
+    def _count_units(self, series: IntArray | None, codes: IntArray | None, n: int) -> None:
+        if series is None and codes is None:
+            self._with_unit[0, 0] = self._with_unit.get((0, 0), 0) + n
+            return
+        of = np.zeros(n, np.int64) if series is None else series
+        codes = np.zeros(n, np.int64) if codes is None else codes
+        width = len(self._cells.units)
+        counts = np.bincount(of * width + codes)
+        for at in np.flatnonzero(counts).tolist():
+            place = divmod(at, width)
+            self._with_unit[place] = self._with_unit.get(place, 0) + int(counts[at])
+
+    def _numbered(self, i: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Return a column of order, trials or blocks as numbers, and which rows have none."""
+        column = chunk.columns[i]
+        if i == self._roles.order:
+            values = self._in_time(column, chunk)
+            untimed = np.isnan(values)
+            return values, untimed if untimed.any() else None
+        if pa.types.is_integer(column.type):
+            absent = np.asarray(column.is_null()) if column.null_count else None
+            return np.asarray(column.fill_null(0)), absent
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        found = column.cast(pa.string()).fill_null("").dictionary_encode()
+        known = self._names.setdefault(i, {})
+        names = [str(name).strip() for name in found.dictionary.to_pylist()]
+        for name in names:
+            if name not in known:
+                known[name] = _code(name)
+        codes = np.array([known[name] for name in names] or [0], dtype=np.int64)
+        if len(known) > _MOST_NAMES:
+            raise InputError(
+                f"{self._file}: column {self._rows.names[i]!r} has more than {_MOST_NAMES:,} names",
+                "number them, or leave the column out",
+            )
+        nameless = np.array([name == "" for name in names] or [False])
+        which = np.asarray(found.indices)
+        return codes[which], nameless[which] if nameless.any() else None
+
+    def _in_time(self, column: pa.Array, chunk: Chunk) -> FloatArray:
+        numbers = self._times.numbers(column)
+        if numbers is None:
+            line = int(chunk.lines(np.array([0]))[0])
+            name = label(self._rows.names[self._roles.order or 0])
+            raise InputError(
+                f"{self._file}, {self._rows.place} {line}: {name!r} holds neither numbers nor"
+                f" dates ({shown(str(column[0].as_py()))})",
+                "--order names a column of numbers, or of dates such as 2026-05-01T12:00:00",
+            )
+        return numbers
+
+    def _made(self, one: int, key: tuple[str, ...], columns: list[NDArray[Any]]) -> Series:
+        roles = self._roles
+        if roles.order is not None:
+            columns = in_order(self._file, columns[1], columns)
+        rest = columns[1 + (roles.order is not None) :]
+        measured, defects = self._unit_of(one)
+        name = self._rows.names
+        return Series(
+            key={label(name[i]): label(level) for i, level in zip(roles.keys, key, strict=True)},
+            values=columns[0],
+            metric=label(self._metric),
+            unit=measured,
+            lower_is_better=units.lower_is_better(self._metric, self._unit_for_sign(one)),
+            trial=self._trials(rest, len(columns[0])),
+            block=rest[-1] if roles.block is not None else None,
+            position=columns[1] if roles.order is not None else None,
+            defects=(*self._corrupt(one, len(columns[0])), *defects),
+            notes=self._left_out(one),
+        )
+
+    def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
+        if self._roles.rows_are_trials:
+            return np.arange(n)
+        return rest[0] if self._roles.trial is not None else None
+
+    def _codes_of(self, one: int) -> list[int]:
+        return [code for series, code in sorted(self._with_unit) if series == one]
+
+    def _unit_for_sign(self, one: int) -> units.Unit | None:
+        codes = self._codes_of(one)
+        return self._cells.units[codes[0]] if codes else self._unit
+
+    def _unit_of(self, one: int) -> tuple[str | None, tuple[Defect, ...]]:
+        """Return the unit of a series' values as they are now, and whether there were several."""
+        codes = self._codes_of(one)
+        if not codes:
+            return (None if self._unit is None else _shown(self._unit)), ()
+        found = [self._cells.units[code] for code in codes]
+        if len(codes) == 1:
+            only = found[0]
+            if only is None:
+                return None, ()
+            return (_shown(only) if codes == [0] else only.base), ()
+        parts = [
+            message(
+                "interop.table.in_unit",
+                n=self._with_unit[one, code],
+                unit=unit.name if unit else None,
+            )
+            for code, unit in zip(codes, found, strict=True)
+        ]
+        bases = {None if unit is None else unit.base for unit in found}
+        mixed = Defect("mixed units", message("interop.table.mixed_units", parts=parts))
+        return (bases.pop() if len(bases) == 1 else None), (mixed,)
+
+    def _left_out(self, one: int) -> tuple[Message, ...]:
+        fault = self._missing.of.get(one)
+        if fault is None:
+            return ()
+        at = fault.where(self._rows.place)
+        return (message("interop.table.missing", n=fault.count, at=at),)
+
+    def _corrupt(self, one: int, good: int) -> list[Defect]:
+        faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
+        total = good + sum(fault.count for fault in faults.values())
+        return [
+            left_out(fault.count, total, why, fault.where(self._rows.place))
+            for why, fault in faults.items()
+        ]
+
+    def _no_numbers(self) -> None:
+        name = label(self._rows.names[self._roles.value])
+        fault = next((f for faults in self._faults.values() for f in faults.of.values()), None)
+        place = f", {self._rows.place} {fault.places[0]}" if fault else ""
+        raise InputError(
+            f"{self._file}{place}: column {name!r} holds no number that can be a value",
+            f"--value names the column of values; there are:"
+            f" {column_roles.listed(self._rows.names)}",
+        )
+
+
+def _shown(unit: units.Unit) -> str:
+    """Name the unit that a whole column is in: times are seconds by now, others as they were."""
+    return unit.base if unit.base == "s" else unit.name
+
+
+def _code(name: str) -> int:
+    """Return a whole number as it is, and a number below 0 that is that name's own in every file.
+
+    ``01`` is 1, as in a column, or a part of one, that has nothing but numbers.
+    """
+    if name.isdecimal() and len(name) < 18:
+        return int(name)
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return -1 - (int.from_bytes(digest, "little") >> 1)

@@ -1,0 +1,37 @@
+"""JSON that tare wrote and that holds no values of trials: which command makes use of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from tare.readers import json_file
+
+#: First keys of a saved report.
+_REPORT = ("format", "version", "question", "answers")
+#: First keys of a document to what reads it, or what it was made from.
+_READ_BY = {
+    _REPORT: "tare report {file}   (it is a saved report)",
+    ("version", "verdict", "exit_code", "precision_required"):
+        "tare audit RESULTS   (name the file of results, not its audit)",
+    ("version", "question", "headline", "overview"):
+        "tare audit DIR, or tare experiment report DIR   (the folder of the experiment)",
+    ("version", "agent", "effort", "platform"):
+        "tare fingerprint diff {file} ANOTHER   (it is a fingerprint)",
+    ("version", "effort", "end", "direction"):
+        "tare net fingerprint diff {file} ANOTHER   (it is a fingerprint of a network)",
+}  # fmt: skip
+
+
+def is_report(head: bytes) -> bool:
+    """Tell whether a document calls itself a saved report."""
+    return json_file.outline(head).issuperset(_REPORT)
+
+
+def command(head: bytes, file: Path) -> str | None:
+    """Return what to type for such a document; None: it is none of these."""
+    keys = json_file.outline(head)
+    for needed, typed in _READ_BY.items():
+        if keys.issuperset(needed):
+            return typed.format(file=shlex.quote(str(file)))
+    return None

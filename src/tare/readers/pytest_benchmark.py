@@ -1,0 +1,119 @@
+"""What pytest-benchmark writes: rounds of one process, or only their statistics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tare.readers import json_file
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import counted, mean_of, number, readings, stated, told_apart
+from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.text_file import label
+from tare.registry import Description
+from tare.results.message import message
+
+#: Its statistics, and our names of them.
+_STATED = {
+    "mean": "mean",
+    "median": "median",
+    "stddev": "sd",
+    "min": "min",
+    "max": "max",
+    "rounds": "n",
+}
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it begins with the machine, or with a benchmark of pytest's."""
+    found = json_file.outline(head)
+    return (
+        "machine_info" in found
+        or {"benchmarks[].fullname", "benchmarks[].group"} <= found
+        or any(path.startswith("benchmarks[].stats.") for path in found)
+    )
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the rounds of each benchmark."""
+    root, notes = json_file.load(file)
+    benchmarks = list(root.at("benchmarks").each())
+    if not benchmarks:
+        raise root.wrong("'benchmarks' is empty")
+    series = told_apart(map(_series, benchmarks))
+    rounds = [int(one.reported["n"]) for one in series if "n" in one.reported]
+    machine = root.find("machine_info")
+    return Imported(
+        file=file,
+        format="pytest-benchmark",
+        series=series,
+        specification=Specification(
+            repetitions=message(
+                "interop.repetitions.one_process", count=counted(rounds, "round"), sampling=None
+            )
+            if rounds
+            else None,
+            statistic=message("interop.statistic.mean_and_median")
+            if any("mean" in s.reported for s in series)
+            else None,
+            spread=message("interop.spread.sd", what="rounds")
+            if any("sd" in s.reported for s in series)
+            else None,
+            environment=_environment(machine) if machine else None,
+        ),
+        notes=notes,
+    )
+
+
+def _series(benchmark: Node) -> Series:
+    name = benchmark.find("fullname") or benchmark.at("name")
+    stats = benchmark.at("stats")
+    reported = stated({ours: node.value for k, ours in _STATED.items() if (node := stats.find(k))})
+    data = stats.find("data")
+    notes = []
+    iterations = stats.find("iterations")
+    if iterations and 1 < (many := number(iterations.value)) < 1e18:
+        notes.append(mean_of([int(many)], "iteration"))
+    found = readings(data.elements(), data.path) if data else readings([], "")
+    only = message("interop.pytest_benchmark.summary", at=stats.path)
+    return Series(
+        key={"benchmark": name.text()},
+        values=found.values,
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=reported,
+        defects=found.defects if data else (Defect("summary only", only),),
+        notes=tuple(notes),
+    )
+
+
+def _environment(machine: Node) -> str | None:
+    cpu = machine.find("cpu")
+    parts = [
+        cpu.value.get("brand_raw", cpu.value.get("brand")) if cpu and _object(cpu) else None,
+        *(_words(machine, "system", "release", "machine")),
+        *(_words(machine, "python_implementation", "python_version")),
+    ]
+    return label(", ".join(part for part in parts if isinstance(part, str) and part)) or None
+
+
+def _words(machine: Node, *names: str) -> list[str]:
+    words = [machine.value.get(name) for name in names]
+    return [" ".join(word for word in words if isinstance(word, str))]
+
+
+def _object(node: Node) -> bool:
+    return isinstance(node.value, dict)
+
+
+UNIT = Format(
+    description=Description(
+        name="pytest-benchmark",
+        title="pytest-benchmark: the JSON of --benchmark-json and --benchmark-save",
+        question="How long did each round of each benchmark take?",
+        source="pytest-benchmark 3 to 5, src/pytest_benchmark/stats.py",
+    ),
+    recognises=recognises,
+    read=read,
+)

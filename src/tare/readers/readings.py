@@ -1,0 +1,186 @@
+"""Finite values of what a file holds in place of numbers, and what was wrong with the rest."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tare.readers import units
+from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
+from tare.readers.text_file import shown
+from tare.results.message import Message, Said, message
+
+Note = TypeVar("Note", bound=Said)
+#: Sizes of what is measured; its squares are numbers, too.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Numbers fit to be values.
+
+    Attributes
+    ----------
+    values : array, shape (n,)
+        Finite, and not negative unless that was allowed.
+    kept : int array, shape (n,)
+        The place of each in the list that was read.
+    defects : tuple of Defect
+        What was left out, by kind of fault.
+    """
+
+    values: FloatArray
+    kept: IntArray
+    defects: tuple[Defect, ...]
+
+
+def immeasurable(values: FloatArray) -> NDArray[np.bool_]:
+    """Mark numbers, but zero, that are larger or smaller than anything measured."""
+    sizes = np.abs(values)
+    return np.isfinite(values) & ((sizes > LARGEST) | ((sizes < SMALLEST) & (sizes > 0)))
+
+
+def readings(
+    raw: Sequence[object],
+    where: str | Callable[[int], Said],
+    scale: float | FloatArray = 1.0,
+    negative: bool = False,
+) -> Readings:
+    """Take what are numbers from a list that should hold nothing else.
+
+    Parameters
+    ----------
+    raw : sequence
+        As parsed; texts, truth values and nulls are not numbers.
+    where : str or callable
+        The path of the list, or a function from an index to the place of that element.
+    scale : float or array, shape (n,)
+        What to multiply by, such as 1e-9 for nanoseconds.
+    negative : bool
+        Whether values below 0 can be.
+    """
+    at = where if callable(where) else (lambda index: f"{where}[{index}]")
+    numbers = [number(value) for value in raw]
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.array(numbers, dtype=float) * scale
+    faults = {
+        "not_a_number": np.isnan(values),
+        "infinite": np.isinf(values),
+        "immeasurable": immeasurable(values),
+        "negative": (values < 0) & np.isfinite(values) & (not negative),
+    }
+    defects = []
+    for fault, those in faults.items():
+        if those.any():
+            first = int(np.flatnonzero(those)[0])
+            found = message("interop.place", place=at(first), found=shown(raw[first]))
+            defects.append(left_out(int(those.sum()), len(raw), fault, found))
+    kept = np.flatnonzero(~np.logical_or.reduce(list(faults.values())))
+    return Readings(values[kept], kept.astype(np.int64), tuple(defects))
+
+
+def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
+    """Make the defect of values that are none, for one kind of fault."""
+    why = message(f"interop.fault.{fault}")
+    return Defect("corrupt", message("interop.left_out", n=n, total=total, fault=why, at=at))
+
+
+def failed(
+    n: int, total: int, what: str, why: Sequence[Said] = (), at: Message | None = None
+) -> Message:
+    """Say how many runs, or the like, failed, so that they are left out."""
+    return message("interop.failed", n=n, total=total, what=what, why=[*why], at=at)
+
+
+def number(value: object) -> float:
+    """Convert a parsed number; NaN for all that is none, infinity for what is too large."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def stated(pairs: Mapping[str, object], scale: float = 1.0) -> dict[str, float]:
+    """Keep of the statistics that a file states those that are finite numbers."""
+    found = {name: number(value) * scale for name, value in pairs.items()}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def per_operation(text: str) -> tuple[str, float, bool | None]:
+    """Understand a unit such as ``ns/op``, ``ops/us``, ``B/op`` or ``MB/s``.
+
+    Returns
+    -------
+    unit : str
+        The unit to turn values into; the one that was given where it is not known.
+    scale : float
+        What to multiply by.
+    lower_is_better : bool or None
+    """
+    spelt = text.replace("/sec", "/s")
+    if spelt.startswith("ops/"):
+        time = units.unit(spelt.removeprefix("ops/"))
+        return ("1/s", 1 / time.factor, False) if time and time.base == "s" else (text, 1.0, None)
+    found = units.unit(spelt.removesuffix("/op"))
+    if found is None:
+        return text, 1.0, True if spelt == "allocs/op" else None
+    return found.base, found.factor, not found.base.endswith("/s")
+
+
+def each_once(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Leave out notes that repeat an earlier one."""
+    found: list[Note] = []
+    for note in notes:
+        if note not in found:
+            found.append(note)
+    return tuple(found)
+
+
+def told_apart(series: Iterable[Series]) -> tuple[Series, ...]:
+    """Add an occurrence to the keys of series that nothing else tells apart."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    apart = []
+    for one in series:
+        name = (one.metric, *sorted(one.key.items()))
+        seen[name] += 1
+        again = {"occurrence": str(seen[name])} if seen[name] > 1 else {}
+        apart.append(replace(one, key={**one.key, **again}))
+    return tuple(apart)
+
+
+def each_of(numbers: Iterable[int], noun: str, unit: str) -> Specification:
+    """Say what a file states that has every value by itself: so many a series, and what each is.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        Of values, a series.
+    noun : str
+        What a value is of: ``run``.
+    unit : str
+        What a series is of: ``task``.
+    """
+    return Specification(
+        repetitions=message("interop.repetitions.per", count=counted(numbers, noun), unit=unit),
+        statistic=message("interop.statistic.each", what=noun),
+        spread=message("interop.statistic.each", what=noun),
+    )
+
+
+def counted(numbers: Iterable[int], noun: str) -> Message:
+    """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
+    found = [*numbers] or [0]
+    return message("interop.count", low=min(found), high=max(found), noun=noun)
+
+
+def mean_of(numbers: Iterable[int], noun: str) -> Message:
+    """Say that values are means: of ``200 loops``, of ``10 to 25 iterations``."""
+    return message("interop.mean_of", count=counted(numbers, noun))

@@ -1,0 +1,193 @@
+"""Which column of a table is what: as was said, and otherwise as the only one that it can be."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from tare.errors import InputError
+from tare.readers.cells import ABSENT, is_number
+from tare.readers.dates import Times
+from tare.readers.rows import Rows, Want
+from tare.readers.series import EACH_ROW, Columns
+from tare.readers.text_file import label
+
+#: Words of columns that hold what was measured, and when.
+_AMOUNTS = {
+    "bandwidth", "bits", "bps", "bytes", "duration", "elapsed", "gbit", "gbps", "kbps", "latency",
+    "mbit", "mbps", "rate", "runtime", "throughput", "value", "wall",
+}  # fmt: skip
+_TIMES = {"begin", "date", "end", "epoch", "second", "seconds", "start", "time", "timestamp"}
+#: Names of columns that a message lists.
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Indices of columns.
+
+    Attributes
+    ----------
+    value : int
+    keys : tuple of int
+        Those whose levels make the series.
+    order, trial, block : int or None
+    guessed : bool
+        Whether the column of the values was not named.
+    apart : tuple of int
+        Those of ``keys`` that nobody named: text, of which some levels recur.
+    pooled : tuple of int
+        Such columns that are no keys, since others were named.
+    rows_are_trials : bool
+        Whether every row is an execution of its own.
+    drop_missing : bool
+        Whether cells of the values that hold nothing are no defect.
+    """
+
+    value: int
+    keys: tuple[int, ...]
+    order: int | None
+    trial: int | None
+    block: int | None
+    guessed: bool
+    apart: tuple[int, ...] = ()
+    pooled: tuple[int, ...] = ()
+    rows_are_trials: bool = False
+    drop_missing: bool = False
+
+    def wanted(self) -> dict[int, Want]:
+        """Say what each column is read as."""
+        wanted: dict[int, Want] = {}
+        for i in (self.trial, self.block):
+            if i is not None:
+                wanted[i] = "integer"
+        if self.order is not None:
+            wanted[self.order] = "number"
+        wanted.update(dict.fromkeys(self.keys, "level"))
+        wanted[self.value] = "number"
+        return wanted
+
+
+def find(file: Path, rows: Rows, columns: Columns) -> Roles:
+    """Find the columns that were named; values and keys where they were not.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or more than one could hold the values; lists what there is.
+    """
+    keys = tuple(dict.fromkeys((*columns.group, *columns.compare)))
+    each_row = columns.trial == EACH_ROW and EACH_ROW not in rows.names
+    trial = None if each_row else columns.trial
+    named = [name for name in (columns.value, *keys, columns.order) if name is not None]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"column {twice!r} cannot be two things at once", "name each column for one purpose"
+        )
+    index = {
+        name: _index(file, rows.names, name)
+        for name in (*named, trial, columns.block)
+        if name is not None
+    }
+    value = (
+        index[columns.value] if columns.value else _only_numeric(file, rows, set(index.values()))
+    )
+    levels = tuple(_of_levels(rows, {value, *index.values()}))
+    return Roles(
+        value=value,
+        keys=tuple(index[name] for name in keys) or levels,
+        order=index[columns.order] if columns.order else None,
+        trial=index[trial] if trial else None,
+        block=index[columns.block] if columns.block else None,
+        guessed=columns.value is None,
+        apart=() if keys else levels,
+        pooled=levels if keys else (),
+        rows_are_trials=each_row,
+        drop_missing=columns.drop_missing,
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """List the names of columns, not all where they are many."""
+    shown = ", ".join(label(name) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _index(file: Path, names: Sequence[str], name: str) -> int:
+    found = [i for i, one in enumerate(names) if one == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"{file} has {len(found)} columns {name!r}", "rename all but one of them")
+    near = difflib.get_close_matches(name, names[:1000], 1, 0.5)
+    meant = f"did you mean {label(near[0])!r}? " if near else ""
+    raise InputError(f"{file} has no column {name!r}", f"{meant}It has: {listed(names)}")
+
+
+def _sampled(rows: Rows) -> list[list[str]]:
+    """Return what stands in the first rows of each column, without cells that hold nothing."""
+    columns = rows.sample().columns
+    return [
+        [c for c in map(str, columns[i].to_pylist()) if c.strip() not in ABSENT]
+        for i in range(len(rows.names))
+    ]
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    good = sum(is_number(cell) or cell.lower() == "nan" for cell in cells)
+    return good > len(cells) / 2
+
+
+def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
+    """Find columns of text whose levels recur; these are neither dates nor remarks."""
+    for i, cells in enumerate(_sampled(rows)):
+        if i in taken or not cells or _is_numeric(cells):
+            continue
+        recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
+        if recurs and Times().numbers(pa.array(cells)) is None:
+            yield i
+
+
+def _likeliest(names: Sequence[str]) -> str:
+    """Return the column that looks most like values: an amount or a rate, at least no moment."""
+
+    def words(name: str) -> set[str]:
+        return set(re.split(r"[\W_\d]+", name.casefold()))
+
+    amounts = (name for name in names if words(name) & _AMOUNTS)
+    no_times = (name for name in names if not words(name) & _TIMES)
+    return next(amounts, None) or next(no_times, names[0])
+
+
+def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
+    sampled = _sampled(rows)
+    numeric = [i for i, cells in enumerate(sampled) if i not in taken and _is_numeric(cells)]
+    if len(numeric) == 1:
+        return numeric[0]
+    free = [rows.names[i] for i in numeric]
+    with_commas = [
+        rows.names[i]
+        for i, cells in enumerate(sampled)
+        if i not in taken and _is_numeric([cell.replace(",", "") for cell in cells])
+    ]
+    if not numeric and with_commas:
+        raise InputError(
+            f"{file} has commas in its numbers: {listed(with_commas)}",
+            "write them with decimal points, and without commas between thousands",
+        )
+    if not numeric:
+        raise InputError(
+            f"{file} has no column of numbers, except those that were named otherwise",
+            f"--value names it; there are: {listed(rows.names)}",
+        )
+    raise InputError(
+        f"{file} has several columns of numbers: {listed(free)}",
+        f"name the values: --value {label(_likeliest(free))}",
+    )

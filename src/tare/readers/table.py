@@ -1,0 +1,79 @@
+"""Any long table, one value a row: CSV, TSV and the like, or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tare.errors import InputError
+from tare.readers import roles as column_roles
+from tare.readers.csv_rows import CsvRows
+from tare.readers.format import Format
+from tare.readers.long_table import LongTable
+from tare.readers.parquet_rows import MAGIC, ParquetRows
+from tare.readers.readings import each_of
+from tare.readers.rows import Rows
+from tare.readers.series import Columns, Imported
+from tare.readers.text_file import label
+from tare.registry import Description, scan
+from tare.results.message import message
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether no other format wants it, and it is no JSON or XML."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start or start[:1] in b"{[<":
+        return False
+    others = (unit for name, unit in scan("interop").items() if name != UNIT.description.name)
+    return not any(unit.recognises(head, file) for unit in others)
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the column of values, parted by the levels of others."""
+    rows = _open(file, columns)
+    roles = column_roles.find(file, rows, columns)
+    table = LongTable(file, rows, roles)
+    series = table.series()
+    notes = list(rows.notes)
+    if roles.guessed:
+        (column,) = _quoted(rows, [roles.value])
+        notes.insert(0, message("interop.table.guessed", column=column))
+    if roles.apart and len(series) > 1:
+        notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
+    if roles.pooled:
+        notes.append(message("interop.table.pooled", columns=_quoted(rows, roles.pooled)))
+    return Imported(
+        file=file,
+        format="table",
+        series=series,
+        specification=each_of((len(one.values) for one in series), "value", "series"),
+        notes=tuple(notes + table.notes()),
+    )
+
+
+def _open(file: Path, columns: Columns) -> Rows:
+    try:
+        with file.open("rb") as source:
+            magic = source.read(len(MAGIC))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", "name a table") from error
+    if magic == MAGIC:
+        return ParquetRows(file)
+    named = (columns.value, *columns.group, *columns.compare, columns.order, columns.trial)
+    return CsvRows(file, [name for name in (*named, columns.block) if name is not None])
+
+
+def _quoted(rows: Rows, columns: Sequence[int]) -> list[str]:
+    return [repr(label(rows.names[i])) for i in columns]
+
+
+UNIT = Format(
+    description=Description(
+        name="table",
+        title="Any long table, one value a row: CSV, TSV or Parquet",
+        question="What are the values in one column, by the levels of others?",
+        source="RFC 4180; Apache Parquet",
+    ),
+    recognises=recognises,
+    read=read,
+)

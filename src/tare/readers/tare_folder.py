@@ -1,0 +1,148 @@
+"""The folder of an experiment of tare's own: every cell a series of the values of its trials."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tare.errors import InputError, StoreError
+from tare.experiment import plan, plan_file, store
+from tare.experiment.results import Results
+from tare.readers import units
+from tare.readers.format import Format
+from tare.readers.readings import counted, failed, readings
+from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.text_file import label
+from tare.registry import Description
+from tare.results.message import Message, Said, message
+
+#: Facts that say where an experiment was measured.
+_FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
+#: Sessions count from here in the number of a block, since each begins its blocks anew.
+_SESSION = 1 << 32
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it is a folder with a plan in it."""
+    return file.is_dir() and (file / plan_file.FILE).is_file()
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the values of all good trials.
+
+    The columns' ``value`` names another metric than the experiment's; ``group`` and ``compare``
+    name factors that are to be told, although they have one level only.
+    """
+    try:
+        results = store.load(file)
+    except StoreError as error:
+        raise InputError(error.message, error.hint) from error
+    metric = columns.value or plan.metric(results.experiment)
+    values = results.values(metric)
+    if values.empty:
+        raise _no_values(file, results, metric)
+    told = _told(file, results, columns)
+    series = tuple(
+        _series(metric, {factor: str(rows[factor].iloc[0]) for factor in told}, rows)
+        for _, rows in values.groupby("cell", sort=True)
+    )
+    return Imported(
+        file=file,
+        format="tare-folder",
+        series=series,
+        specification=Specification(
+            repetitions=message(
+                "interop.repetitions.per",
+                count=counted((len(one.values) for one in series), "trial"),
+                unit="cell",
+            ),
+            statistic=message("interop.statistic.trial_mean"),
+            spread=message("interop.statistic.each", what="trial"),
+            environment=_environment(results),
+        ),
+        notes=tuple(_notes(results, metric)),
+    )
+
+
+def _told(file: Path, results: Results, columns: Columns) -> list[str]:
+    """Choose the factors that tell series apart, and those that were asked for."""
+    named = (*columns.group, *columns.compare)
+    for name in named:
+        if name not in results.factors:
+            near = difflib.get_close_matches(name, results.factors, 1, 0.5)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"the experiment in {file} has no factor {name!r}",
+                f"{meant}It has: {', '.join(results.factors)}",
+            )
+    told = [f for f in results.factors if f in results.varied or f in named]
+    return told or results.factors[:1]
+
+
+def _series(metric: str, key: dict[str, str], rows: pd.DataFrame) -> Series:
+    name, unit = units.of_column(metric)
+    in_seconds = unit is not None and unit.base == "s"
+    rows = rows.sort_values("trial")
+    trials = rows["trial"].to_numpy(dtype=np.int64)
+    found = readings(
+        rows["value"].tolist(),
+        lambda index: f"trial {trials[index]}",
+        scale=unit.factor if unit is not None and in_seconds else 1.0,
+        negative=units.may_be_negative(name, unit),
+    )
+    kept = rows.iloc[found.kept]
+    session = kept["session"].to_numpy(dtype=np.int64)
+    return Series(
+        key={label(factor): label(level) for factor, level in key.items()},
+        values=found.values,
+        metric=label(name),
+        unit=None if unit is None else "s" if in_seconds else unit.name,
+        lower_is_better=units.lower_is_better(name, unit),
+        trial=trials[found.kept],
+        block=session * _SESSION + kept["block"].to_numpy(dtype=np.int64),
+        position=trials[found.kept].astype(float),
+        defects=found.defects,
+    )
+
+
+def _no_values(file: Path, results: Results, metric: str) -> InputError:
+    measured = sorted(set(results.sample_table["metric"].astype(str)))
+    if not (results.trial_table["status"] == "ok").any():
+        return InputError(
+            f"no trial of the experiment in {file} ended well",
+            f"tare experiment report {file}   (says why)",
+        )
+    return InputError(
+        f"the experiment in {file} has no {metric} that all its good trials have from one source",
+        f"--value names another metric: {', '.join(measured)}",
+    )
+
+
+def _environment(results: Results) -> Message | None:
+    names = set(results.facts["name"].astype(str))
+    facts = [message(f"interop.tare.{name}") for name in _FACTS if name in names]
+    return message("interop.tare.environment", facts=facts, n=len(names)) if facts else None
+
+
+def _notes(results: Results, metric: str) -> list[Said]:
+    notes: list[Said] = list(results.notes)
+    source = results.sources(metric)[0]
+    notes.append(message("interop.tare.source", metric=metric, source=source))
+    bad = int((results.trial_table["status"] != "ok").sum())
+    if bad:
+        notes.append(failed(bad, len(results.trial_table), "trial"))
+    return notes
+
+
+UNIT = Format(
+    description=Description(
+        name="tare-folder",
+        title="tare: the folder that --out named, with an experiment's journal",
+        question="What is the value of each trial of an experiment?",
+    ),
+    recognises=recognises,
+    read=read,
+)

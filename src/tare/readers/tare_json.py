@@ -1,0 +1,151 @@
+"""What ``tare run --json`` and ``tare compare --json`` write: every trial a value of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.experiment import metrics
+from tare.readers import json_file, units
+from tare.readers.format import Format
+from tare.readers.json_file import Node
+from tare.readers.readings import counted, failed, readings, told_apart
+from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.text_file import label
+from tare.registry import Description
+from tare.results.message import message
+
+#: What trials are told apart by, where there are several commands or platforms.
+_KEYS = ("workload", "platform")
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it begins with trials as tare writes them, or with comparisons that a gate judges."""
+    found = json_file.outline(head)
+    trials = {"trials[].wall_s", "trials[].sources"}
+    return trials <= found or {"comparisons[].gate_on", "comparisons[].ratio_ci"} <= found
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the good trials; ``columns.value`` names another metric than the one asked for."""
+    root, notes = json_file.load(file)
+    trials = list(root.at("trials").each()) if root.find("trials") else None
+    if trials is None:
+        series = told_apart(_compared(root, columns.value))
+        if not series:
+            raise root.at("comparisons").wrong("nothing was compared")
+    else:
+        good = [one for one in trials if one.at("status").value == "ok"]
+        if not good:
+            raise root.wrong("no trial ended well")
+        metric = columns.value or _asked(root)
+        series = told_apart(_tried(file, good, metric))
+        bad = len(trials) - len(good)
+        if bad:
+            notes = (*notes, failed(bad, len(trials), "trial"))
+    found = root.find("facts")
+    facts = len(dict(found.pairs())) if found else 0
+    return Imported(
+        file=file,
+        format="tare-json",
+        series=series,
+        specification=Specification(
+            repetitions=counted((len(one.values) for one in series), "trial"),
+            statistic=message("interop.statistic.trial"),
+            spread=message("interop.statistic.each", what="trial"),
+            environment=counted([facts], "fact") if facts else None,
+        ),
+        notes=notes,
+    )
+
+
+def _asked(root: Node) -> str:
+    """Return the metric that the command was asked for."""
+    summary = root.find("summary")
+    some = summary.find("asked") if summary else root.find("comparisons")
+    first = next(some.each(), None) if some else None
+    return first.at("metric").text() if first else "wall_ns"
+
+
+def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
+    """Make a series of each command and platform, on the best source that all trials have."""
+    found = [one.at("sources").find(metric) for one in trials]
+    common = set.intersection(*(set(dict(one.pairs())) if one else set() for one in found))
+    source = next(iter(metrics.ranked(metric, common)), None)
+    if source is None:
+        have = sorted({name for one in trials for name, _ in one.at("sources").pairs()})
+        raise InputError(
+            f"{file} has no {label(metric)} that all its good trials have from one source",
+            f"--value names another metric: {', '.join(map(label, have))}",
+        )
+    keys = [{k: v.text() for k in _KEYS if (v := one.find(k)) and v.value} for one in trials]
+    values = [one.at(source) for one in found if one is not None]
+    numbers = [one.at("trial") for one in trials]
+    if not all(isinstance(one.value, int) and abs(one.value) < 1 << 53 for one in numbers):
+        raise numbers[0].wrong("a trial has no number")
+    for key in {tuple(key.items()): key for key in keys}.values():
+        own = [i for i, other in enumerate(keys) if other == key]
+        yield _series(
+            key, metric, [values[i] for i in own], np.array([numbers[i].value for i in own])
+        )
+
+
+def _compared(root: Node, metric: str | None) -> Iterator[Series]:
+    """Make a series of each command that was compared; without a baseline those of pairs."""
+    seen = set()
+    for one in root.at("comparisons").each():
+        measured = one.at("metric").text()
+        if metric not in (None, measured):
+            raise one.wrong(f"is of {measured}, not of {metric!r}", "leave --value out")
+        sides = list(one.at("values").each())
+        if len(sides) != 2:
+            raise one.at("values").wrong("expected the values of a and of b")
+        paired = one.find("spread") is not None and len({len(s.elements()) for s in sides}) == 1
+        for name, side in zip(("a", "b"), sides, strict=True):
+            command = one.at(name).text()
+            # The reference stands in every comparison.
+            if command not in seen:
+                seen.add(command)
+                yield _series({"workload": command}, measured, list(side.each()), None, paired)
+
+
+def _series(
+    key: dict[str, str],
+    metric: str,
+    values: Sequence[Node],
+    trial: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
+    paired: bool = False,
+) -> Series:
+    name, unit = units.of_column(label(metric))
+    in_seconds = unit is not None and unit.base == "s"
+    found = readings(
+        [one.value for one in values],
+        lambda index: values[index].path,
+        scale=unit.factor if unit is not None and in_seconds else 1.0,
+        negative=units.may_be_negative(name, unit),
+    )
+    return Series(
+        key=key,
+        values=found.values,
+        metric=name,
+        unit=None if unit is None else "s" if in_seconds else unit.name,
+        lower_is_better=units.lower_is_better(name, unit),
+        trial=found.kept if trial is None else trial[found.kept],
+        block=found.kept if paired else None,
+        position=None if trial is None else trial[found.kept].astype(float),
+        defects=found.defects,
+    )
+
+
+UNIT = Format(
+    description=Description(
+        name="tare-json",
+        title="tare: what tare run --json and tare compare --json write",
+        question="What is the value of each trial?",
+    ),
+    recognises=recognises,
+    read=read,
+)

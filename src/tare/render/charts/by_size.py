@@ -1,0 +1,137 @@
+"""Values over sizes: a line for each series, a panel for each way in which it was set up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tare.render.charts.panels import number
+from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+
+_HEIGHT = 230
+_GUTTER = 74
+#: Each further series stands so much to the right, so that intervals do not hide each other.
+_ASIDE = 1.045
+#: Beyond so many panels a second row begins.
+_MOST_COLUMNS = 3
+
+
+def by_size(
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    *,
+    order: Sequence[str] = (),
+    logarithmic: bool = False,
+    line_at: float | None = None,
+) -> Any:
+    """Draw estimates with intervals over sizes.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        ``panel``, ``series``, ``x`` (the size, above 0), ``at``, ``low`` and ``high`` (None where
+        there is no interval).
+    title : str
+        Of the axis of values.
+    order : sequence of str, optional
+        Series in the order in which colours and shapes are given out.
+    logarithmic : bool
+        Scale of the values; all must be positive. Sizes are always on a logarithmic one.
+    line_at : float, optional
+        Where a line is drawn through all panels.
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    given = list(dict.fromkeys((*order, *(str(row["series"]) for row in rows))))
+    names = [name for name in given if any(row["series"] == name for row in rows)]
+    panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
+    columns = min(len(panels), _MOST_COLUMNS)
+    records = data(_records(rows, names, _floor(rows) if logarithmic else None))
+    layers = _layers(_across(rows, len(names)), title, names, given, logarithmic=logarithmic)
+    if line_at is not None:
+        rule = alt.Chart().mark_rule(color=colour("quiet"), strokeDash=[4, 3])
+        layers.insert(0, rule.encode(y=alt.YDatum(line_at)))
+    chart = alt.layer(*layers).properties(width=panel_width(columns, _GUTTER), height=_HEIGHT)
+    if panels == [""]:
+        return styled(chart.properties(data=records), gutter=_GUTTER)
+    facet = alt.Facet("panel:N", sort=panels, title=None)
+    drawn = chart.facet(data=records, facet=facet, columns=columns)
+    return styled(drawn, columns=columns, gutter=_GUTTER)
+
+
+def _across(rows: Sequence[Mapping[str, Any]], series: int) -> Any:
+    """Axis of sizes, with room for those that stand aside."""
+    import altair as alt
+
+    sizes = sorted({float(row["x"]) for row in rows})
+    domain = [sizes[0] / 1.25, sizes[-1] * 1.25 * _ASIDE ** (series - 1)]
+    return alt.X(
+        "x:Q",
+        title="cores",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=domain),
+        axis=alt.Axis(values=sizes, format="~g", grid=False, labelOverlap="greedy"),
+    )
+
+
+def _layers(
+    x: Any, title: str, names: Sequence[str], given: Sequence[str], *, logarithmic: bool
+) -> list[Any]:
+    """Lines through the estimates, their intervals, and marks."""
+    import altair as alt
+
+    linear = alt.Scale(zero=False)
+    y: dict[str, Any] = {
+        "title": title,
+        "scale": alt.Scale(type="log", nice=False, padding=8) if logarithmic else linear,
+        "axis": alt.Axis(tickCount=6, format="~g", labelOverlap="greedy"),
+    }
+    legend = alt.Legend(title=None, orient="top")
+    places = [given.index(name) for name in names]
+    colours = alt.Scale(domain=list(names), range=[SERIES[i % len(SERIES)] for i in places])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in places])
+    base = alt.Chart().encode(
+        x=x,
+        color=alt.Color("series:N", scale=colours, legend=legend),
+        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "cores", "told")],
+    )
+    known = base.transform_filter("isValid(datum.low)")
+    marks = base.mark_point(filled=True, size=52, opacity=1)
+    return [
+        base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
+        known.mark_rule(strokeWidth=2, opacity=0.85).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        marks.encode(
+            y=alt.Y("at:Q", **y), shape=alt.Shape("series:N", scale=shapes, legend=legend)
+        ),
+    ]
+
+
+def _floor(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Where intervals end that reach to zero, which no logarithmic scale has."""
+    known = [row[key] for row in rows for key in ("at", "low") if row[key] is not None]
+    return float(min(value for value in known if value > 0)) / 1.5
+
+
+def _records(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], floor: float | None
+) -> list[dict[str, Any]]:
+    told = []
+    for row in rows:
+        low, high = number(row["low"]), number(row["high"])
+        bounds = "no interval" if low is None else f"[{low:.3g}, {high:.3g}]"
+        told.append(
+            {
+                "panel": str(row["panel"]),
+                "series": str(row["series"]),
+                "cores": f"{row['x']:g}",
+                "x": number(row["x"] * _ASIDE ** names.index(str(row["series"]))),
+                "at": number(row["at"]),
+                "low": low if low is None or floor is None else max(low, floor),
+                "high": high,
+                "told": f"{row['at']:.4g} {bounds}",
+            }
+        )
+    return told

@@ -1,0 +1,99 @@
+"""Values in their order, with the points at which their level changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tare.render.charts.panels import Named, arrange, by_name, number
+from tare.render.drawing import MOST_MARKS, colour, data
+from tare.statistics.statistic import FloatArray
+from tare.statistics.warmup import FEWEST, settle
+
+_MOST_POINTS = 600
+
+
+def course(
+    series: Named,
+    changes: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
+    unit: str = "",
+) -> Any:
+    """Draw values in order of time, the median of each level, and dashes where it changes.
+
+    Parameters
+    ----------
+    series : array, shape (n,), or mapping of str to such
+        In order of time. Long series are thinned: of each stretch the least and the largest
+        value stay, so that no outlier and no outage is lost.
+    changes : sequence of int, or mapping of str to such, optional
+        Indices at which another level begins; found by :func:`tare.statistics.warmup.settle`
+        where they are not given.
+    unit : str
+        For the axis.
+
+    Returns
+    -------
+    altair chart
+    """
+    named = by_name(series)
+    most = min(_MOST_POINTS, max(100, MOST_MARKS // len(named)))
+    return arrange(
+        [(name, _panel(v, _changes(name, v, changes), unit, most)) for name, v in named.items()]
+    )
+
+
+def _changes(
+    name: str, values: FloatArray, given: Sequence[int] | Mapping[str, Sequence[int]] | None
+) -> Sequence[int]:
+    if isinstance(given, Mapping):
+        return given.get(name, ())
+    if given is not None:
+        return given
+    return settle(values).changes if len(values) >= FEWEST else ()
+
+
+def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> Any:
+    import altair as alt
+
+    shown = thin(values, most)
+    points = [{"i": int(i) + 1, "value": number(values[i])} for i in shown]
+    bounds = [0, *changes, len(values)]
+    levels = [
+        {"from": a + 1, "to": b, "level": number(float(np.median(values[a:b])))}
+        for a, b in pairwise(bounds)
+    ]
+    x = alt.X(
+        "i:Q",
+        title=None,
+        axis=alt.Axis(tickCount=4, grid=False, format=",d", labelFlush=True),
+        scale=alt.Scale(domain=[1, max(2, len(values))], nice=False),
+    )
+    y: dict[str, Any] = {
+        "title": unit or None,
+        "scale": alt.Scale(zero=False, nice=True),
+        "axis": alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+    }
+    marks = alt.Chart(data(points)).mark_circle(size=9, opacity=0.6, color=colour("s0")).encode(
+        x=x, y=alt.Y("value:Q", **y), tooltip=[alt.Tooltip("i:Q", title="value no."), "value:Q"]
+    )  # fmt: skip
+    level = alt.Chart(data(levels)).mark_rule(strokeWidth=1.8, color=colour("ink")).encode(
+        x=alt.X("from:Q"), x2="to:Q", y=alt.Y("level:Q", **y)
+    )  # fmt: skip
+    layers = [marks, level]
+    if changes:
+        at = alt.Chart(data([{"at": int(c) + 1} for c in changes]))
+        layers.append(at.mark_rule(strokeDash=[4, 3], color=colour("mark")).encode(x="at:Q"))
+    return alt.layer(*layers)
+
+
+def thin(values: FloatArray, most: int) -> np.ndarray:
+    """Choose indices to draw: of each stretch the least and the largest value."""
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    edges = np.linspace(0, n, most // 2 + 1).astype(int)
+    kept = {int(a + f(values[a:b])) for a, b in pairwise(edges) for f in (np.argmin, np.argmax)}
+    return np.array(sorted(kept))

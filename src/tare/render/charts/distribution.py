@@ -1,0 +1,141 @@
+"""How values are distributed, with each quantile's interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.render.charts.panels import Named, arrange, by_name, number
+from tare.render.drawing import colour, data
+from tare.render.words import text
+from tare.statistics.intervals import Interval, quantile_interval
+from tare.statistics.statistic import FloatArray
+from tare.units import quantile_name
+
+_MOST_BINS = 60
+#: Rows above the bars in which the quantiles stand, as a share of the panel's height.
+_ROW = 0.15
+#: Pixels for the quantiles' names.
+_BESIDE = 36
+
+
+def distribution(
+    series: Named,
+    quantiles: Sequence[float] = (0.5, 0.9, 0.95, 0.99),
+    confidence: float = 0.95,
+    unit: str = "",
+) -> Any:
+    """Draw a histogram, and above it each quantile with its order-statistic interval.
+
+    Parameters
+    ----------
+    series : array, shape (n,), or mapping of str to such
+        Finite values; several are drawn in panels.
+    quantiles : sequence of float
+        Between 0 and 1; one whose interval n is too small for is a ring without a line.
+    confidence : float
+        Of the intervals.
+    unit : str
+        For the axis.
+
+    Returns
+    -------
+    altair chart
+    """
+    return arrange(
+        [
+            (name, _panel(values, quantiles, confidence, unit))
+            for name, values in by_name(series).items()
+        ],
+        beside=_BESIDE,
+    )
+
+
+def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, unit: str) -> Any:
+    import altair as alt
+
+    found = [(q, quantile_interval(values, q, confidence)) for q in quantiles]
+    edges = bins(values)
+    counts = np.histogram(values, edges)[0]
+    top = float(counts.max()) * (1 + _ROW * (len(found) + 0.5))
+    x: dict[str, Any] = {"title": unit or None, "scale": alt.Scale(zero=False, nice=False)}
+    x["axis"] = alt.Axis(tickCount=5, labelFlush=True, grid=False)
+    y = alt.Y(
+        "count:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, top]),
+        axis=alt.Axis(tickCount=3, values=_ticks(counts), minExtent=38, maxExtent=38),
+    )
+    bars = (
+        alt.Chart(data(_bars(edges, counts)))
+        .mark_rect(color=colour("s0"), opacity=0.55)
+        .encode(
+            x=alt.X("from:Q", **x), x2="to:Q", y=y, y2=alt.datum(0),
+            tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
+        )
+    )  # fmt: skip
+    return alt.layer(bars, *_quantiles(found, float(counts.max()), x))
+
+
+def bins(values: FloatArray) -> FloatArray:
+    """Edges of bins by Freedman and Diaconis' rule, at most 60 of them."""
+    low, high = float(np.min(values)), float(np.max(values))
+    if low == high:
+        room = abs(low) * 0.01 or 1.0
+        return np.array([low - room, low + room])
+    q1, q3 = np.quantile(values, [0.25, 0.75])
+    width = 2 * float(q3 - q1) / len(values) ** (1 / 3)
+    many = _MOST_BINS if width <= 0 else int(np.clip((high - low) / width, 8, _MOST_BINS))
+    return np.linspace(low, high, many + 1)
+
+
+def _ticks(counts: np.ndarray) -> list[float]:
+    most = int(counts.max())
+    return [0, most // 2, most] if most > 3 else [0, most]
+
+
+def _bars(edges: FloatArray, counts: np.ndarray) -> list[dict[str, Any]]:
+    return [
+        {"from": number(a), "to": number(b), "count": int(c)}
+        for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
+        if c
+    ]
+
+
+def _quantiles(
+    found: Sequence[tuple[float, Interval]],
+    most: float,
+    x: dict[str, Any],
+) -> Any:
+    import altair as alt
+
+    records = [
+        {
+            "name": quantile_name(q),
+            "at": number(i.estimate),
+            "low": number(i.low),
+            "high": number(i.high),
+            "row": most * (1 + _ROW * (len(found) - k)),
+            "told": text(i.refusal)
+            if i.refusal
+            else f"{number(i.estimate)} [{number(i.low)}, {number(i.high)}]",
+            "closed": i.low is not None,
+        }
+        for k, (q, i) in enumerate(found)
+    ]
+    tip = [alt.Tooltip("name:N", title="quantile"), alt.Tooltip("told:N", title="interval")]
+    base = alt.Chart(data(records)).encode(y="row:Q", tooltip=tip)
+    lines = base.mark_rule(strokeWidth=2.4, color=colour("mark")).encode(
+        x=alt.X("low:Q", **x), x2="high:Q"
+    )
+    fill = alt.condition("datum.closed", alt.value(colour("mark")), alt.value(colour("page")))
+    points = base.mark_point(
+        filled=True, size=34, opacity=1, stroke=colour("mark"), strokeWidth=1.3
+    ).encode(x=alt.X("at:Q", **x), fill=fill)
+    # Names stand outside, where no line crosses them.
+    words = base.mark_text(align="left", dx=5, fontSize=10).encode(
+        x=alt.value("width"), text="name:N"
+    )
+    return lines, points, words

@@ -1,0 +1,237 @@
+"""Ratios with intervals beside a margin: the picture of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.render.charts.panels import shorten
+from tare.render.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.render.vocabulary import VALUES
+from tare.results.verdict import Verdict, judge
+
+#: Comparisons that one chart holds; the table has all.
+MOST_ROWS = 60
+_ROW_HEIGHT = 20
+#: Beyond this factor, ratios are told as factors on a logarithmic scale.
+_WIDE = 1.6
+#: A ratio in Vega's language, as a change.
+_AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
+#: Labels stay inside their panel and apart from each other, however narrow it is.
+_APART: dict[str, Any] = {"labelFlush": 14, "labelOverlap": "greedy", "labelSeparation": 8}
+#: Labels of a logarithmic axis, by how far it reaches.
+_STEPS = (
+    (4, (0.5, 0.7, 1, 1.5, 2, 3)),
+    (40, (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)),
+    (float("inf"), tuple(10.0**i for i in range(-6, 9))),
+)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One comparison: a cell beside the same cell at the reference level."""
+
+    level: str
+    where: str
+    ratio: float
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    n: int
+    #: Ratio and interval, and the verdict, in words.
+    told: str = ""
+    word: str = ""
+
+    @property
+    def state(self) -> str:
+        """Which mark it gets."""
+        return "inconclusive" if self.low is None else self.verdict.direction
+
+
+def forest(
+    names: Sequence[str],
+    ratios: Sequence[float],
+    lows: Sequence[float | None],
+    highs: Sequence[float | None],
+    margin: float = 0.02,
+    title: str = "ratio",
+    verdicts: Sequence[Verdict] = (),
+    n: Sequence[int] = (),
+) -> Any:
+    """Draw ratios with their intervals, and a band for what counts as the same.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What is compared, a row each; at most 60 are drawn.
+    ratios, lows, highs : sequence of float
+        Positive; None where there is no interval.
+    margin : float
+        The band reaches from 1 / (1 + margin) to 1 + margin.
+    title : str
+        What the ratios are of.
+    verdicts : sequence of Verdict, optional
+        From each interval alone by default.
+    n : sequence of int, optional
+        Trials behind each.
+
+    Returns
+    -------
+    altair chart
+        Rings are inconclusive, circles the same, triangles point to where it differs.
+    """
+    some = [
+        Ratio(
+            level="",
+            where=shorten(name),
+            ratio=ratios[i],
+            low=lows[i],
+            high=highs[i],
+            verdict=verdicts[i] if verdicts else judge(lows[i], highs[i], margin, different=True),
+            n=n[i] if n else 0,
+            told=_told(ratios[i], lows[i], highs[i]),
+        )
+        for i, name in enumerate(names)
+    ]
+    return draw_ratios(some, margin, title)
+
+
+def _told(ratio: float, low: float | None, high: float | None) -> str:
+    ends = "no interval" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"
+    return f"{ratio:.4g} {ends}"
+
+
+def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Any:
+    """Draw a column of panels for each level, a row for each cell, a band for the margin.
+
+    Parameters
+    ----------
+    some : sequence of Ratio
+        At least one.
+    margin : float
+        The band reaches from 1 / (1 + margin) to 1 + margin.
+    title : str
+        What the ratio is of.
+    """
+    import altair as alt
+
+    levels = list(dict.fromkeys(r.level for r in some))
+    rows = list(dict.fromkeys(r.where for r in some))[:MOST_ROWS]
+    shown = [r for r in some if r.where in set(rows)]
+    label = label_width(rows)
+    gutter = label + 20
+    y = alt.Y("where:N", sort=rows, title=None, axis=label_axis(label, rows))
+    ends = [v for r in shown for v in (r.ratio, r.low, r.high)]
+    x = ratio_axis(ends, margin)
+    panels = alt.layer(*_margin(x), *_marks(x, y, title), data=data(_records(shown, margin)))
+    panels = panels.properties(
+        width=panel_width(len(levels), gutter), height=len(rows) * _ROW_HEIGHT
+    )
+    column = alt.Column("level:N", sort=levels, header=alt.Header(title=None))
+    chart = panels.facet(column=column).properties(title=title)
+    return styled(chart, columns=len(levels), gutter=gutter, label=label, most=460)
+
+
+def _margin(x: dict[str, Any]) -> list[Any]:
+    """Draw the band that counts as the same, and the line of no change."""
+    import altair as alt
+
+    once = alt.Chart().transform_filter("datum.first")
+    band = once.mark_rect(color=colour("band"), opacity=0.9)
+    none = once.mark_rule(color=colour("soft"))
+    return [band.encode(x=alt.X("inner:Q", **x), x2="outer:Q"), none.encode(x=alt.X("one:Q", **x))]
+
+
+def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
+    """Draw intervals and estimates: rings are open, triangles point to where it differs."""
+    import altair as alt
+
+    tip = [
+        alt.Tooltip("where:N", title="compared"),
+        alt.Tooltip("told:N", title=title),
+        alt.Tooltip("verdict:N"),
+        alt.Tooltip("n:Q", title="n"),
+    ]
+    base = alt.Chart().encode(y=y, tooltip=tip)
+    at = alt.X("ratio:Q", **x)
+    bars = base.mark_rule(strokeWidth=1.6, color=colour("s0"))
+    rings = base.transform_filter("datum.state == 'inconclusive'").mark_point(
+        size=44, stroke=colour("s0"), fill=colour("page"), strokeWidth=1.4, opacity=1
+    )
+    closed = base.transform_filter("datum.state != 'inconclusive'").mark_point(
+        size=46, filled=True, opacity=1, color=colour("s0")
+    )
+    shapes = alt.Scale(
+        domain=["equivalent", "higher", "lower"],
+        range=["circle", "triangle-right", "triangle-left"],
+    )
+    shape = alt.Shape("state:N", scale=shapes, legend=None)
+    return [
+        bars.encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        rings.encode(x=at),
+        closed.encode(x=at, shape=shape),
+    ]
+
+
+def ratio_axis(
+    ends: Iterable[float | None],
+    margin: float,
+    title: str | None = None,
+    extent: int | None = None,
+) -> dict[str, Any]:
+    """Scale and axis of ratios: per cent, or factors on a logarithmic scale where they are wide.
+
+    Parameters
+    ----------
+    ends : iterable of float or None
+        Everything that is to be in the picture.
+    margin : float
+        The band is in the picture as well.
+    title : str, optional
+        Of the axis.
+    extent : int, optional
+        Pixels that its labels take, so that several panels stand in line.
+    """
+    import altair as alt
+
+    known = [v for v in ends if v is not None and v > 0]
+    low, high = min([*known, 1 / (1 + margin)]), max([*known, 1 + margin])
+    size: dict[str, Any] = {} if extent is None else {"minExtent": extent, "maxExtent": extent}
+    if high <= _WIDE and low >= 1 / _WIDE:
+        room = 0.05 * (high - low)
+        scale = alt.Scale(domain=[low - room, high + room], nice=False)
+        axis = alt.Axis(labelExpr=_AS_CHANGE, tickCount=4, **_APART, **size)
+    else:
+        scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
+        steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
+        inside = [s for s in steps if low <= s <= high]
+        axis = alt.Axis(
+            labelExpr="'× ' + datum.label", values=inside, format="~g", **_APART, **size
+        )
+    return {"scale": scale, "axis": axis, "title": title}
+
+
+def _records(shown: Sequence[Ratio], margin: float) -> list[dict[str, Any]]:
+    seen: set[str] = set()
+    records = []
+    for r in shown:
+        records.append(
+            {
+                "level": r.level,
+                "where": r.where,
+                "ratio": round(r.ratio, 5),
+                "low": None if r.low is None else round(r.low, 5),
+                "high": None if r.high is None else round(r.high, 5),
+                "state": r.state,
+                "verdict": r.word or VALUES.of(r.verdict),
+                "n": r.n,
+                "told": r.told,
+                "inner": 1 / (1 + margin),
+                "outer": 1 + margin,
+                "one": 1,
+                "first": r.level not in seen,
+            }
+        )
+        seen.add(r.level)
+    return records

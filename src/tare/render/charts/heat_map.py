@@ -1,0 +1,85 @@
+"""A map of pairs: core to core, for two CPUs as for hundreds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tare.render.drawing import colour, data, panel_width, styled
+from tare.units import quantity, scale_for
+
+_GUTTER = 70
+#: CPUs that have a row of their own; more stand in groups, by their medians.
+_MOST_ROWS = 64
+#: CPUs up to which each field has its number.
+_MOST_NUMBERS = 12
+_MOST_SIDE, _ROW = 460, 34
+_LEAST_SPAN = 0.25
+#: Depth of colour at which text turns to the page's colour.
+_DEEP = 0.55
+
+
+def heat_map(
+    values: Mapping[tuple[int, int], float], across: str, down: str, unit: str
+) -> tuple[Any, int]:
+    """Draw a field for each pair, the deeper the larger.
+
+    Parameters
+    ----------
+    values : mapping of (int, int) to float
+        By row and column; a pair that is there one way only is the same both ways.
+    across, down : str
+        Titles of the axes.
+    unit : str
+        Of the values.
+
+    Returns
+    -------
+    (altair chart, int)
+        And how many CPUs stand in one field's row: 1, or more where there are many.
+    """
+    import altair as alt
+
+    values = {(b, a): value for (a, b), value in values.items()} | dict(values)
+    numbers = sorted({n for pair in values for n in pair})
+    group = -(-len(numbers) // _MOST_ROWS)
+    of = {n: numbers[i // group * group] for i, n in enumerate(numbers)}
+    fields: dict[tuple[int, int], list[float]] = {}
+    for (a, b), value in values.items():
+        fields.setdefault((of[a], of[b]), []).append(value)
+    middle = {pair: float(np.median(some)) for pair, some in fields.items()}
+    scale, _ = scale_for(middle.values(), unit)
+    low, high = min(middle.values()), max(middle.values())
+    # What differs by less than that looks the same.
+    span = max(high - low, _LEAST_SPAN * high) or 1.0
+    order = sorted(set(of.values()))
+    records = [
+        {"a": a, "b": b, "v": float(f"{v / scale:.3g}"), "told": quantity(v, unit),
+         "d": round(0.12 + 0.83 * (v - low) / span, 3)}
+        for (a, b), v in sorted(middle.items())
+    ]  # fmt: skip
+    side = min(_MOST_SIDE, max(120, _ROW * len(order)))
+    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", grid=False)
+    base = alt.Chart(data(records)).encode(
+        x=alt.X("b:O", sort=order, title=across, axis=axis),
+        y=alt.Y("a:O", sort=order, title=down, axis=axis),
+        tooltip=[alt.Tooltip("a:O", title=down), alt.Tooltip("b:O", title=across),
+                 alt.Tooltip("told:N", title="value")],
+    )  # fmt: skip
+    # A field's colour is one name in several depths: it follows the page into the dark.
+    layers = [
+        base.mark_rect(color=colour("s0"), stroke=colour("page"), strokeWidth=1).encode(
+            opacity=alt.Opacity("d:Q", scale=None, legend=None)
+        )
+    ]
+    if len(order) <= _MOST_NUMBERS:
+        ink = alt.condition(
+            f"datum.d > {_DEEP}", alt.value(colour("page")), alt.value(colour("ink"))
+        )
+        layers.append(base.mark_text(fontSize=11).encode(text="v:Q", color=ink))
+    width = panel_width(1, _GUTTER)
+    title = f"{quantity(low, unit)} (pale) to {quantity(high, unit)} (deep)"
+    chart = alt.layer(*layers).properties(width=width, height=side, title=title)
+    return styled(chart, gutter=_GUTTER, most=max(220, min(_MOST_SIDE, 60 * len(order)))), group

@@ -1,0 +1,128 @@
+"""Many estimates with their intervals, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.render.charts.panels import number, shorten
+from tare.render.drawing import colour, data, label_axis, label_width, panel_width, quoted, styled
+
+_ROW_HEIGHT = 19
+#: Marks of states, so that no reader depends on colour; in order of their weight.
+_MARKS = (("circle", "s0"), ("diamond", "s1"), ("cross", "s6"), ("square", "s7"))
+
+
+def interval_rows(
+    names: Sequence[str],
+    estimates: Sequence[float],
+    lows: Sequence[float | None],
+    highs: Sequence[float | None],
+    ranges: Sequence[tuple[float, float] | None] = (),
+    states: Sequence[str] = (),
+    unit: str = "",
+    *,
+    order: Sequence[str] = (),
+    logarithmic: bool = False,
+) -> Any:
+    """Draw estimates (marks), their intervals (thick lines) and the values' ranges (thin lines).
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the rows.
+    estimates, lows, highs : sequence of float
+        None where there is no interval.
+    ranges : sequence of (float, float), optional
+        Such as p10 and p90 of the values.
+    states : sequence of str, optional
+        A word for each row; each word has its mark and colour.
+    unit : str
+        For the axis.
+    order : sequence of str, optional
+        Words in the order in which marks are given out.
+    logarithmic : bool
+        Scale of the values; all must be positive.
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    rows = _records(names, estimates, lows, highs, ranges, states)
+    short = [row["name"] for row in rows]
+    words = [w for w in order if w in states] or list(dict.fromkeys(states))
+    label = label_width(short)
+    gutter = label + 20
+    scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False, nice=True)
+    axis = alt.Axis(tickCount=6, labelFlush=True, labelOverlap="greedy", labelSeparation=8)
+    x: dict[str, Any] = {"title": unit or None, "scale": scale, "axis": axis}
+    tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "told", "state")]
+    base = alt.Chart(data(rows)).encode(
+        y=alt.Y("row:O", sort=None, title=None, axis=_named(label, short)), tooltip=tip
+    )
+    thin = base.transform_filter("isValid(datum.from)").mark_rule(
+        strokeWidth=1, opacity=0.75, color=colour("quiet")
+    )
+    thick = base.transform_filter("isValid(datum.low)").mark_rule(
+        strokeWidth=3, opacity=0.85, color=colour("s0")
+    )
+    points = base.mark_point(filled=True, size=58, opacity=1, stroke=colour("page"), strokeWidth=1)
+    marks = points.encode(x=alt.X("at:Q", **x), **_states(words, order or words))
+    chart = alt.layer(
+        thin.encode(x=alt.X("from:Q", **x), x2="to:Q"),
+        thick.encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        marks,
+    ).properties(width=panel_width(1, gutter), height=len(rows) * _ROW_HEIGHT)
+    return styled(chart, gutter=gutter, label=label)
+
+
+def _named(label: int, names: Sequence[str]) -> Any:
+    """Axis of rows by number that shows names, since two rows may be called the same."""
+    table = ", ".join(map(quoted, names))
+    return label_axis(label, labelExpr=f"[{table}][datum.value]")
+
+
+def _states(words: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
+    import altair as alt
+
+    if not words:
+        return {"color": alt.value(colour("s0"))}
+    at = [_MARKS[min(order.index(w), len(_MARKS) - 1)] for w in words]
+    legend = alt.Legend(title=None)
+    shapes, colours = [m[0] for m in at], [colour(m[1]) for m in at]
+    return {
+        "shape": alt.Shape("state:N", scale=alt.Scale(domain=words, range=shapes), legend=legend),
+        "color": alt.Color("state:N", scale=alt.Scale(domain=words, range=colours), legend=legend),
+    }
+
+
+def _records(
+    names: Sequence[str],
+    estimates: Sequence[float],
+    lows: Sequence[float | None],
+    highs: Sequence[float | None],
+    ranges: Sequence[tuple[float, float] | None],
+    states: Sequence[str],
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for i, name in enumerate(names):
+        span = ranges[i] if ranges else None
+        low, high = number(lows[i]), number(highs[i])
+        told = "no interval" if low is None else f"[{low:g}, {high:g}]"
+        rows.append(
+            {
+                "row": i,
+                "name": shorten(name),
+                "series": name,
+                "at": number(estimates[i]),
+                "low": low,
+                "high": high,
+                "from": number(span[0]) if span else None,
+                "to": number(span[1]) if span else None,
+                "told": f"{number(estimates[i]):g} {told}",
+                "state": states[i] if states else "",
+            }
+        )
+    return rows

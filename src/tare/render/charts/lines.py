@@ -1,0 +1,222 @@
+"""Lines over an axis: latency by size, bandwidth by message, a course of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.render.charts.axes import across, upwards
+from tare.render.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
+from tare.units import quantity, scale_for
+
+_GUTTER = 64
+#: Pixels by which the last label of an axis may stand out from the last of several panels.
+_OVERHANG = 24
+_HEIGHT = 280
+_SMALL_HEIGHT = 180
+#: Factor between two rules within which their names stand below each other; height of a line.
+_NEAR, _WORD = 20, 13
+#: Places on the axis for which half the height will do.
+_FEW = 4
+#: Points of a line beyond which it has no marks of its own.
+_MOST_POINTS = 80
+#: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
+#: takes beside its characters.
+_LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: what it is called, and the unit of its numbers as stored."""
+
+    title: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: places, values, and the values' intervals where there are any."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A place on the axis that has a name, and a place that others give it."""
+
+    at: float
+    label: str
+    #: Where it should be, by what is said of it.
+    said: float | None = None
+
+
+def lines(
+    panels: Sequence[tuple[str, Sequence[Line]]],
+    x: Axis,
+    y: Axis,
+    rules: Sequence[Rule] = (),
+) -> Any:
+    """Draw lines with their intervals, each with its colour and shape.
+
+    Parameters
+    ----------
+    panels : sequence of (str, sequence of Line)
+        Title and lines of each; several share both axes and stand side by side.
+    x, y : Axis
+        Logarithmic where the numbers span much.
+    rules : sequence of Rule
+        Places to mark, with their names above.
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    every = [line for _, some in panels for line in some]
+    names = list(dict.fromkeys(line.name for line in every))
+    x_scale, x_unit = (1.0, "") if x.unit == "bytes" else scale_for(_all(every, "x"), x.unit)
+    y_scale, y_unit = scale_for(_all(every, "y"), y.unit)
+    columns = 1 if len(panels) == 1 else 2
+    gutter = columns * _GUTTER + (_OVERHANG if columns > 1 else 0)
+    width = panel_width(columns, gutter)
+    spread = _Axes(
+        x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
+        y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
+        colour=_by_name(names, SERIES, alt.Color),
+        shape=_by_name(names, SHAPES, alt.Shape),
+    )
+    few = len(set(_all(every, "x"))) <= _FEW
+    height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
+    drawn = []
+    for title, some in panels:
+        records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
+        panel = _panel(records, spread, rules, len(every))
+        drawn.append(panel.properties(width=width, height=height, title=title))
+    chart = drawn[0]
+    if columns > 1:
+        chart = alt.concat(*drawn, columns=columns, spacing={"row": 44, "column": GAP + 8})
+    return styled(chart, columns=columns, gutter=gutter, stack=True)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    x: dict[str, Any]
+    y: dict[str, Any]
+    colour: Any
+    shape: Any
+
+
+def place(value: float, unit: str) -> str:
+    """Write a place on an axis: "4 KiB", "16,384"."""
+    if unit == "1":
+        return f"{value:,.6g}"
+    number, _, name = quantity(value, unit).partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {name}"
+
+
+def _all(every: Sequence[Line], axis: str) -> list[float]:
+    return [float(v) for line in every for v in getattr(line, axis)]
+
+
+def _by_name(names: Sequence[str], values: Sequence[str], channel: Any) -> Any:
+    import altair as alt
+
+    longest = max(len(name) for name in names) * _CHARACTER + _ENTRY
+    columns = max(1, min(len(names), int(_LEGEND // longest)))
+    return channel(
+        "s:N",
+        sort=list(names),
+        scale=alt.Scale(domain=list(names), range=[values[i % 8] for i in range(len(names))]),
+        legend=alt.Legend(title=None, columns=columns, symbolOpacity=1) if len(names) > 1 else None,
+    )
+
+
+def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
+    import altair as alt
+
+    base = alt.Chart(data(records))
+    x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
+    colours = axes.colour
+    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
+        x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
+    )  # fmt: skip
+    line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
+    layers = [*_ruled(rules, axes.x), band, line]
+    if len(records) <= _MOST_POINTS * max(1, many):
+        tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "at", "value", "n")
+               if key in records[0]]  # fmt: skip
+        points = base.mark_point(
+            filled=True, size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6
+        ).encode(x=x, y=y, color=colours, shape=axes.shape, tooltip=tip)
+        layers.append(points)
+    return alt.layer(*layers)
+
+
+def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
+    import altair as alt
+
+    if not rules:
+        return []
+    records: list[dict[str, Any]] = []
+    for rule in sorted(rules, key=lambda r: r.at):
+        before = records[-1] if records else None
+        # Names of neighbours would cover each other in one row.
+        near = before is not None and rule.at < _NEAR * before["x"]
+        row = 1 - before["row"] if before is not None and near else 0
+        records.append({"x": rule.at, "label": rule.label, "said": rule.said, "row": row})
+    base = alt.Chart(data(records)).encode(x=alt.X("x:Q", **x))
+    dashes = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
+    words = [
+        base.transform_filter(f"datum.row == {row}").mark_text(
+            align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n",
+            lineHeight=_WORD,
+        ).encode(text="label:N", y=alt.value(9 + 2 * _WORD * row))
+        for row in (0, 1)
+    ]  # fmt: skip
+    said = (
+        alt.Chart(data([r for r in records if r["said"] is not None]))
+        .mark_point(shape="triangle-up", filled=True, size=60, color=colour("quiet"), opacity=1)
+        .encode(x=alt.X("said:Q", **x), y=alt.value("height"), tooltip=["label:N"])
+    )
+    return [dashes, *words, said]
+
+
+def _records(
+    line: Line, x_scale: float, y_scale: float, x_unit: str, y_unit: str
+) -> list[dict[str, Any]]:
+    order = sorted(range(len(line.x)), key=lambda i: line.x[i])
+    step = max(1, len(order) // MOST_MARKS)
+    records = []
+    for i in order[::step]:
+        record = {
+            "s": line.name,
+            "x": float(f"{line.x[i] / x_scale:.6g}"),
+            "y": float(f"{line.y[i] / y_scale:.5g}"),
+            "at": place(line.x[i], x_unit),
+            "value": quantity(line.y[i], y_unit),
+            "series": line.name,
+        }
+        # Where there is no interval among others, the band closes.
+        low, high = (_end(ends, i, line) for ends in (line.low, line.high))
+        if low is not None and high is not None:
+            record["low"] = float(f"{low / y_scale:.5g}")
+            record["high"] = float(f"{high / y_scale:.5g}")
+        records.append(record)
+    return records
+
+
+def _end(ends: Sequence[float | None], i: int, line: Line) -> float | None:
+    if not any(end is not None for end in ends):
+        return None
+    end = ends[i]
+    return line.y[i] if end is None else end
+
+
+def _ends(every: Sequence[Line], scale: float) -> list[float]:
+    return [v / scale for line in every for v in (*line.low, *line.high) if v is not None]

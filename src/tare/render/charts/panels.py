@@ -1,0 +1,87 @@
+"""Several series, a panel each: what all charts of series share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.render.drawing import by_itself, panel_width, styled
+from tare.statistics.statistic import FloatArray
+
+#: One series, or several by name.
+Named = FloatArray | Mapping[str, FloatArray]
+
+#: Pixels that a panel's axes take beside it, and those above and below.
+GUTTER = 66
+_ROWS = 68
+HEIGHT = 120
+_MOST_TITLE = 46
+
+
+def by_name(series: Any) -> dict[str, Any]:
+    """Give every series its name; one by itself has none."""
+    if isinstance(series, Mapping):
+        return dict(series)
+    return {"": series}
+
+
+def arrange(panels: Sequence[tuple[str, Any]], height: int = HEIGHT, beside: int = 0) -> Any:
+    """Put panels into one chart: one by itself, two side by side where there are more.
+
+    Parameters
+    ----------
+    panels : sequence of (str, altair chart)
+        Title and content of each.
+    height : int
+        Of each, in pixels.
+    beside : int
+        Pixels for what stands at the right of a panel.
+    """
+    import altair as alt
+
+    columns = 1 if len(panels) == 1 else 2
+    gutter = columns * (GUTTER + beside)
+    width = panel_width(columns, gutter)
+    sized = [
+        panel.properties(width=width, height=height, title=shorten(title))
+        for title, panel in panels
+    ]
+    # Frames are aligned, whatever the labels beside them take.
+    grid = alt.concat(
+        *sized, columns=columns, bounds="flush", spacing={"row": _ROWS, "column": GUTTER + beside}
+    )
+    return styled(grid, columns=columns, gutter=gutter, stack=True)
+
+
+def shorten(title: str) -> str:
+    """Keep the end of a long name: what tells names apart mostly stands there."""
+    return title if len(title) <= _MOST_TITLE else f"…{title[1 - _MOST_TITLE :]}"
+
+
+def number(value: float | None) -> float | None:
+    """Keep as many digits as a picture can show."""
+    if value is None or not np.isfinite(value):
+        return None
+    return float(f"{value:.6g}")
+
+
+def shown(chart: Any) -> Any:
+    """Give a chart plain colours and a white ground, for a notebook or a paper.
+
+    Parameters
+    ----------
+    chart : altair chart
+        As the functions of this package return it; on tare's pages its colours follow the page.
+
+    Returns
+    -------
+    altair chart
+        To be displayed or saved.
+    """
+    import altair as alt
+
+    spec = by_itself(chart.to_dict())
+    spec["config"]["background"] = "white"
+    return alt.Chart.from_dict(spec)

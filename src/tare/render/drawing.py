@@ -1,0 +1,219 @@
+"""What all charts have in common: colours by name, sizes, thinning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tare.render.harmless import harmless
+
+if TYPE_CHECKING:
+    import altair
+
+#: Marks of one chart; what is beyond is thinned, and said.
+MOST_MARKS = 5000
+#: Panels of one chart.
+MOST_PANELS = 48
+#: Width of a chart by itself, in pixels; the page fits it to the screen.
+WIDTH = 760
+#: Pixels of a character in a row's label, and the most that labels take.
+_CHARACTER, _MOST_LABEL = 6.1, 250
+#: Characters of which all are shown.
+_FITTING = int((_MOST_LABEL - 10) / _CHARACTER)
+#: Space between panels.
+GAP = 14
+
+#: Colours by the name under which the page's style sheet has them, so that a chart follows the
+#: page from light to dark and onto paper. A chart by itself is drawn in these.
+COLOURS = {
+    "page": "#ffffff",
+    "ink": "#22252a",
+    "soft": "#5c636d",
+    "line": "#d9d6cd",
+    "band": "#e9e5d9",
+    "mark": "#c2410c",
+    "quiet": "#7c8794",
+    "s0": "#2b5c8a",
+    "s1": "#b4540a",
+    "s2": "#2f7d4f",
+    "s3": "#8a3f7d",
+    "s4": "#8a6d00",
+    "s5": "#00808a",
+    "s6": "#a3312f",
+    "s7": "#565f6b",
+}
+SERIES = tuple(f"var(--s{i})" for i in range(8))
+#: Every series has its shape as well, so that no reader depends on colour.
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+    "triangle-left",
+)  # fmt: skip
+
+
+def data(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Put rows into the chart itself: no file, no network."""
+    import altair as alt
+
+    return alt.InlineData(values=[dict(record) for record in records])
+
+
+def panel_width(columns: int, gutter: int) -> int:
+    """Give each of some panels side by side its width; ``gutter`` is what axes and labels take."""
+    return max(40, (WIDTH - gutter) // columns - GAP)
+
+
+def label_width(labels: Iterable[str]) -> int:
+    """Give the labels of rows the pixels that the longest takes, up to a limit."""
+    longest = max(len(label) for label in distinct(labels).values())
+    return min(_MOST_LABEL, int(longest * _CHARACTER) + 10)
+
+
+def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> altair.Axis:
+    """Axis of row labels that takes so many pixels, whatever stands in it.
+
+    With the ``names`` of the rows, those that would be cut are shown by what differs.
+    """
+    import altair as alt
+
+    short = {name: told for name, told in distinct(names).items() if told != name}
+    if short:
+        table = ", ".join(f"{quoted(name)}: {quoted(told)}" for name, told in short.items())
+        more["labelExpr"] = f"{{{table}}}[datum.value] || datum.value"
+    return alt.Axis(labelLimit=label, minExtent=label, maxExtent=label, grid=False, **more)
+
+
+def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
+    """Shorten names that are too long for a label to the words in which they differ.
+
+    Cut at their ends, as a chart would, they may all look the same. Of a name that has no word of
+    its own the last stays.
+    """
+    found = {name: name for name in names}
+    words = {name: name.split() for name in found if len(name) > most}
+    if len(words) < 2:
+        return found
+    common = set.intersection(*map(set, words.values()))
+    for name, its in words.items():
+        own = [word not in common for word in its]
+        own[-1] |= not any(own)
+        # One sign for each run of words that is left out.
+        kept = [
+            word if mine else "…"
+            for word, mine, before in zip(its, own, [True, *own], strict=False)
+            if mine or before
+        ]
+        found[name] = " ".join(kept)
+    return found if len({*found.values()}) == len(found) else {name: name for name in found}
+
+
+def quoted(name: str) -> str:
+    """Write a name as a text of Vega's expressions."""
+    plain = name.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + "".join(c if c.isprintable() else " " for c in plain) + "'"
+
+
+def styled(
+    chart: Any,
+    *,
+    columns: int = 1,
+    gutter: int = 60,
+    label: int = 0,
+    least: int = 64,
+    most: int | None = None,
+    stack: bool = False,
+) -> Any:
+    """Give a chart the page's look, and tell the page how to fit it to its width.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Its panels are ``panel_width(columns, gutter)`` wide.
+    columns : int
+        Panels side by side.
+    gutter : int
+        Pixels that axes and labels take, beside the panels.
+    label : int
+        Those of them that are row labels, which a narrow screen shortens.
+    least, most : int, optional
+        Narrowest and widest that a panel may become.
+    stack : bool
+        Whether the panels are a list that a narrow screen puts below each other.
+    """
+    fit = {
+        "columns": columns, "gutter": gutter, "label": label, "gap": GAP, "least": least,
+        "most": most, "stack": stack,
+        "panel": panel_width(columns, gutter),
+    }  # fmt: skip
+    return chart.properties(usermeta={"fit": fit}).configure(**_CONFIG)
+
+
+_CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif",
+    "padding": 2,
+    "facet": {"spacing": GAP},
+    "view": {"stroke": "var(--line)", "strokeWidth": 1},
+    "axis": {
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--soft)",
+        "titleFontWeight": "normal",
+        "titleFontSize": 11,
+        "labelFontSize": 11,
+        "gridColor": "var(--line)",
+        "gridOpacity": 0.6,
+        "domain": False,
+        "ticks": False,
+        "labelPadding": 5,
+        "titlePadding": 8,
+        "labelLimit": 200,
+    },
+    "header": {
+        "labelColor": "var(--ink)",
+        "labelFontSize": 11,
+        "labelFontWeight": 600,
+        "labelPadding": 4,
+        "labelLimit": 200,
+        "titleColor": "var(--soft)",
+    },
+    "title": {
+        "color": "var(--ink)",
+        "fontSize": 12,
+        "fontWeight": 600,
+        "anchor": "start",
+        "frame": "group",
+        "offset": 6,
+        "limit": 700,
+    },
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--soft)",
+        "titleFontWeight": "normal",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "orient": "top",
+        "offset": 4,
+        "symbolSize": 60,
+        "labelLimit": 180,
+    },
+    "text": {"color": "var(--ink)", "fontSize": 11},
+}
+
+
+def colour(name: str) -> str:
+    """Return a colour as the page's style sheet names it."""
+    return f"var(--{name})"
+
+
+def by_itself(spec: Any) -> Any:
+    """Put the colours' values in place of their names, for a chart outside the page.
+
+    Names of what was measured change no direction in it.
+    """
+    if isinstance(spec, dict):
+        return {key: by_itself(value) for key, value in spec.items() if key != "usermeta"}
+    if isinstance(spec, list):
+        return [by_itself(value) for value in spec]
+    if isinstance(spec, str):
+        return harmless(re.sub(r"^var\(--(\w+)\)$", lambda found: COLOURS[found[1]], spec))
+    return spec

@@ -1,4 +1,0 @@
-"""How a network is shaped, as values: rates, specifications, presets, traces of bandwidth.
-
-Nothing here touches a network. :mod:`tare.network` has the effects.
-"""
