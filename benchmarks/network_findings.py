@@ -22,8 +22,8 @@ from networked import Program, budgets, make
 
 from tare.experiment.findings.network_cells import Networks, networks_of
 from tare.features.network.findings.depletion import courses
-from tare.features.network.findings.slowdown import slowdowns
-from tare.features.network.findings.spread import spreads
+from tare.features.network.findings.network_slowdown import slowdowns
+from tare.features.network.findings.network_spread import spreads
 
 #: Machines under the program: what its times do apart from the network.
 MACHINES: dict[str, dict[str, float]] = {

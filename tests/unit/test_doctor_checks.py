@@ -10,7 +10,7 @@ import pytest
 from trees import MACHINES, grow, seen
 
 from tare.features.machine import doctor
-from tare.features.machine.doctor.noise import period
+from tare.features.machine.doctor.checks.noise import period
 from tare.features.machine.doctor.noise_readings import CpuNoise, Noise
 from tare.features.machine.doctor.view import ClockState, Snapshot, View
 from tare.host.kernel_files import KernelFiles

@@ -14,14 +14,17 @@ from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
 from tare.experiment.results import Results
-from tare.features.network.findings.advice import advise
-from tare.features.network.findings.charts import running, tokens
-from tare.features.network.findings.charts import slowdown as network_slowdown
-from tare.features.network.findings.charts import values as network_values
+from tare.features.network.findings.charts import (
+    network_running,
+    network_slowdown,
+    network_tokens,
+    network_values,
+)
 from tare.features.network.findings.depletion import courses
 from tare.features.network.findings.need import needs
-from tare.features.network.findings.slowdown import slowdowns
-from tare.features.network.findings.spread import spreads
+from tare.features.network.findings.network_advice import advise
+from tare.features.network.findings.network_slowdown import slowdowns
+from tare.features.network.findings.network_spread import spreads
 from tare.registry import scan
 from tare.render.words import sentence, shown, text
 from tare.results.finding import Finding
@@ -385,12 +388,12 @@ def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
     ratios = values(network_slowdown.alternative, "slowdown.ratio")
     assert [one["level"] for one in ratios] == ["8 Gbit", "4 Gbit", "2 Gbit", "1 Gbit"]
     assert {one["ratio"] for one in ratios} <= {s.change for s in slowdowns(networks(reset))}
-    assert [one["all"] for one in values(running.alternative, "running.level")] == [
+    assert [one["all"] for one in values(network_running.alternative, "running.level")] == [
         rung.n for rung in rungs
     ]
     hosts = {
         str(one["level"]): [host.args["host"] for host in one["hosts"]]
-        for one in values(tokens.alternative, "tokens.level")
+        for one in values(network_tokens.alternative, "tokens.level")
     }
     assert hosts["8 Gbit"] == []
     assert hosts["1 Gbit"] == [2]

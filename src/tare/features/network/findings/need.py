@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Literal
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
-from tare.features.network.findings.slowdown import Slowed, slowdowns
+from tare.features.network.findings.network_slowdown import Slowed, slowdowns
 from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.shares import share_interval
 

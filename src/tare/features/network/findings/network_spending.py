@@ -16,7 +16,7 @@ from tare.features.network.findings.need import (
     needs,
     slowdowns_vs_largest,
 )
-from tare.features.network.findings.slowdown import Slowed
+from tare.features.network.findings.network_slowdown import Slowed
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message

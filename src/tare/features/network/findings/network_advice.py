@@ -13,10 +13,10 @@ from tare.experiment.results import Results
 from tare.features.network.findings.depletion import courses
 from tare.features.network.findings.dry import droughts
 from tare.features.network.findings.need import FEWEST_TRIALS, Need, needs, slowdowns_vs_largest
-from tare.features.network.findings.repetitions import changes, remedy
-from tare.features.network.findings.slowdown import nothing, slowdowns, too_few
-from tare.features.network.findings.spending import CAVEATS, why_open
-from tare.features.network.findings.spread import across, unknown
+from tare.features.network.findings.network_repetitions import changes, remedy
+from tare.features.network.findings.network_slowdown import nothing, slowdowns, too_few
+from tare.features.network.findings.network_spending import CAVEATS, why_open
+from tare.features.network.findings.network_spread import across, unknown
 from tare.registry import Description
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table

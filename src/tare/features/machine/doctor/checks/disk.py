@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.checks.memory_pressure import waited_for
 from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.memory_pressure import waited_for
 from tare.features.machine.doctor.view import View
 from tare.registry import Description
 from tare.results.message import Amount, message

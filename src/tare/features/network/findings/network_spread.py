@@ -23,7 +23,7 @@ from tare.experiment.findings.network_cells import (
     networks_of,
 )
 from tare.experiment.results import Results
-from tare.features.network.findings.slowdown import nothing
+from tare.features.network.findings.network_slowdown import nothing
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
 from tare.results.finding import Answer, Column, Estimate, Finding, Table

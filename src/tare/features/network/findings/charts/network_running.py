@@ -8,7 +8,7 @@ from typing import Any
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.experiment.results import Results
-from tare.features.network.findings.charts.values import networks
+from tare.features.network.findings.charts.network_values import networks
 from tare.registry import Description
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.results.finding import Finding

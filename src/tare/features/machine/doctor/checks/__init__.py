@@ -1,0 +1,1 @@
+"""What ``tare doctor`` checks: each check is one file with one ``UNIT``."""
