@@ -3,8 +3,8 @@
 Twenty kinds of series (fifteen of the research behind the rule, five nasty ones of ours), each
 scaled to coefficients of variation of 1, 2 and 5 %, are measured until the rule stops; then it
 is counted how often the interval that it stopped on holds the true quantile. What is measured is
-the product's own ``tare.statistics.interim_analysis.look`` and ``next_look``, on many series at a time; a
-unit test holds that to be what ``decide_cell`` does with one.
+the product's own ``tare.statistics.interim_analysis.look`` and ``next_look``, on many series at a
+time; a unit test holds that to be what ``decide_cell`` does with one.
 
 Run: ``python benchmarks/coverage.py [--replicates 2000] [--quantiles 0.5,0.9,0.95,0.99]
 [--only NAME,…] [--anytime]``. A table of coverage, mean n, the share that

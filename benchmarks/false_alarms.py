@@ -25,8 +25,8 @@ from pyperf._utils import is_significant
 from scipy import stats
 
 from tare.agent import client
-from tare.cli.app import app
 from tare.features.machine.selftest.control import RIGHT, STEPS, limit
+from tare.wiring import command_line
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def compare(command: str, budget: str, folder: Path) -> dict:
     told = folder / "told.json"
     words = ["compare", "--json", str(told), "--budget", budget, "--name", "a", "--name", "b"]
     with contextlib.redirect_stdout(io.StringIO()):
-        app([*words, command, command], standalone_mode=False)
+        command_line()([*words, command, command], standalone_mode=False)
     return json.loads(told.read_text())["comparisons"][0]
 
 

@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()", "fingerprint"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()", "fingerprint"]
 
 #: Probes of tare's, and lmbench's programs for figures of theirs. FILE is a file of 64 MiB.
 SUBSET: tuple[tuple[str, str], ...] = (

@@ -22,7 +22,7 @@ from typing import Any
 
 from tare.networks import peering
 
-TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 #: Low rate in Mbit/s: high rate, and bytes of burst.
 BUCKETS = {10: (100, 5e6), 25: (300, 10e6), 100: (600, 40e6), 500: (1000, 150e6)}
 #: On the wire, of each of tare's super-segments; headers are 4.6 % of the payload.

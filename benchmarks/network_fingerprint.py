@@ -20,7 +20,7 @@ from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.fingerprints.network.messages import value_told
 from tare.networks import peering
 
-TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 #: High, low, budget, refill; the second is that of CLOUDNET's c5.xlarge in small, in the third
 #: what comes back is not the low rate.
 BUCKETS = (

@@ -48,7 +48,14 @@ def main() -> None:
 def show(folder: Path, days: float, trips: int) -> None:
     page = folder / "report.html"
     began = time.perf_counter()
-    command = [sys.executable, "-c", "from tare.cli import main; main()", "net", "report", folder]
+    command = [
+        sys.executable,
+        "-c",
+        "from tare.wiring import main; main()",
+        "net",
+        "report",
+        folder,
+    ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     wall_s = time.perf_counter() - began

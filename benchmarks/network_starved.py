@@ -23,7 +23,7 @@ from tare.experiment.fingerprints.network.difference import compare
 from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.networks import peering
 
-TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 #: Of the namespaces, and of the interfaces in them.
 NAME = "tare-dry"
 HERE, THERE = "10.96.0.1", "10.96.0.2"

@@ -31,7 +31,7 @@ from tare.features.machine.fingerprint import trial_probe
 from tare.host import lease
 from tare.platforms import processes
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 IMAGE = "tare-benchmark-exec"
 EXPERIMENT = """
 [experiment]

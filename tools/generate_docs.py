@@ -21,15 +21,16 @@ from typing import Any
 import msgspec
 import typer
 
-from tare import registry
-from tare.cli.app import app
+from tare import wiring
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import keys
 from tare.experiment.file.kinds import of
 from tare.experiment.file.table import Key
-from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
 from tare.registry import Description, Metric, Probe
+from tare.wiring import command_line
+from tare.workloads.specification import WorkloadSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs/reference/reference.md"
@@ -59,15 +60,15 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
 
 #: Sections from the registry, in the order of the data's way.
 UNITS = (
-    ("workloads", "Kinds of workloads"),
-    ("platforms", "Platform layers"),
-    ("loads", "Loads"),
-    ("doctor", "Checks of tare doctor"),
-    ("settings", "Settings that tare can hold"),
-    ("interop", "Formats of other tools"),
-    ("statistics", "Statistics"),
-    ("findings", "Findings"),
-    ("report.charts", "Charts"),
+    ("workload", "Kinds of workloads"),
+    ("platform", "Platform layers"),
+    ("load", "Loads"),
+    ("check", "Checks of tare doctor"),
+    ("setting", "Settings that tare can hold"),
+    ("format", "Formats of other tools"),
+    ("statistic", "Statistics"),
+    ("finding", "Findings"),
+    ("chart", "Charts"),
 )
 
 
@@ -90,7 +91,7 @@ def main() -> int:
 def reference() -> str:
     """Return the whole text."""
     there = catalogue()
-    lines = [HEAD, "## Commands", *commands(typer.main.get_command(app), "tare")]
+    lines = [HEAD, "## Commands", *commands(typer.main.get_command(command_line()), "tare")]
     lines += ["## Experiment file", f"What its parts mean together: {EXPERIMENT_FILE}."]
     for title, of_table, struct in TABLES:
         lines += [f"### {title}", key_table(of_table, struct)]
@@ -103,7 +104,7 @@ def reference() -> str:
         lines += probed(probe)
     for kind, title in UNITS:
         lines.append(f"## {title}")
-        for unit in registry.scan(kind).values():
+        for unit in wiring.units(kind).values():
             lines += described(unit.description)
             lines += methods(getattr(unit, "methods", ()))
     return "\n\n".join(line.strip("\n") for line in lines) + "\n"

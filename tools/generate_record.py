@@ -2,7 +2,8 @@
 """Generate the front's structs from the agent's types.
 
 ``agent/src/record.rs`` is the only definition of what crosses the stream. Its JSON Schema, as
-``tare-agent schema`` prints it, becomes ``schema/record.json``, and that ``src/tare/agent/record.py``.
+``tare-agent schema`` prints it, becomes ``schema/record.json``, and that
+``src/tare/agent/record.py``.
 
     tools/generate_record.py --write    after a change of record.rs
     tools/generate_record.py --check    fails where what is committed differs

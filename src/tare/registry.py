@@ -18,19 +18,6 @@ import msgspec
 from tare.errors import ExperimentError
 from tare.results.message import Said
 
-#: The packages that are scanned, and the noun of what they hold.
-KINDS = {
-    "workloads": "workload",
-    "platforms": "platform",
-    "loads": "load",
-    "settings": "setting",
-    "doctor": "check",
-    "interop": "format",
-    "statistics": "statistic",
-    "findings": "finding",
-    "report.charts": "chart",
-}
-
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One parameter of a unit."""
@@ -149,13 +136,13 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def scan(kind: str) -> dict[str, Any]:
-    """Import every unit of a kind.
+def scan(*packages: str) -> dict[str, Any]:
+    """Import every unit of some packages.
 
     Parameters
     ----------
-    kind : str
-        A key of ``KINDS``, that is, a package below ``tare``.
+    packages : str
+        Such as ``tare.platforms``.
 
     Returns
     -------
@@ -163,14 +150,14 @@ def scan(kind: str) -> dict[str, Any]:
         Unit by name, in order of name. A unit is the ``UNIT`` of its file and has a
         ``description``.
     """
-    package = importlib.import_module(f"tare.{kind}")
     units: dict[str, Any] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        unit = getattr(loaded, "UNIT", None)
-        if unit is None:
-            continue  # the package's own plumbing, such as findings/finding.py
-        units[unit.description.name] = unit
+    for package in map(importlib.import_module, packages):
+        for module in pkgutil.iter_modules(package.__path__):
+            loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+            unit = getattr(loaded, "UNIT", None)
+            if unit is None:
+                continue  # the package's own plumbing, such as findings/finding.py
+            units[unit.description.name] = unit
     return dict(sorted(units.items()))
 
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from tare import platforms, registry
+from tare import platforms, wiring
 from tare.platforms import Place
 from tare.platforms.layer import Ground, Layer, View
 from tare.platforms.stack import layers
 from tare.registry import checked
 
-LAYERS: dict[str, Layer] = registry.scan("platforms")
+LAYERS: dict[str, Layer] = wiring.units("platform")
 UNITS: list[tuple[str, Any]] = [
     (f"{kind}/{name}", unit)
-    for kind in ("platforms", "loads")
-    for name, unit in registry.scan(kind).items()
+    for kind in ("platform", "load")
+    for name, unit in wiring.units(kind).items()
 ]
 
 

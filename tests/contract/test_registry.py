@@ -15,21 +15,21 @@ import msgspec
 import pytest
 from synthetic import make
 
-from tare import registry, workloads
+from tare import registry, wiring, workloads
 from tare.agent import record
 from tare.experiment import file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import kinds
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.specification import Cell, WorkloadSpec
-from tare.registry import KINDS, Description, Parameter
+from tare.registry import Description, Parameter
 from tare.render import words
 from tare.results.finding import Finding
 from tare.statistics.statistic import Statistic
+from tare.workloads.specification import WorkloadSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-UNITS = [(kind, name, unit) for kind in KINDS for name, unit in registry.scan(kind).items()]
+UNITS = [(kind, name, unit) for kind in wiring.UNITS for name, unit in wiring.units(kind).items()]
 DESCRIPTIONS = [(f"{kind}/{name}", unit.description) for kind, name, unit in UNITS] + [
     (f"kernels/{name}", described) for name, described in catalogue().kernels.items()
 ]
@@ -42,30 +42,32 @@ PARAMETERS = [
 
 def of(kind: str) -> list[Any]:
     """Return the units of a kind as parameters of a test."""
-    return [pytest.param(unit, id=name) for name, unit in registry.scan(kind).items()]
+    return [pytest.param(unit, id=name) for name, unit in wiring.units(kind).items()]
+
+
+def modules(kind: str) -> dict[str, Any]:
+    """Return the modules of a kind's packages by the name of their file."""
+    return {
+        module.name: importlib.import_module(f"{package}.{module.name}")
+        for package in wiring.UNITS[kind]
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+    }
 
 
 def named(pairs: list[tuple[str, Any]]) -> list[Any]:
     return [pytest.param(value, id=name) for name, value in pairs]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", wiring.UNITS)
 def test_a_unit_is_called_as_its_file(kind: str) -> None:
-    package = importlib.import_module(f"tare.{kind}")
-    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    for name in registry.scan(kind):
-        assert name.replace("-", "_") in files
+    for name in wiring.units(kind):
+        assert name.replace("-", "_") in modules(kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", wiring.UNITS)
 def test_no_two_units_of_a_kind_have_the_same_name(kind: str) -> None:
-    package = importlib.import_module(f"tare.{kind}")
-    modules = [
-        importlib.import_module(f"{package.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-    ]
-    units = [module.UNIT for module in modules if hasattr(module, "UNIT")]
-    assert len(units) == len(registry.scan(kind))
+    units = [module.UNIT for module in modules(kind).values() if hasattr(module, "UNIT")]
+    assert len(units) == len(wiring.units(kind))
 
 
 @pytest.mark.parametrize("described", named(DESCRIPTIONS))
@@ -95,17 +97,16 @@ def test_a_parameter_is_explained_and_its_default_is_possible(parameter: Paramet
             kinds.of(parameter).read("no such choice")
 
 
-@pytest.mark.parametrize("unit", of("workloads"))
+@pytest.mark.parametrize("unit", of("workload"))
 def test_a_workload_becomes_what_the_agent_understands(unit: Any) -> None:
     spec = WorkloadSpec(name="a", kernel="null", command=("true", "{workers}"))
-    cell = Cell(cell=0, workload=spec)
-    told = unit.job(cell, repetitions=None, seed=1, surroundings={}, hosts={})
+    told = unit.job(spec, {"workers": "1"}, repetitions=None, seed=1, surroundings={}, hosts={})
     assert msgspec.json.decode(msgspec.json.encode(told), type=record.Workload) == told
 
 
 def test_workloads_are_found_by_what_they_have() -> None:
     made = [
-        workloads.job(Cell(cell=0, workload=spec), repetitions=1, seed=1, surroundings={})
+        workloads.job(spec, {}, repetitions=1, seed=1, surroundings={})
         for spec in (
             WorkloadSpec(name="a", kernel="null"),
             WorkloadSpec(name="a", command=("true",)),
@@ -141,7 +142,7 @@ def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Stat
         assert inspect.getdoc(method)
 
 
-@pytest.mark.parametrize("unit", of("findings"))
+@pytest.mark.parametrize("unit", of("finding"))
 def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
     found = unit.find(make(trials=12))
     if found is None:
@@ -150,15 +151,15 @@ def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
     assert found.name == unit.description.name
     assert words.paragraph(found.answer)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
-    assert set(found.charts) <= set(registry.scan("report.charts"))
+    assert set(found.charts) <= set(registry.SUPPLIES.charts())
 
 
 def test_findings_have_each_their_place() -> None:
-    orders = [unit.order for unit in registry.scan("findings").values()]
+    orders = [unit.order for unit in wiring.units("finding").values()]
     assert len(set(orders)) == len(orders)
 
 
-@pytest.mark.parametrize("unit", of("report.charts"))
+@pytest.mark.parametrize("unit", of("chart"))
 def test_a_chart_can_be_told_in_words(unit: ChartUnit) -> None:
     results = make(trials=12)
     if unit.draw(results, []) is not None:

@@ -16,8 +16,8 @@ from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import Setting
 from tare.render import words
 
-SETTINGS: dict[str, Setting] = registry.scan("settings")
-CHECKS: dict[str, Check] = registry.scan("doctor")
+SETTINGS: dict[str, Setting] = registry.scan("tare.host.settings")
+CHECKS: dict[str, Check] = registry.scan("tare.features.machine.doctor.checks")
 
 
 @pytest.mark.parametrize("name", SETTINGS)

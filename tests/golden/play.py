@@ -52,12 +52,14 @@ def _play(order: dict[str, Any]) -> None:
     faulthandler.enable()
     tape = Tape(Path(order["tape"]), recording=order["mode"] == "record")
     stage.put_on(tape)
-    from tare.cli import app
+
+    # What the stage has put on is to be in place before.
+    from tare import wiring
 
     sys.argv = ["tare", *order["arguments"]]
     code = 70
     try:
-        code = app.enter()
+        code = wiring.enter()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0
     finally:

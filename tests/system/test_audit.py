@@ -17,9 +17,9 @@ import chromium
 import numpy as np
 import pytest
 
-from tare.cli.app import enter
+from tare.wiring import enter
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 DATA = Path(__file__).parents[1] / "data"
 STABILITY = DATA / "stability_2020"
 BY_PLATFORM = ("--group", "workload,workers", "--compare", "platform")

@@ -14,7 +14,7 @@ import chromium
 import numpy as np
 import pytest
 
-from tare.cli.app import enter
+from tare.wiring import enter
 
 ASKED = ("--value", "time_s", "--group", "cores,mode", "--compare", "platform", "--block", "item")
 COSTS: dict[tuple[str, str], Callable[[int], float]] = {

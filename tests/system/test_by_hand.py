@@ -19,7 +19,7 @@ from tare.results.message import Message, message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 #: Trials that were shown.
 SHOWN = re.compile(rb"n = ([0-9]+)")
 

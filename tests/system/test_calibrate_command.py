@@ -22,7 +22,7 @@ from tare.features.calibration.matrix import Matrix
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 NOBODY = 65534
 #: Periods in a window that is to hold its quota, and the longest tick that Linux has.
 PERIODS = 20

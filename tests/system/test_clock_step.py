@@ -27,7 +27,7 @@ class Stepped(of_day):
     def now(cls, tz=None): return cls.fromtimestamp(stepped(), tz)
 time.time = stepped
 opening.datetime = types.SimpleNamespace(datetime=Stepped, UTC=datetime.UTC)
-from tare.cli import main
+from tare.wiring import main
 main()
 """
 

@@ -18,7 +18,7 @@ from tare.host import lease
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 QUESTION = """
 [experiment]

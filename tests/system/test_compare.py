@@ -20,7 +20,7 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def tare(*words: str, check: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:

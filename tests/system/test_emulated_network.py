@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces with names"),
 ]
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 EMULATE = [*TARE, "net", "emulate"]
 NETWORKS, FILES = Path("/run/netns"), Path("/tmp")
 MBIT = 10**6
@@ -115,7 +115,7 @@ def test_an_interface_that_is_there_is_shaped_and_given_back() -> None:
         "{tare} rate 30Mbit --interface t9 -- true"
     )
     script = inside.format(
-        tare=f"{sys.executable} -c 'from tare.cli import main; main()' net emulate"
+        tare=f"{sys.executable} -c 'from tare.wiring import main; main()' net emulate"
     )
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", script],

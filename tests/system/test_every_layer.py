@@ -15,7 +15,7 @@ from tare.experiment import journal
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 PLATFORMS = (
     "bare", "cgroup", "unshare", "bubblewrap", "isolate", "runc", "crun", "nspawn", "podman",
     "docker", "docker/isolate", "docker/runc", "gvisor",

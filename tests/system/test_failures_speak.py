@@ -18,7 +18,7 @@ from tare.render.harmless import ORDERS
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 PROGRAMS = {
     "always": "echo 'cannot open /tmp/lock' >&2; echo 'giving up' >&2; exit 3",

@@ -22,7 +22,7 @@ from tare.features.machine.fingerprint import brief, file
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def fingerprint(
@@ -203,7 +203,8 @@ def test_what_cannot_be_written_is_shown_all_the_same(tmp_path: Path) -> None:
 
 def test_an_interrupt_before_anything_has_begun_is_told_in_a_word() -> None:
     script = (
-        "import signal, sys; from tare.cli import main; import tare.features.machine.fingerprint.measure as m; "
+        "import signal, sys; from tare.wiring import main; "
+        "import tare.features.machine.fingerprint.measure as m; "
         "m.take = lambda *_: signal.raise_signal(signal.SIGINT); main()"
     )
     done = subprocess.run(

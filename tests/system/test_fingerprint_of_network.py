@@ -15,7 +15,7 @@ from tare.networks import peering
 
 pytestmark = pytest.mark.system
 
-_TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _TRIES = 3
 _BUCKET = "bucket high=600Mbit low=200Mbit budget=400Mbit refill=200Mbit"
 

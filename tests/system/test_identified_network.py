@@ -18,7 +18,7 @@ from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
-_TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _HERE, _THERE = "tare-test-id1", "tare-test-id2"
 #: Low and high rate, and the bucket: its first burst lasts a third of a second.
 _LOW, _HIGH, _BYTES = 25e6, 300e6, 10_000_000

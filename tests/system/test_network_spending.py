@@ -21,7 +21,7 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 SERVER = """
 import socket
 door = socket.socket()

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
 ]
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 QUESTION = """
 [experiment]
 name = "short"

@@ -15,7 +15,7 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def run(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from tare.experiment.findings import same_machine
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def tare(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:

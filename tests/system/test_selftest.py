@@ -17,7 +17,7 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def tare(*words: str, codes: tuple[int, ...] = (0, 1)) -> subprocess.CompletedProcess[str]:

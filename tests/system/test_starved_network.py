@@ -17,7 +17,7 @@ from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
-_TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _NAME = f"tare-starved-{os.getpid()}"
 _THERE = "10.97.0.2"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 #: Stands in the environment of the front, and so of every process that it starts on this machine.
 MARK = "TARE_KILLED_BY_A_TEST"
 _FOLDERS = ("/dev/shm", "/tmp", "/var/tmp", "/run", "/var/lib/tare", str(Path.home()))

@@ -15,7 +15,8 @@ import pandas as pd
 from synthetic import _facts, _sample_table, _stops
 
 from tare.experiment.results import Results
-from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
+from tare.workloads.specification import WorkloadSpec
 
 S = 1_000_000_000
 QUOTAS = tuple(round(0.1 * n, 1) for n in range(1, 21))

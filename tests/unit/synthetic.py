@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.results import Results
-from tare.experiment.specification import Experiment, LoadSpec, SizeSpec, WorkloadSpec
+from tare.experiment.specification import Experiment, LoadSpec, SizeSpec
+from tare.workloads.specification import WorkloadSpec
 
 MS = 1_000_000
 

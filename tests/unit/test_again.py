@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from tare.cli.again import FILES, again
+from tare.features.compare import answer
 from tare.measure.comparison import session
+from tare.wiring import SUPPLIES
 
 
 @pytest.mark.parametrize(
@@ -47,5 +49,5 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     monkeypatch.setattr(session.output, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
-    wanted = session.Wanted(None, Path("o"), None, None, None, None)
-    assert session._next(found, None, None, wanted) == f"Next     tare compare {then}"
+    wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
+    assert answer._next(found, None, None, wanted) == f"Next     tare compare {then}"

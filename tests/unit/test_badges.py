@@ -18,6 +18,7 @@ from tare.experiment.findings.finding import settled
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.words import paragraph
+from tare.wiring import SUPPLIES
 
 #: Words by which texts tell that something is not known.
 OPEN = re.compile(
@@ -78,7 +79,7 @@ EXPERIMENTS: dict[str, Callable[[Behave, int], Results]] = {
 @pytest.mark.parametrize("behave", NOISE)
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_badge_and_text_say_the_same(name: str, behave: Behave, trials: int) -> None:
-    for found in all_findings(EXPERIMENTS[name](behave, trials)):
+    for found in all_findings(EXPERIMENTS[name](behave, trials), SUPPLIES.findings()):
         answer = paragraph(found.answer)
         open_ = OPEN.search(answer) is not None
         told = f"{found.name}: {found.word}: {answer}"

@@ -10,12 +10,12 @@ import pytest
 from test_calibration_mapping import jumping, swept
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.errors import ExperimentError, StoreError
 from tare.features.calibration import compare_command as command
 from tare.features.calibration import file
 from tare.render.words import sentence
 from tare.results.message import message
+from tare.wiring import command_line
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_the_page_asked_for_says_how_to_make_it_again(
     page = tmp_path / "two.md"
     both = [str(written["laptop"]), str(written["server"])]
     done = CliRunner().invoke(
-        app, ["calibrate", "compare", *both, "--cpus", "0.7", "--report", str(page)]
+        command_line(), ["calibrate", "compare", *both, "--cpus", "0.7", "--report", str(page)]
     )
     assert done.exit_code == 0
     assert "0.7 CPUs on laptop = 1.15" in done.stdout
@@ -115,7 +115,7 @@ def test_cpus_that_cannot_be_are_refused(written: dict[str, Path], asked: str) -
 
 def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, Path]) -> None:
     done = CliRunner().invoke(
-        app, ["calibrate", "compare", str(written["laptop"]), str(written["triad"])]
+        command_line(), ["calibrate", "compare", str(written["laptop"]), str(written["triad"])]
     )
     assert isinstance(done.exception, ExperimentError)
     for name in ("linpack (size 1000)", "laptop", "triad"):

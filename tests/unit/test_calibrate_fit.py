@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.errors import InputError
 from tare.features.calibration import sweep_file
+from tare.wiring import command_line
 
 LINE = "quota,gflops\n" + "".join(f"{i / 10},{5.4 * i}\n" for i in range(1, 21))
 
@@ -25,7 +25,9 @@ def write(folder: Path, content: str | bytes) -> Path:
 
 
 def fit(file: Path, *words: str) -> str:
-    done = CliRunner().invoke(app, ["calibrate", "fit", str(file), *words], catch_exceptions=False)
+    done = CliRunner().invoke(
+        command_line(), ["calibrate", "fit", str(file), *words], catch_exceptions=False
+    )
     assert done.exit_code == 0
     return done.stdout
 

@@ -9,10 +9,10 @@ import pytest
 from test_calibration_remembered import calibrated, remember
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.features.calibration import forget_command
 from tare.host import state
 from tare.results.message import Message
+from tare.wiring import command_line
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget(*words: str) -> str:
-    done = CliRunner().invoke(app, ["calibrate", "forget", *words], catch_exceptions=False)
+    done = CliRunner().invoke(
+        command_line(), ["calibrate", "forget", *words], catch_exceptions=False
+    )
     assert done.exit_code == 0
     return done.stdout
 

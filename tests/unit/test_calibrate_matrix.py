@@ -13,11 +13,13 @@ from swept import calibration
 from trees import grow
 
 from tare.errors import InterruptError, PlatformError, StoreError, TrialError
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.features.calibration import fairness, matrix, matrix_command, sweep
 from tare.host import lease
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import sentence
+from tare.wiring import SUPPLIES
+from tare.workloads.specification import WorkloadSpec
 
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
@@ -58,12 +60,12 @@ def asked() -> Experiment:
 
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
     values = matrix_command.asked([words])
-    matrix_command.begin(asked(), values, folder, None, 8.0, as_root=False, kernel=kernel)
+    matrix_command.begin(asked(), values, folder, None, 8.0, SUPPLIES, as_root=False, kernel=kernel)
     return matrix.read(folder, matrix_command.known())
 
 
 def resumed(folder: Path, kernel: KernelFiles) -> matrix.Matrix:
-    matrix_command.resume(folder, None, as_root=False, kernel=kernel)
+    matrix_command.resume(folder, None, SUPPLIES, as_root=False, kernel=kernel)
     return matrix.read(folder, matrix_command.known())
 
 

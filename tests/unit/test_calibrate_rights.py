@@ -10,10 +10,11 @@ from said import ids
 
 from tare import platforms
 from tare.errors import PlatformError
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.features.calibration import rights, sweep
 from tare.platforms import Place, groups, scope
 from tare.registry import Availability
+from tare.workloads.specification import WorkloadSpec
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,11 @@ import pytest
 from tare.errors import ExperimentError
 from tare.experiment import plan
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.experiment.sweep.document import By
 from tare.features.calibration import steps, sweep
 from tare.registry import Description, Parameter
+from tare.workloads.specification import WorkloadSpec
 
 KERNELS = {
     "linpack": Description(

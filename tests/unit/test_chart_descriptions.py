@@ -14,11 +14,11 @@ from tare.experiment.findings.charts.forest import Ratio, describe_ratios
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import first_of, tables_of
 from tare.experiment.results import Results
-from tare.registry import scan
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.message import Ratio as Estimated
 from tare.results.verdict import Verdict
+from tare.wiring import SUPPLIES
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +30,11 @@ def results() -> Results:
 
 @pytest.fixture(scope="module")
 def findings(results: Results) -> tuple[Finding, ...]:
-    return tuple(all_findings(results))
+    return tuple(all_findings(results, SUPPLIES.findings()))
 
 
 def described(name: str, results: Results, findings: tuple[Finding, ...]) -> tuple[Message, ...]:
-    said = scan("report.charts")[name].alternative(results, findings)
+    said = SUPPLIES.charts()[name].alternative(results, findings)
     assert isinstance(said, tuple)
     return said
 
@@ -126,7 +126,7 @@ def test_the_error_that_varies_most_of_each_source(
 
 def test_a_pinning_s_groups_are_those_counted() -> None:
     pinned = synthetic.make(trials=24, pinnings=("none", "spread"))
-    found = tuple(all_findings(pinned))
+    found = tuple(all_findings(pinned, SUPPLIES.findings()))
     rows = [
         row
         for table in tables_of(found, "pinning")

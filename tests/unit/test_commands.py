@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.errors import UsageError
+from tare.wiring import command_line
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tare.errors import UsageError
     ],
 )
 def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
-    done = CliRunner().invoke(app, words.split())
+    done = CliRunner().invoke(command_line(), words.split())
     assert isinstance(done.exception, UsageError)
     assert done.exception.message.startswith(f"{option} ")
 
@@ -33,7 +33,7 @@ def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
     ],
 )
 def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
-    done = CliRunner().invoke(app, words.split())
+    done = CliRunner().invoke(command_line(), words.split())
     assert isinstance(done.exception, UsageError)
     assert done.exception.message.startswith(f"{option} ")
     assert (done.exception.hint or "").startswith(f"{option} ")
@@ -41,6 +41,6 @@ def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
 
 def test_what_may_be_repeated_and_what_the_command_has_itself_is_left_alone() -> None:
     words = "run -p bare -p bare -- tail --lines 1 --lines 2"
-    done = CliRunner().invoke(app, words.split())
+    done = CliRunner().invoke(command_line(), words.split())
     # That it is the same platform is another complaint.
     assert not isinstance(done.exception, UsageError)

@@ -17,10 +17,11 @@ from tare.experiment.findings.judgement import Difference, differences, earlier_
 from tare.experiment.findings.pairing import compared_cells, stopping_rule
 from tare.experiment.placement import Machine
 from tare.experiment.session.resume_state import past
-from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Experiment, Stopping
 from tare.render.words import text
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
+from tare.workloads.specification import WorkloadSpec
 
 MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30

@@ -16,7 +16,6 @@ from said import args, ids
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.cli.command_line import as_option, split
 from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError, IncompleteError, InputError
@@ -26,7 +25,7 @@ from tare.experiment.findings.difference import find
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.report import compared
 from tare.experiment.specification import Cell, Stopping
-from tare.measure.comparison import screen as verdict
+from tare.features.compare import screen as verdict
 from tare.measure.comparison.session import Execution, check_complete
 from tare.render import comment, files, junit
 from tare.render.words import text
@@ -43,6 +42,7 @@ from tare.results.verdict import (
 )
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
+from tare.wiring import SUPPLIES, command_line
 
 
 def comparison(
@@ -276,7 +276,7 @@ def test_wrong_options_are_refused_before_anything_is_measured(
         pytest.fail("something was measured")
 
     monkeypatch.setattr("tare.experiment.pipeline.execute", measure)
-    done = CliRunner().invoke(app, ["compare", *words])
+    done = CliRunner().invoke(command_line(), ["compare", *words])
     assert isinstance(done.exception, TareError), done.exception
     assert done.exception.exit_code == code
     assert told in done.exception.message
@@ -316,13 +316,13 @@ def test_a_saved_report_writes_the_same_for_a_ci(tmp_path: Path) -> None:
     saved, suite, table = (tmp_path / name for name in ("a.json", "a.xml", "a.md"))
     saved.write_text(files.encode(document))
     asked = ["report", str(saved), "--junit", str(suite), "--markdown", str(table)]
-    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert CliRunner().invoke(command_line(), asked).exit_code == 0
     assert suite.read_text() == junit.render(document)
     assert table.read_text() == comment.render(document)
     impossible = replace(document.compared[0], ratio=Ratio(-1.0, 1.0, 1.1))
     for some in ((), (impossible,)):
         saved.write_text(files.encode(replace(document, compared=some)))
-        assert isinstance(CliRunner().invoke(app, asked).exception, InputError)
+        assert isinstance(CliRunner().invoke(command_line(), asked).exception, InputError)
 
 
 def test_a_comment_counts_what_was_compared() -> None:
@@ -340,7 +340,7 @@ def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
         experiment=replace(results.experiment, stopping=asked),
         planned=(Cell(cell=0, workload=results.experiment.workloads[0]),),
     )
-    execution = Execution(resume=False, as_root=False, capture=False, kept=False)
+    execution = Execution(resume=False, as_root=False, capture=False, kept=False, supplies=SUPPLIES)
     with pytest.raises(IncompleteError) as told:
         check_complete(results, execution, 0, "budget")
     assert told.value.hint == "a longer --budget"

@@ -13,7 +13,8 @@ import pytest
 import typer
 from documents import ROOT, Block
 
-from tare.cli.app import _ClickError, app
+from tare import wiring
+from tare.cli.app import _ClickError
 
 #: What pages do not say, as the field has other words for it; data and output have them still.
 NOT_OURS = re.compile(
@@ -39,7 +40,7 @@ SHELL_BLOCKS = [
 @cache
 def command_line() -> Any:
     """Return the command line, whose commands do nothing."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(wiring.command_line())
 
     def leaves(below: Any) -> Iterator[Any]:
         for one in getattr(below, "commands", {}).values():

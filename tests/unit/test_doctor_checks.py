@@ -291,7 +291,7 @@ def test_noise_is_judged_by_the_cpu_that_lost_most(
     assert found.verdict == verdict
     if verdict == "fail":
         # The only one of its causes that is not ok on that machine.
-        title = scan("doctor")["interrupts"].description.title
+        title = scan("tare.features.machine.doctor.checks")["interrupts"].description.title
         assert found.change == message("doctor.noise.quieter", checks=[title])
     assert found.value.args["cpus"][1].args["period"] == message("doctor.noise.tick", hz=250)
 

@@ -7,8 +7,8 @@ import json
 import networked
 import pytest
 
-from tare.registry import scan
 from tare.render.drawing import distinct, label_axis, label_width
+from tare.wiring import SUPPLIES
 
 BUCKET = "at network bucket high=1Gbit low=200Mbit budget=2Gbit"
 
@@ -52,7 +52,7 @@ def test_an_axis_takes_the_room_of_what_is_shown() -> None:
 def test_the_budgets_of_a_chart_are_told_apart() -> None:
     levels = [f"{networked.RATES} budget=8Gbit initial={n}Gbit" for n in (8, 4, 2)]
     results = networked.make(("none", *levels), trials=8)
-    chart = scan("report.charts")["medians"].draw(results, [])
+    chart = SUPPLIES.charts()["medians"].draw(results, [])
     drawn = json.dumps(chart.to_dict(), ensure_ascii=False)
     for n in (8, 4, 2):
         assert f"'… initial={n}Gbit'" in drawn

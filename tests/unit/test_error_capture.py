@@ -6,7 +6,8 @@ import pytest
 
 from tare.agent import record
 from tare.experiment.session.error_capture import MOST, ErrorCapture
-from tare.experiment.specification import Cell, WorkloadSpec
+from tare.experiment.specification import Cell
+from tare.workloads.specification import WorkloadSpec
 
 
 def fault(

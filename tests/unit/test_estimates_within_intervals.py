@@ -30,6 +30,7 @@ from tare.statistics.sessions import compare_with_sessions
 from tare.statistics.spread import compare_spread
 from tare.statistics.spread_unpaired import compare_spread_unpaired
 from tare.statistics.watched import watched_interval
+from tare.wiring import SUPPLIES
 
 #: What series look like; see :func:`series`.
 KINDS = ("smooth", "ticks", "modes", "outlier", "equal")
@@ -229,6 +230,8 @@ EXPERIMENTS: dict[str, Callable[[int], Results]] = {
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_of_every_finding(name: str, trials: int) -> None:
     results = EXPERIMENTS[name](trials)
-    triples = [triple for found in all_findings(results) for triple in _triples(found)]
+    triples = [
+        triple for found in all_findings(results, SUPPLIES.findings()) for triple in _triples(found)
+    ]
     assert [one for one in triples if not inside(*one[1])] == []
     assert trials < 7 or any(low is not None for _, (low, _, _) in triples)

@@ -24,17 +24,11 @@ from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.probe_snapshot import weigh
 from tare.experiment.session.resume_state import past
 from tare.experiment.session.window import window
-from tare.experiment.specification import (
-    Cell,
-    Experiment,
-    SizeSpec,
-    Stopping,
-    WindowSpec,
-    WorkloadSpec,
-)
+from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.statistics import repetitions
+from tare.workloads.specification import WorkloadSpec
 
 MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30

@@ -12,14 +12,15 @@ import synthetic
 from typer.testing import CliRunner
 
 from tare.cli import console
-from tare.cli.app import app
 from tare.experiment import pipeline
 from tare.experiment.pilot import Forecast
-from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Experiment, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
 from tare.results.message import Duration, Message, message
+from tare.wiring import command_line
+from tare.workloads.specification import WorkloadSpec
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(*words: str) -> str:
-    done = CliRunner().invoke(app, ["experiment", "report", *words], catch_exceptions=False)
+    done = CliRunner().invoke(
+        command_line(), ["experiment", "report", *words], catch_exceptions=False
+    )
     assert done.exit_code == 0
     return done.stdout
 

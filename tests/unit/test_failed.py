@@ -15,6 +15,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 import typer
 
+from tare import wiring
 from tare.cli import app, console, failed
 from tare.errors import ExperimentError, InterruptError
 
@@ -30,7 +31,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 WRITING = [
     (path, option)
-    for path, command in commands(typer.main.get_command(app.app))
+    for path, command in commands(typer.main.get_command(wiring.command_line()))
     for option in OPTIONS
     if option in {p.name for p in command.params}
 ]
@@ -38,7 +39,7 @@ WRITING = [
 
 def enter(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr("sys.argv", ["tare", *words])
-    return app.enter()
+    return wiring.enter()
 
 
 def test_the_commands_are_found() -> None:
@@ -107,7 +108,7 @@ def test_the_exit_code_says_which_signal_it_was(
 ) -> None:
     file = tmp_path / "answer.json"
     script = (
-        "import signal; from tare.cli import main; import tare.experiment.remnants as remnants; "
+        "import signal; from tare.wiring import main; import tare.experiment.remnants as remnants; "
         f"remnants.cleanup = lambda **_: signal.raise_signal({int(ending)}); main()"
     )
     done = subprocess.run(

@@ -11,6 +11,7 @@ from said import args, ids
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
+from tare import wiring
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.overview import overview
@@ -21,10 +22,11 @@ from tare.registry import scan
 from tare.render.words import paragraph
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
+from tare.wiring import SUPPLIES
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = scan("findings")[name].find(results)
+    found = wiring.units("finding")[name].find(results)
     assert found is not None
     return found
 
@@ -171,7 +173,7 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     assert found.question == message("stability.question_of_one", platform="bare")
     assert args(found.answer, "stability.one")["n"] == 40
     assert note not in found.caveats
-    assert headline(results, all_findings(results))[-1] == note
+    assert headline(results, all_findings(results, SUPPLIES.findings()))[-1] == note
 
 
 def test_no_range_is_told_of_too_few_trials() -> None:
@@ -325,7 +327,7 @@ def test_waiting_shows_in_wall_time_only() -> None:
 
 
 def test_one_number_of_workers_asks_no_such_question() -> None:
-    assert scan("findings")["parallelism"].find(make(workers=(1,))) is None
+    assert wiring.units("finding")["parallelism"].find(make(workers=(1,))) is None
 
 
 def test_cost_has_its_interval_and_verdict() -> None:
@@ -373,7 +375,7 @@ def test_of_a_rate_less_is_slower() -> None:
 
 
 def test_of_a_rate_nothing_is_asked_that_speaks_of_times() -> None:
-    asked = {found.name for found in all_findings(rates())}
+    asked = {found.name for found in all_findings(rates(), SUPPLIES.findings())}
     assert {"stability", "overhead"} <= asked
     assert not asked & {"parallelism", "pinning", "warmup", "causes", "as_stability_would_say"}
 
@@ -399,7 +401,7 @@ def test_equal_platforms_are_rarely_told_to_differ() -> None:
 
 def test_headline_answers_first_and_tells_failures_and_basis() -> None:
     results = make(lambda _: Behaviour(failing=0.1), trials=60)
-    told = headline(results, all_findings(results))
+    told = headline(results, all_findings(results, SUPPLIES.findings()))
     names = [one.id for one in told if isinstance(one, Message)]
     assert any(name.startswith("parallelism.") for name in names)
     basis = args(tuple(told), "headline.basis")
@@ -409,7 +411,10 @@ def test_headline_answers_first_and_tells_failures_and_basis() -> None:
 
 def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
     results = make(noisy_docker, pinnings=("none", "spread"), trials=20, inputs=4)
-    one, again = all_findings(results), all_findings(results)
+    one, again = (
+        all_findings(results, SUPPLIES.findings()),
+        all_findings(results, SUPPLIES.findings()),
+    )
     assert one == again
     for finding in one:
         assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
@@ -420,13 +425,13 @@ def test_every_finding_stands_tiny_experiments(trials: int) -> None:
     results = make(
         pinnings=("none", "spread"), loads=("none", "cpu"), trials=trials, inputs=2, iterations=2
     )
-    for finding in all_findings(results):
+    for finding in all_findings(results, SUPPLIES.findings()):
         assert each(finding.answer)
         assert "nan" not in paragraph(finding.answer)
 
 
 def test_units_say_what_they_are_and_have_one_place() -> None:
-    units = scan("findings").values()
+    units = wiring.units("finding").values()
     assert len({unit.order for unit in units}) == len(units)
     for unit in scan("statistics").values():
         assert unit.methods
@@ -435,13 +440,13 @@ def test_units_say_what_they_are_and_have_one_place() -> None:
 
 def test_no_good_trial_concludes_nothing() -> None:
     results = make(Behaviour(failing=1.0), trials=3)
-    told = headline(results, all_findings(results))
+    told = headline(results, all_findings(results, SUPPLIES.findings()))
     assert args(tuple(told[:1]), "cells.none_good") == {}
 
 
 def test_rows_have_what_the_columns_promise() -> None:
     results = make(noisy_docker, pinnings=("none", "spread"), trials=25, inputs=4)
-    for finding in all_findings(results):
+    for finding in all_findings(results, SUPPLIES.findings()):
         for table in finding.tables:
             keys = {c.key for c in table.columns}
             assert all(set(row) >= keys for row in table.rows), table.title

@@ -17,6 +17,7 @@ from tare.experiment.report.backing import machine_tables
 from tare.experiment.results import Results
 from tare.experiment.specification import SizeSpec
 from tare.results.message import Amount, Chosen, message
+from tare.wiring import SUPPLIES
 
 FACTS = {
     "calibration_date": "2026-05-01 10:00",
@@ -170,6 +171,6 @@ def test_ranges_that_are_none_decide_nothing(linear: Any) -> None:
 
 def test_other_experiments_have_it_in_one_sentence_beside_the_facts() -> None:
     results = shared()
-    assert "calibrated" not in [found.name for found in all_findings(results)]
+    assert "calibrated" not in [found.name for found in all_findings(results, SUPPLIES.findings())]
     assert cpu_scaling(results.fact) in (machine_tables(results)[0].note or ())
     assert cpu_scaling({}.get) is None

@@ -17,6 +17,7 @@ from tare.features.calibration.findings.calibration import UNIT
 from tare.render.tables import lay
 from tare.results.message import Chosen
 from tare.statistics import scaling
+from tare.wiring import SUPPLIES
 
 FOUR_CPUS = [round(0.1 * n, 1) for n in range(1, 41)]
 
@@ -29,7 +30,7 @@ def as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_is_the_first_answer_and_no_cells_are_compared():
     results = sweeps.make()
-    found = all_findings(results)
+    found = all_findings(results, SUPPLIES.findings())
     assert [f.name for f in found] == ["calibration"]
     assert tuple(headline(results, found)[: len(found[0].summary)]) == found[0].summary
 

@@ -14,10 +14,11 @@ from synthetic import MS, Behaviour, make
 from tare.experiment.findings import causes
 from tare.experiment.findings.parallelism_check import parallel_ratios
 from tare.experiment.results import Results
-from tare.experiment.specification import Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Experiment, Stopping
 from tare.registry import scan
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, each, message
+from tare.workloads.specification import WorkloadSpec
 
 DATA = Path(__file__).parents[1] / "data" / "stability_2020"
 

@@ -18,6 +18,7 @@ from tare.experiment.findings.phrasing import where
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.results.message import Chosen, message
+from tare.wiring import SUPPLIES
 
 FIXED = Stopping(trials=8, budget_s=None)
 
@@ -58,7 +59,7 @@ def test_each_short_cell_is_counted(tmp_path: Path) -> None:
         }
         for cell in short
     ]
-    assert found.answer in headline(results, all_findings(results))
+    assert found.answer in headline(results, all_findings(results, SUPPLIES.findings()))
 
 
 def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
@@ -77,7 +78,10 @@ def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
             ignore_index=True,
         ),
     )
-    before, after = all_findings(whole), all_findings(repeated)
+    before, after = (
+        all_findings(whole, SUPPLIES.findings()),
+        all_findings(repeated, SUPPLIES.findings()),
+    )
     assert [f.name for f in after] == [f.name for f in before]
     assert [f.estimates for f in after] == [f.estimates for f in before]
     assert [f.verdict for f in after] == [f.verdict for f in before]
@@ -126,7 +130,7 @@ def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
         asked=8,
         never=[where(results.planned[0].levels(), cut.varied)],
     )
-    assert headline(cut, all_findings(cut))[0] == told
+    assert headline(cut, all_findings(cut, SUPPLIES.findings()))[0] == told
     assert over_budget(results) is None
     precise = synthetic.make(trials=3, stopping=Stopping(precision=0.01, budget_s=9.0))
     assert over_budget(precise) is None

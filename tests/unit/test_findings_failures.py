@@ -32,6 +32,7 @@ from tare.render import html, markdown
 from tare.render.harmless import ORDERS
 from tare.render.words import sentence, sentences, text
 from tare.results.message import Levels, message
+from tare.wiring import SUPPLIES
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 
@@ -111,12 +112,12 @@ def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     assert said["names"] == [message("completeness.platform", level="docker")]
     assert (said["failed"], said["good"], said["asked"]) == (24, 0, 24)
     assert text(said["why"]) == SAID
-    answers = all_findings(found)
+    answers = all_findings(found, SUPPLIES.findings())
     told = headline(found, answers)
     assert told[0] == missing
     assert len(told) > 1
     assert not any("exit 1" in line for line in sentences(told[1:])), "nothing is said twice"
-    laid = page.make(found, answers, ORIGIN)
+    laid = page.make(found, answers, ORIGIN, SUPPLIES.charts())
     assert laid.lead != "completeness"
     written = html.render(laid)
     assert written.index("was given up") < written.index('class="lead"')
@@ -143,9 +144,9 @@ def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
 def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> None:
     found = results(tmp_path, failing=0.3, stopped=False)
     assert given_up(found) == []
-    answers = all_findings(found)
+    answers = all_findings(found, SUPPLIES.findings())
     assert SAID in sentence(summarize(found, answers).failed[0])
-    written = html.render(page.make(found, answers, ORIGIN))
+    written = html.render(page.make(found, answers, ORIGIN, SUPPLIES.charts()))
     place = written.index("another one holds it")
     assert written.index('class="lead"') < place < written.index("<figure")
     failed = by_level(found)

@@ -30,6 +30,7 @@ from tare.render.words import sentence, shown, text
 from tare.results.finding import Finding
 from tare.results.message import Levels, Message, each
 from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
+from tare.wiring import SUPPLIES
 
 NAMES = (
     "network_advice", "network_repetitions", "network_slowdown", "network_spending",
@@ -251,7 +252,7 @@ def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
 
 
 def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> None:
-    questions = {f.name: f.question for f in all_findings(reset)}
+    questions = {f.name: f.question for f in all_findings(reset, SUPPLIES.findings())}
     question = questions["stability"]
     assert isinstance(question, Message)
     assert [*question.args.values()] == ["bare"]
@@ -335,7 +336,7 @@ def test_few_trials_are_told_what_is_missing() -> None:
 @pytest.mark.parametrize("trials", [1, 2, 5, 6, 7, 12])
 @pytest.mark.parametrize("budget", ["reset", "carry"])
 def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
-    found = all_findings(make(trials=trials, budget=budget))
+    found = all_findings(make(trials=trials, budget=budget), SUPPLIES.findings())
     assert {f.name for f in found} >= set(NAMES)
     assert all(sentence(one) for f in found for one in each(f.answer))
     assert all(each(f.answer) for f in found)
@@ -401,7 +402,7 @@ def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
 
 def test_advice_is_short_and_stands_at_the_head(reset: Results, carried: Results) -> None:
     for results in (reset, carried):
-        found = all_findings(results)
+        found = all_findings(results, SUPPLIES.findings())
         assert headline(results, found)[0] == ask("network_advice", results).advice[0]
         assert 0 < len(ask("network_advice", results).advice) <= 6
 

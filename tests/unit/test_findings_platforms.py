@@ -22,6 +22,7 @@ from tare.registry import scan
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
+from tare.wiring import SUPPLIES
 
 SIZES = ("0.25c", "0.5c", "1c", "2c")
 
@@ -71,7 +72,7 @@ def sized() -> Results:
 
 @pytest.fixture(scope="module")
 def findings(sized: Results) -> list[Finding]:
-    return all_findings(sized)
+    return all_findings(sized, SUPPLIES.findings())
 
 
 def id_of(said: Said) -> str:
@@ -192,7 +193,7 @@ def test_emulated_platforms_are_never_told_as_a_cost(
         for table in found.tables:
             if any(c.key == "ratio" for c in table.columns):
                 assert not {r.get("platform") for r in table.rows} & {"vm", "vm/runc"}, table.title
-    charts = scan("report.charts")
+    charts = SUPPLIES.charts()
     drawn = charts["platform_values"].draw(sized, findings).to_dict()
     assert "vm (emulated)" in str(drawn)
     emulated = {"platform_values": "chart.emulated", "platform_chr": "chart.no_emulated"}
@@ -551,9 +552,9 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
             leave_out=halves,
             emulated=("vm",),
         )
-        found = all_findings(results)
+        found = all_findings(results, SUPPLIES.findings())
         assert all("nan" not in paragraph(f.answer) for f in found)
-        for chart in scan("report.charts").values():
+        for chart in SUPPLIES.charts().values():
             chart.draw(results, found)
 
 

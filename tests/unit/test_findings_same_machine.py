@@ -27,11 +27,12 @@ from tare.experiment.findings.same_machine import UNIT
 from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
 from tare.experiment.results import FIGURES, TAKES, Results
 from tare.features.calibration import session as calibrate_sweep
+from tare.features.compare import answer
 from tare.features.run.screen import summarize
-from tare.measure.comparison import session as comparing
 from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence
 from tare.results.message import message
+from tare.wiring import SUPPLIES
 
 HERE = Path("here")
 CALM, BUSY = 0.02, 1.3
@@ -275,7 +276,7 @@ def _slower_machine() -> Results:
 
 def test_comparisons_hold_over_all_sessions_and_levels_are_of_one() -> None:
     made = judged(_slower_machine(), (), HERE)
-    found = {f.name: f for f in all_findings(made)}
+    found = {f.name: f for f in all_findings(made, SUPPLIES.findings())}
     [ratio] = found["overhead"].estimates
     assert ratio.n == 24
     assert ratio.value == pytest.approx(1.2, rel=0.02)
@@ -328,7 +329,7 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     folder = _folder(made, tmp_path / "out")
     results = pipeline.results_of(folder)
     assert results.levels_of == 2
-    answers = pipeline.answers(folder, results)
+    answers = pipeline.answers(folder, results, SUPPLIES.findings())
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
     page = _plain(report.write(folder, None, answers.findings, results=results)[0].read_text())
     [changed_between, levels] = above(caveats(results), results.levels_of)
@@ -366,9 +367,9 @@ def _told(made: Results, folder: Path, gate: float | None) -> int:
     assert not isinstance(found, str)
     wanted = Wanted(
         gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
-        markdown=str(folder / "a.md"),
+        markdown=str(folder / "a.md"), supplies=SUPPLIES,
     )  # fmt: skip
-    return comparing.tell(found, made, "finished", folder, wanted)
+    return answer.tell(found, made, "finished", folder, wanted)
 
 
 def test_a_comparison_is_told_everywhere_with_its_caveat(
@@ -419,7 +420,7 @@ def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
         columns=["session", "started", "ended", "boot_id", "nonce"],
     )
     made = _with(dataclasses.replace(made, sessions=sessions), *CHANGED)
-    told = calibrate_sweep.conclusion(_folder(made, tmp_path / "out"), "finished")
+    told = calibrate_sweep.conclusion(_folder(made, tmp_path / "out"), "finished", SUPPLIES)
     assert told.levels_of == 2
     assert {p.n for p in told.calibration.points} == {7}
     [caveat] = told.caveats

@@ -16,6 +16,7 @@ from tare.experiment.specification import Stopping
 from tare.features.network.findings.dry import _host
 from tare.results.message import Amount, Duration, Message, message
 from tare.statistics.comparison import Comparison, compare_family
+from tare.wiring import SUPPLIES
 
 
 def compared(blocks: int, of: int) -> list[Comparison]:
@@ -86,7 +87,7 @@ def test_a_screen_has_one_total() -> None:
 
 def test_the_answers_of_an_experiment_have_one_total() -> None:
     results = make(Behaviour(mean_ns=200 * MS, spread=0.2), trials=12)
-    found = all_findings(results)
+    found = all_findings(results, SUPPLIES.findings())
     totals = [f.settle for f in found if isinstance(f.settle, Message)]
     assert len({one.args["trials"] for one in totals if one.id == "cells.more"}) > 1
     answers = [one for one in summarize(results, found).answers if isinstance(one, Message)]
@@ -95,7 +96,11 @@ def test_the_answers_of_an_experiment_have_one_total() -> None:
 
 def test_what_is_inconclusive_says_what_settles_it() -> None:
     results = make(Behaviour(mean_ns=200 * MS, spread=0.3), trials=8, stopping=Stopping(trials=8))
-    waiting = [f for f in all_findings(results) if f.verdict in ("inconclusive", "partly")]
+    waiting = [
+        f
+        for f in all_findings(results, SUPPLIES.findings())
+        if f.verdict in ("inconclusive", "partly")
+    ]
     assert waiting
     assert [f.name for f in waiting if f.settle is None] == []
 

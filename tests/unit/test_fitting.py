@@ -12,8 +12,9 @@ from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.experiment import availability_filter
 from tare.experiment.availability_filter import fitted
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.registry import Availability
+from tare.workloads.specification import WorkloadSpec
 
 HERE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30

@@ -16,7 +16,8 @@ from tare.experiment import journal, plan, plan_file, store
 from tare.experiment.session import folder as folders
 from tare.experiment.session.opening import journal_path
 from tare.experiment.session.resume_state import past
-from tare.experiment.specification import Cell, Experiment, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment
+from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="null", kernel="null")
 EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})
@@ -60,7 +61,8 @@ def test_one_session_at_a_time(tmp_path: Path) -> None:
 
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     script = (
-        "import os, sys, time; from pathlib import Path; from tare.experiment.session.folder import held\n"
+        "import os, sys, time; from pathlib import Path\n"
+        "from tare.experiment.session.folder import held\n"
         "with held(Path(sys.argv[1])): print(flush=True); time.sleep(600)"
     )
     holder = subprocess.Popen(

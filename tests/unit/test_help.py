@@ -13,11 +13,11 @@ import pytest
 import typer
 
 import tare
-from tare.cli.app import app
 from tare.cli.help import GROUPS, explanation, head, is_example, paragraphs, summary
 from tare.cli.renamed import GONE, RENAMED
+from tare.wiring import command_line
 
-ROOT = typer.main.get_command(app)
+ROOT = typer.main.get_command(command_line())
 #: Options of the agent, and of docker, that commands of tare had once.
 FOREIGN = {"--longest", "--bytes", "--total-bytes", "--memory"}
 SOURCE = Path(tare.__file__).parent

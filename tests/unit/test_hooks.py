@@ -8,7 +8,8 @@ import pytest
 
 from tare.errors import CutShortError, TerminatedError, TrialError
 from tare.experiment.session.hooks import Hooks
-from tare.experiment.specification import Cell, WorkloadSpec
+from tare.experiment.specification import Cell
+from tare.workloads.specification import WorkloadSpec
 
 #: What Ctrl-C does while we wait for a line.
 CTRL_C = "kill -INT $PPID; exec sleep 60"

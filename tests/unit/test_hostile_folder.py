@@ -15,6 +15,7 @@ from tare.errors import StoreError
 from tare.experiment import report, session, store
 from tare.experiment.session import folder as execute_folder
 from tare.render import files
+from tare.wiring import SUPPLIES
 
 STORE = "store.duckdb"
 SECRET = "what only its owner may read"
@@ -37,7 +38,7 @@ def test_no_link_to_another_file_is_read(folder: Path, secret: Path) -> None:
     (folder / "experiment.toml").symlink_to(secret)
     store.load(folder)
     assert SECRET.encode() not in (folder / STORE).read_bytes()
-    assert SECRET not in report.write(folder)[0].read_text()
+    assert SECRET not in report.write(folder, SUPPLIES)[0].read_text()
 
 
 @pytest.mark.parametrize("name", ["plan.json", "journal/1.ndjson"])
@@ -55,7 +56,7 @@ def test_pipes_and_links_are_refused_at_once(folder: Path, secret: Path, name: s
 def test_a_pipe_in_place_of_the_experiment_keeps_nobody_waiting(folder: Path) -> None:
     (folder / "experiment.toml").unlink()
     os.mkfifo(folder / "experiment.toml")
-    assert report.write(folder)[0].exists()
+    assert report.write(folder, SUPPLIES)[0].exists()
 
 
 def test_a_pipe_in_place_of_the_store_keeps_nobody_waiting(folder: Path) -> None:
@@ -79,10 +80,10 @@ def test_a_store_that_reads_other_files_is_made_anew(folder: Path, secret: Path)
 
 
 def test_charts_replace_links(folder: Path, secret: Path) -> None:
-    first = files.write_charts(report.document(folder), "svg", folder / "charts")[0]
+    first = files.write_charts(report.document(folder, SUPPLIES), "svg", folder / "charts")[0]
     first.unlink()
     first.symlink_to(secret)
-    files.write_charts(report.document(folder), "svg", folder / "charts")
+    files.write_charts(report.document(folder, SUPPLIES), "svg", folder / "charts")
     assert secret.read_text() == SECRET
     assert not first.is_symlink()
 

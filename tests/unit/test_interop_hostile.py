@@ -114,7 +114,9 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 @pytest.mark.parametrize(("name", "file"), FILES)
 def test_what_a_tool_wrote_is_recognised_by_its_format_alone(name: str, file: Path) -> None:
     head = file.read_bytes()[:4096]
-    takers = [unit for unit, format in scan("interop").items() if format.recognises(head, file)]
+    takers = [
+        unit for unit, format in scan("tare.readers").items() if format.recognises(head, file)
+    ]
     assert takers == [name]
     read_or_refuse(file, name)
 
@@ -126,7 +128,7 @@ def test_a_file_that_was_sorted_and_indented_is_recognised(
     text = file.read_text()
     first, _ = json.JSONDecoder().raw_decode(text[text.index("{") :] if name == "fio" else text)
     head = json.dumps(first, sort_keys=True, indent=4).encode()[:4096]
-    units = scan("interop").items()
+    units = scan("tare.readers").items()
     assert [unit for unit, format in units if format.recognises(head, file)] == [name]
 
 
@@ -231,7 +233,7 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
 #: What may be read only once, or for ever, or by waiting for somebody.
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("given", ["pipe", "/dev/zero", "/dev/null", "/dev/fd/{}"])
-@pytest.mark.parametrize("format", [None, *scan("interop")])
+@pytest.mark.parametrize("format", [None, *scan("tare.readers")])
 def test_what_is_no_file_is_refused_before_it_is_opened(
     given: str, format: str | None, tmp_path: Path
 ) -> None:

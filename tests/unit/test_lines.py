@@ -10,7 +10,7 @@ import pytest
 from tare.cli.lines import Around, Line, _joined, scanned, typed
 from tare.errors import ExperimentError
 from tare.features.run.hyperfine_export import document
-from tare.features.run.screen import Trial
+from tare.measure.comparison.trials import Trial
 
 S = "\x1f"
 

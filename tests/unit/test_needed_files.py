@@ -12,7 +12,8 @@ from tare.agent import record
 from tare.experiment import availability_filter, machine
 from tare.experiment.placement import Machine
 from tare.experiment.session.files import Missing, from_here, missing, needed
-from tare.experiment.specification import Cell, Experiment, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment
+from tare.workloads.specification import WorkloadSpec
 
 
 def cell(*command: str, **given: object) -> Cell:

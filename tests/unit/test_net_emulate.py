@@ -15,7 +15,7 @@ from msgspec import structs
 from said import ids
 
 from tare.agent import record
-from tare.cli.app import USAGE, enter
+from tare.cli.app import USAGE
 from tare.errors import ExperimentError, PlatformError
 from tare.features.network.charts import tokens as picture
 from tare.features.network.emulate import screen
@@ -28,6 +28,7 @@ from tare.features.network.emulate.verification import Check
 from tare.networks.emulator import Emulator
 from tare.networks.shaping.specification import Bucket, Rate, parse
 from tare.results.message import message
+from tare.wiring import enter
 
 GBIT = 10**9
 AGENT = [sys.executable, str(Path(__file__).with_name("emulating.py"))]

@@ -11,16 +11,16 @@ import pytest
 from noisy_traces import bucket, noisy
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.errors import InputError
 from tare.networks.shaping.carried import Phase, carried
+from tare.wiring import command_line
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
 WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--group", "instance,region,epoch"]
 
 
 def called(*words: str) -> str:
-    result = CliRunner().invoke(app, ["net", "identify", *words], catch_exceptions=False)
+    result = CliRunner().invoke(command_line(), ["net", "identify", *words], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 

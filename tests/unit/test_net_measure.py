@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tare.agent.record import BeyondLimit, Connect, Interval, OtherKey, Sending
 from tare.cli import progress
-from tare.cli.app import USAGE, app, enter
+from tare.cli.app import USAGE
 from tare.errors import (
     AgentError,
     InterruptError,
@@ -35,6 +35,7 @@ from tare.networks import peering
 from tare.networks.recording import folder
 from tare.networks.recording import writer as writing
 from tare.results.message import Chosen, message
+from tare.wiring import command_line, enter
 
 _S = 10**9
 
@@ -59,7 +60,7 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedEnds]:
 
 
 def tare(*words: object) -> Any:
-    return CliRunner().invoke(app, ["net", *(str(word) for word in words)])
+    return CliRunner().invoke(command_line(), ["net", *(str(word) for word in words)])
 
 
 def refused(*words: object) -> TareError:
@@ -260,10 +261,12 @@ def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
 def test_the_server_has_one_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = CliRunner().invoke(app, ["net", "serve", "--new-key", str(tmp_path / "lab.key")])
+    made = CliRunner().invoke(
+        command_line(), ["net", "serve", "--new-key", str(tmp_path / "lab.key")]
+    )
     assert f"--key {tmp_path / 'lab.key'}" in made.stdout.replace("\n", "")
     with pytest.raises(UsageError) as refused:
-        CliRunner().invoke(app, ["net", "serve"], catch_exceptions=False)
+        CliRunner().invoke(command_line(), ["net", "serve"], catch_exceptions=False)
     assert "serve --bind" in str(refused.value.hint)
     # Who knows the old one is told what to type.
     monkeypatch.setattr(sys, "argv", ["tare", "peer", "--bind", "192.0.2.1"])
@@ -287,7 +290,7 @@ def test_what_is_missing_or_impossible_on_the_command_line_is_usage(tmp_path: Pa
         ["emulate", "rate", "2Gbit", "--on", "9"],
     ):
         with pytest.raises(UsageError) as refused:
-            CliRunner().invoke(app, ["net", *words], catch_exceptions=False)
+            CliRunner().invoke(command_line(), ["net", *words], catch_exceptions=False)
         assert refused.value.exit_code == USAGE
 
 
@@ -297,7 +300,9 @@ def test_a_key_that_is_not_there_is_copied_here_and_made_there(tmp_path: Path) -
     hints = []
     for words in (["measure", "192.0.2.1"], ["serve", "--bind", "127.0.0.1"]):
         with pytest.raises(UsageError) as refused:
-            CliRunner().invoke(app, ["net", *words, "--key", key], catch_exceptions=False)
+            CliRunner().invoke(
+                command_line(), ["net", *words, "--key", key], catch_exceptions=False
+            )
         hints.append(str(refused.value.hint))
     assert "copy" in hints[0]
     assert "--new-key" not in hints[0]

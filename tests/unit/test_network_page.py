@@ -12,7 +12,6 @@ from measuring import ScriptedEnds, measure, sending
 from said import args
 from typer.testing import CliRunner
 
-from tare.cli.app import app
 from tare.errors import StoreError
 from tare.features.network.charts.thinning import MOST_BINS, thin
 from tare.features.network.measure import page as network_page
@@ -22,6 +21,7 @@ from tare.networks.recording import folder, writer
 from tare.render import html
 from tare.render.words import paragraph, sentence, shown
 from tare.results.message import Message
+from tare.wiring import command_line
 
 
 def a_bucket(path: Path) -> Path:
@@ -154,5 +154,5 @@ def test_a_name_is_no_script(tmp_path: Path) -> None:
 def test_what_is_no_measurement_is_called_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no measurement"):
         CliRunner().invoke(
-            app, ["net", "report", str(tmp_path / "nothing")], catch_exceptions=False
+            command_line(), ["net", "report", str(tmp_path / "nothing")], catch_exceptions=False
         )

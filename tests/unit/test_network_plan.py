@@ -12,11 +12,12 @@ from said import args
 from simulated_network import Network, measured
 
 from tare.errors import ExperimentError, StoreError
-from tare.experiment.specification import Cell, WorkloadSpec
+from tare.experiment.specification import Cell
 from tare.features.network.fingerprint import search
 from tare.features.network.plan import command, rests, spending
 from tare.features.network.plan.rests import Bucket, Spending
 from tare.results.message import message
+from tare.workloads.specification import WorkloadSpec
 
 #: As CLOUDNET found it on c5.xlarge, with a round budget.
 BUCKET = Bucket(high_bps=10e9, low_bps=1e9, budget_bits=5000e9, refill_bps=1e9)

@@ -16,10 +16,11 @@ from tare.errors import TrialError
 from tare.experiment import journal
 from tare.experiment.session.bucket_state import Budgets
 from tare.experiment.session.trial_telemetry import MOST_MOMENTS, Course
-from tare.experiment.specification import NetworkSpec, Stopping, WorkloadSpec
+from tare.experiment.specification import NetworkSpec, Stopping
 from tare.networks.shaping.specification import Bucket, Distribution
 from tare.render.words import sentence
 from tare.results.message import message
+from tare.workloads.specification import WorkloadSpec
 
 BUCKET = "bucket high=1Gbit low=100Mbit budget=100Mbit refill=100Mbit"
 SMALL = f"{BUCKET} initial=20Mbit"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from tare import wiring
 from tare.cli import app, progress
 from tare.cli import console as output
 from tare.errors import InputError, StoreError
@@ -44,7 +45,7 @@ def test_complaints_give_a_terminal_no_orders(
         raise InputError(HOSTILE, HOSTILE)
 
     monkeypatch.setattr(app, "app", complain)
-    assert app.enter() == InputError.exit_code
+    assert wiring.enter() == InputError.exit_code
     assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
 
 

@@ -10,7 +10,8 @@ import pytest
 from tare.experiment import journal, pilot, plan
 from tare.experiment.pilot import Forecast, Took, Trial
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, NetworkSpec, WorkloadSpec
+from tare.experiment.specification import Experiment, NetworkSpec
+from tare.workloads.specification import WorkloadSpec
 
 HERE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30

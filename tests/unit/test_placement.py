@@ -15,15 +15,9 @@ from tare.agent import client
 from tare.errors import ExperimentError
 from tare.experiment import plan
 from tare.experiment.placement import Cpu, Machine, cpu_sets, placement
-from tare.experiment.specification import (
-    Cell,
-    Experiment,
-    SizeSpec,
-    WorkloadSpec,
-    listed_cpus,
-    named_size,
-)
+from tare.experiment.specification import Cell, Experiment, SizeSpec, listed_cpus, named_size
 from tare.results.message import message
+from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float")
 RECORDED = Path(__file__).parents[1] / "data" / "topology"

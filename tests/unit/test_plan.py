@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import plan, plan_file
 from tare.experiment.placement import Machine, placement
-from tare.experiment.specification import (
-    Cell,
-    Experiment,
-    SizeSpec,
-    Stopping,
-    WindowSpec,
-    WorkloadSpec,
-)
+from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
+from tare.workloads.specification import WorkloadSpec
 
 MACHINE = Machine(
     spread=(0, 2, 1, 3),

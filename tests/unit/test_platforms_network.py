@@ -12,7 +12,7 @@ from test_platforms_sandboxes import ARGV, HOST, PLACE, bundle
 from tare import platforms
 from tare.errors import PlatformError
 from tare.experiment.availability_filter import _outside
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.platforms import isolate
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.isolate import UNIT as ISOLATE
@@ -20,6 +20,7 @@ from tare.platforms.layer import Layer
 from tare.platforms.nspawn import UNIT as NSPAWN
 from tare.platforms.runc import UNIT as RUNC
 from tare.platforms.unshare import UNIT as UNSHARE
+from tare.workloads.specification import WorkloadSpec
 
 NETWORK = msgspec.structs.replace(PLACE, network="/run/netns/tare-0123ab-1")
 

@@ -24,11 +24,11 @@ from tare.experiment import report, store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.report import page
 from tare.experiment.report.origin import origin
-from tare.registry import scan
 from tare.render import files, html, markdown, pictures, screen, words
 from tare.render.drawing import COLOURS, MOST_MARKS, by_itself
+from tare.wiring import SUPPLIES
 
-CHARTS = sorted(scan("report.charts"))
+CHARTS = sorted(SUPPLIES.charts())
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
 
 
@@ -58,7 +58,7 @@ def results():
 
 @pytest.fixture(scope="module")
 def findings(results):
-    return all_findings(results)
+    return all_findings(results, SUPPLIES.findings())
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,9 @@ def compared(results, folder):
     stopping = msgspec.structs.replace(results.experiment.stopping, compare="platform")
     asked = msgspec.structs.replace(results.experiment, stopping=stopping)
     results = replace(results, experiment=asked)
-    return page.make(results, all_findings(results), origin(folder, store.load(folder)))
+    return page.make(
+        results, all_findings(results, SUPPLIES.findings()), origin(folder, store.load(folder))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +114,9 @@ def sized(folder):
 
 
 def _swept(folder, results):
-    return page.make(results, all_findings(results), origin(folder, store.load(folder)))
+    return page.make(
+        results, all_findings(results, SUPPLIES.findings()), origin(folder, store.load(folder))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +231,7 @@ def test_page_and_chart_have_the_same_colours():
 @pytest.mark.parametrize("name", CHARTS)
 def test_where_there_is_nothing_to_see_nothing_is_drawn(name):
     nothing = synthetic.make(Behaviour(failing=1.0), trials=2)
-    assert scan("report.charts")[name].draw(nothing, all_findings(nothing)) is None
+    assert SUPPLIES.charts()[name].draw(nothing, all_findings(nothing, SUPPLIES.findings())) is None
 
 
 @pytest.mark.parametrize(
@@ -254,7 +258,7 @@ def test_before_the_first_trial(tmp_path):
     folder = journals.write(synthetic.make(trials=1), tmp_path / "out")
     first = (folder / "journal" / "1.ndjson").read_bytes().splitlines(keepends=True)[0]
     (folder / "journal" / "1.ndjson").write_bytes(first)
-    text = shown(report.write(folder)[0].read_text())
+    text = shown(report.write(folder, SUPPLIES)[0].read_text())
     assert "still running" in text
 
 
@@ -268,7 +272,7 @@ def test_names_are_never_markup(tmp_path):
         behave=Behaviour(failing=0.1),
     )
     folder = journals.write(made, tmp_path / "out", text=HOSTILE)
-    document = report.write(folder)[0].read_text()
+    document = report.write(folder, SUPPLIES)[0].read_text()
     parsed = Text(document)
     assert not [tag for tag, _ in parsed.tags if tag == "img"]
     scripts = [a for tag, a in parsed.tags if tag == "script"]
@@ -277,7 +281,7 @@ def test_names_are_never_markup(tmp_path):
     blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', document)
     specs = json.dumps([json.loads(block) for block in blocks])
     assert json.dumps(HOSTILE)[1:-1] in specs, "the charts have the name as it is"
-    for path in files.write_charts(report.document(folder), "svg", tmp_path / "charts"):
+    for path in files.write_charts(report.document(folder, SUPPLIES), "svg", tmp_path / "charts"):
         xml.dom.minidom.parseString(path.read_bytes())
 
 
@@ -290,7 +294,7 @@ def test_the_policy_lets_only_the_page_s_own_scripts_run(rendered):
 
 def test_many_samples_are_thinned_and_said():
     many = synthetic.make(platforms=("bare",), workers=(2,), trials=200, iterations=20)
-    chart = scan("report.charts")["scatter"]
+    chart = SUPPLIES.charts()["scatter"]
     points = json.dumps(chart.draw(many, []).to_dict()).count('"w":')
     assert 0 < points <= MOST_MARKS
     thinned = args(chart.alternative(many, []), "chart.scatter.thinned")
@@ -359,8 +363,8 @@ def test_no_name_turns_the_direction_of_a_line_or_gives_a_terminal_orders(tmp_pa
     names = ["judge\u202ecod.exe", "b\x1b[2J\u2066c"]
     made = synthetic.make(workloads=names, platforms=("bare", "docker"), trials=8)
     folder = journals.write(made, tmp_path / "out")
-    (page,) = report.write(folder)
-    document, *pictures = report.write(folder, folder / "report.md")
+    (page,) = report.write(folder, SUPPLIES)
+    document, *pictures = report.write(folder, SUPPLIES, folder / "report.md")
     # What draws the charts is tare's own and fixed by its digest.
     plain = re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.S)
     for text in (plain, document.read_text(), *(one.read_text() for one in pictures)):
@@ -486,7 +490,7 @@ def test_a_name_that_looks_like_a_link_is_a_name(tmp_path):
     names = ["curl --href=x", "<image> href='y'"]
     made = synthetic.make(workloads=names, platforms=("bare",), workers=(1,), trials=8)
     folder = journals.write(made, tmp_path / "out")
-    assert files.write_charts(report.document(folder), "svg", tmp_path / "charts")
+    assert files.write_charts(report.document(folder, SUPPLIES), "svg", tmp_path / "charts")
 
 
 @pytest.mark.parametrize("mark", ["image", "point"])

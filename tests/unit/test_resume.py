@@ -12,7 +12,8 @@ from tare.experiment import journal, plan
 from tare.experiment.session.resume_state import Past, past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
-from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")
 EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})

@@ -10,10 +10,11 @@ from said import args
 
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.results import Results
-from tare.features.run.screen import Trial
 from tare.measure.comparison.network_use import as_json, of_commands, of_trials
+from tare.measure.comparison.trials import Trial
 from tare.render.words import text
 from tare.results.message import Amount
+from tare.wiring import SUPPLIES
 
 
 def trial(number: int, sent: float, dry: float | None = None) -> Trial:
@@ -85,6 +86,6 @@ def test_what_each_of_two_commands_did_to_the_network_is_told() -> None:
 
 
 def test_nobody_asks_what_the_network_does_where_commands_are_compared_in_one() -> None:
-    names = {finding.name for finding in all_findings(compared())}
+    names = {finding.name for finding in all_findings(compared(), SUPPLIES.findings())}
     assert not names & {"network_slowdown", "network_spread"}
     assert "network_spending" in names

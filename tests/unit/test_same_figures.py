@@ -23,7 +23,8 @@ from tare.experiment import journal, pipeline, plan, plan_file, report
 from tare.experiment.findings import disturbance
 from tare.experiment.metrics import ranked
 from tare.experiment.session.resume_state import Past
-from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.features.compare import answer
 from tare.features.run import table
 from tare.features.run.screen import missed, show, summarize, target_of
 from tare.measure.comparison import session
@@ -32,6 +33,8 @@ from tare.readers.readings import failed
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, message
 from tare.units import percent
+from tare.wiring import SUPPLIES
+from tare.workloads.specification import WorkloadSpec
 
 MS = 1e6
 UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
@@ -159,8 +162,10 @@ def experiment(*names: str, case: Case, **changes: Any) -> Experiment:
 def page(folder: Path) -> str:
     """Return the page's text, without the marks of Markdown."""
     results = pipeline.results_of(folder)
-    answers = pipeline.answers(folder, results)
-    written = report.write(folder, folder / "report.md", answers.findings, results=results)
+    answers = pipeline.answers(folder, results, SUPPLIES.findings())
+    written = report.write(
+        folder, SUPPLIES, folder / "report.md", answers.findings, results=results
+    )
     return written[0].read_text().replace("\\", "")
 
 
@@ -434,12 +439,18 @@ def test_a_comparison_says_the_same_everywhere(
     asked = experiment("old", "new", case=cases[0], margin=0.02)
     cells = [Cell(cell=i, workload=w) for i, w in enumerate(asked.workloads)]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = session.differences_in(folder, Execution(False, False, False, True), reason)
+    results, found = session.differences_in(
+        folder, Execution(False, False, False, True, SUPPLIES), reason
+    )
     out = tmp_path / "out.json"
-    session.tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None))
+    answer.tell(
+        found, results, reason, folder, Wanted(None, None, None, str(out), None, None, SUPPLIES)
+    )
     screen = capsys.readouterr().out
     comment = tmp_path / "comment.md"
-    session.tell(found, results, reason, folder, Wanted(None, None, None, None, None, str(comment)))
+    answer.tell(
+        found, results, reason, folder, Wanted(None, None, None, None, None, str(comment), SUPPLIES)
+    )
     (c,) = json.loads(out.read_text())["comparisons"]
     written = page(folder)
     assert re.search(r"\| cpus \| 2 \|", written)
@@ -482,7 +493,9 @@ def test_a_table_of_platforms_says_what_its_json_says(
         for i, p in enumerate(("bare", "unshare"))
     ]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = session.differences_in(folder, Execution(False, False, False, True), "")
+    results, found = session.differences_in(
+        folder, Execution(False, False, False, True, SUPPLIES), ""
+    )
     lines = [Line("a", "a", ["a"])]
     table._show(list(table._rows(found)), found, lines, results, "finished", [])
     screen = capsys.readouterr().out

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from tare.cli import console
-from tare.cli.app import app
 from tare.errors import StoreError, TareError
 from tare.features.machine.selftest import accuracy as measuring
 from tare.features.machine.selftest import chart, control, messages, page, screen
@@ -21,6 +20,7 @@ from tare.features.machine.selftest.lines import Line
 from tare.host import state
 from tare.render.words import text
 from tare.results.message import Amount, message
+from tare.wiring import command_line
 
 GOOD = Line(
     platform="bare", workers=1, program="spin", metric="wall_ns", source="perf_cpu", unit="ns",
@@ -132,7 +132,7 @@ def test_a_platform_looks_the_same_in_every_chart() -> None:
 def test_what_would_be_ignored_is_refused_before_anything_is_measured(
     words: tuple[str, ...],
 ) -> None:
-    done = CliRunner().invoke(app, ["selftest", "--no-store", *words])
+    done = CliRunner().invoke(command_line(), ["selftest", "--no-store", *words])
     assert isinstance(done.exception, TareError)
 
 

@@ -277,7 +277,7 @@ def test_programs_run_wherever_the_agent_is() -> None:
     assert {c.workload.name for c in made if c.workers == 1} == set(programs.BY_NAME)
     assert {c.workload.name for c in made if c.workers == 2} < set(programs.BY_NAME)
     spin = next(c for c in made if c.workload.name == "spin")
-    told: Any = job(spin, repetitions=None, seed=1, surroundings={})
+    told: Any = job(spin.workload, spin.levels(), repetitions=None, seed=1, surroundings={})
     assert told.argv[:3] == ("/proc/self/exe", "truth", "spin")
     assert isinstance(spin, Cell)
 

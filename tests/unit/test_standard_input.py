@@ -15,10 +15,11 @@ import pytest
 from tare.cli.progress import Bar
 from tare.cli.standard_input import standard_input
 from tare.errors import CutShortError, ExperimentError, TrialError
-from tare.experiment.specification import WorkloadSpec
 from tare.measure.comparison.session import Execution, conduct
+from tare.wiring import SUPPLIES
+from tare.workloads.specification import WorkloadSpec
 
-EXECUTION = Execution(resume=False, as_root=False, capture=False, kept=False)
+EXECUTION = Execution(resume=False, as_root=False, capture=False, kept=False, supplies=SUPPLIES)
 
 
 @pytest.fixture

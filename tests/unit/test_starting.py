@@ -9,7 +9,8 @@ import sys
 def test_no_command_loads_what_another_needs() -> None:
     heavy = ("numpy", "scipy", "pandas", "duckdb", "altair", "docker")
     script = (
-        f"import sys, tare.cli.app\nprint(*[name for name in {heavy!r} if name in sys.modules])\n"
+        "import sys; from tare import wiring; wiring.command_line()\n"
+        f"print(*[name for name in {heavy!r} if name in sys.modules])\n"
     )
     said = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

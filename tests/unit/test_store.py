@@ -23,6 +23,7 @@ from tare.experiment.results import NETWORK_LOG, NETWORK_USE
 from tare.experiment.session import folder as execute_folder
 from tare.experiment.store import schema
 from tare.render import words
+from tare.wiring import SUPPLIES
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +70,7 @@ def test_findings_do_not_depend_on_the_store(results, folder):
     read = store.load(folder)
     # The invented results do not say how long a trial took.
     read = replace(read, trial_table=read.trial_table.drop(columns=["started", "duration_ns"]))
-    assert all_findings(read) == all_findings(results)
+    assert all_findings(read, SUPPLIES.findings()) == all_findings(results, SUPPLIES.findings())
 
 
 def test_a_second_reading_uses_what_the_first_made(folder):
@@ -315,7 +316,7 @@ def test_names_are_data(tmp_path):
 
 
 def test_findings_are_stored(folder):
-    found = all_findings(store.load(folder))
+    found = all_findings(store.load(folder), SUPPLIES.findings())
     store.save_findings(folder, found)
     store.save_findings(folder, found)
     with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
@@ -328,7 +329,7 @@ def test_findings_are_stored(folder):
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
     folder = journals.write(synthetic.make(trials=8), tmp_path_factory.mktemp("store") / "out")
-    store.save_findings(folder, all_findings(store.load(folder)))
+    store.save_findings(folder, all_findings(store.load(folder), SUPPLIES.findings()))
     return folder
 
 

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from tare import workloads
 from tare.agent import record
-from tare.experiment.specification import Cell, WorkloadSpec
+from tare.experiment.specification import Cell
 from tare.workloads import placeholders
+from tare.workloads.specification import WorkloadSpec
 
 SURROUNDINGS = {"PATH": "/bin", "HOME": "/root", "LC_ALL": "C", "LC_TIME": "C", "TOKEN": "secret"}
 
 
 def job(spec: WorkloadSpec, **levels: str) -> record.Workload:
     cell = Cell(cell=0, workload=spec, platform="docker", workers=2, others=levels)
-    return workloads.job(cell, repetitions=4, seed=99, surroundings=SURROUNDINGS)
+    return workloads.job(spec, cell.levels(), repetitions=4, seed=99, surroundings=SURROUNDINGS)
 
 
 def test_a_kernel_is_told_by_name_with_parameters_repetitions_and_seed() -> None:
@@ -24,9 +25,7 @@ def test_a_kernel_is_told_by_name_with_parameters_repetitions_and_seed() -> None
     assert job(spec) == record.Kernel(
         name="exp_float", parameters={"size": 10}, repetitions=4, seed=99
     )
-    once = workloads.job(
-        Cell(cell=0, workload=spec), repetitions=None, seed=1, surroundings=SURROUNDINGS
-    )
+    once = workloads.job(spec, {}, repetitions=None, seed=1, surroundings=SURROUNDINGS)
     assert isinstance(once, record.Kernel)
     assert once.repetitions == 1
 

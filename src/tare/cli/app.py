@@ -16,19 +16,8 @@ from tare import __version__
 from tare.cli import failed, limits, renamed, terminated
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
-from tare.cli.lines import LineCommand
 from tare.errors import InterruptError, TareError, UsageError
-from tare.features.audit import command as audit
-from tare.features.calibration import command as calibrate
-from tare.features.compare import command as compare
-from tare.features.experiment import command as experiment
-from tare.features.experiment import export, report
-from tare.features.machine import cleanup, describe
-from tare.features.machine.doctor import command as doctor
-from tare.features.machine.fingerprint import command as fingerprint
-from tare.features.machine.selftest import command as selftest
-from tare.features.network import command as net
-from tare.features.run import command as run
+from tare.experiment.supplies import Supplies
 from tare.render.harmless import harmless
 
 #: What a shell expects of a program that was interrupted.
@@ -42,32 +31,35 @@ CRASH = 70
 #: What a shell tells of a program whose reader has gone.
 READER_GONE = 141
 
-app = Commands(
-    name="tare",
-    help="""Measure performance in controlled experiments.
+_HELP = """Measure performance in controlled experiments.
 
         tare run -- sleep 0.1
         tare compare 'sleep 0.1' 'sleep 0.103'
-    """,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-_MEASURE, _MACHINE, _RESULTS = "Measure", "Machine", "Results"
-app.command(cls=LineCommand, rich_help_panel=_MEASURE)(run.run)
-app.command(cls=LineCommand, rich_help_panel=_MEASURE)(compare.compare)
-app.add_typer(experiment.app, name="experiment", rich_help_panel=_MEASURE)
-app.add_typer(net.app, name="net", rich_help_panel=_MEASURE)
-app.command(rich_help_panel=_MACHINE)(doctor.doctor)
-app.add_typer(fingerprint.app, name="fingerprint", rich_help_panel=_MACHINE)
-app.add_typer(calibrate.app, name="calibrate", rich_help_panel=_MACHINE)
-app.command(rich_help_panel=_MACHINE)(selftest.selftest)
-app.command(rich_help_panel=_MACHINE)(describe.describe)
-app.command(rich_help_panel=_MACHINE)(cleanup.cleanup)
-app.command(rich_help_panel=_RESULTS)(audit.audit)
-app.command(rich_help_panel=_RESULTS)(report.report)
-app.command(rich_help_panel=_RESULTS)(export.export)
+    """
+
+
+def build(supplies: Supplies) -> Commands:
+    """Return the command line without commands; each gets what it is handed as ``ctx.obj``."""
+    app = Commands(
+        name="tare",
+        help=_HELP,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def _root(
+        ctx: typer.Context,
+        version: Annotated[
+            bool,
+            typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        ] = False,
+    ) -> None:
+        ctx.obj = supplies
+
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -76,16 +68,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
-
-
-def enter() -> int:
+def enter(app: Commands) -> int:
     """Run the command line and return its exit code."""
     _write_anything()
     failed.forget()

@@ -1,8 +1,8 @@
 """The journal: the truth of an experiment, append-only, one JSON object a line.
 
 One file per session, ``journal/SESSION.ndjson``; flushed to the disk once a trial. The agent's
-records (:mod:`tare.agent.record`) are kept as they came, between the ``trial`` and the ``ended`` that
-frame them; everything else is written by the front and defined here.
+records (:mod:`tare.agent.record`) are kept as they came, between the ``trial`` and the ``ended``
+that frame them; everything else is written by the front and defined here.
 """
 
 from __future__ import annotations

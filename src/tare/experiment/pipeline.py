@@ -35,9 +35,10 @@ from tare.results.message import Said
 
 if TYPE_CHECKING:
     from tare.experiment.findings.failures import Failure
+    from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.findings.sessions import Caveat
     from tare.experiment.results import Results
-    from tare.features.machine.fingerprint.session_takes import SessionTakes
+    from tare.experiment.session.request import Weigh
     from tare.results.finding import Finding
 
 
@@ -119,10 +120,12 @@ def execute(
     as_root: bool = False,
     teardown: bool = False,
     spent_s: float = 0.0,
+    probing: Callable[[execution.Progress], Weigh] | None = None,
 ) -> str:
     """Measure one session into a folder.
 
-    ``spent_s`` seconds of its budget are not for measuring.
+    ``spent_s`` seconds of its budget are not for measuring. ``probing`` is of the supplies: what
+    probes the machine before and after, where the experiment asks for that.
 
     Returns
     -------
@@ -154,7 +157,7 @@ def execute(
             notes=prepared.notes,
             first_look=first_look(prepared.experiment),
             spent_s=spent_s,
-            weigh=_weighing(progress) if prepared.experiment.fingerprint else None,
+            weigh=probing(progress) if probing and prepared.experiment.fingerprint else None,
         )
         return execution.conduct(request)
 
@@ -245,14 +248,6 @@ def _begun(
         progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")
         remnants.cleanup()
     return made, Past(), False
-
-
-def _weighing(progress: execution.Progress) -> SessionTakes:
-    # Whoever probes nothing does not load what it takes.
-    from tare.features.machine.fingerprint.session_takes import SessionTakes
-    from tare.render.words import text
-
-    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
@@ -384,12 +379,15 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
 
 
 def answers(
-    folder: Path | None, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+    folder: Path | None,
+    results: Results,
+    questions: Mapping[str, FindingUnit],
+    tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Answers:
     """Conclude from what a folder holds, as loaded by :func:`results_of`.
 
-    The findings are stored in the folder that is given; None: nowhere. ``tell`` is told how many
-    questions of how many were asked.
+    ``questions`` are the supplies' findings. What they find is stored in the folder that is given;
+    None: nowhere. ``tell`` is told how many questions of how many were asked.
     """
     from tare.experiment.findings.answers import all_findings
     from tare.experiment.findings.failures import failures
@@ -397,7 +395,7 @@ def answers(
     from tare.experiment.findings.overview import overview
     from tare.experiment.findings.sessions import caveats
 
-    found = tuple(all_findings(results, tell))
+    found = tuple(all_findings(results, questions, tell))
     if folder is not None:
         from tare.experiment import store
 

@@ -20,11 +20,11 @@ from tare.experiment.specification import (
     Cell,
     Experiment,
     SizeSpec,
-    WorkloadSpec,
     listed_cpus,
 )
 from tare.render.words import text
 from tare.results.message import Message, Said, message
+from tare.workloads.specification import WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
 VERSION = 1

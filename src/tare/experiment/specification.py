@@ -10,12 +10,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-#: Numbers that somebody can have asked for: a plan may come from anywhere.
-Count = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 60)]
-Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-Duration = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-Proportion = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+from tare.units.bounded import Bytes, Count, Duration, Positive, Proportion
+from tare.workloads.specification import WorkloadSpec
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
 #: (``{name}``) and an environment variable (``TARE_NAME``).
@@ -42,42 +38,6 @@ LEAST_PERIOD_S, MOST_PERIOD_S = 0.001, 1.0
 #: The kernel's own, Docker's and systemd's.
 PERIOD_S = 0.1
 LEAST_QUOTA_S = 0.001
-
-
-class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One ``[[workload]]``: a kernel with its parameters, or a command."""
-
-    name: str
-    kernel: str | None = None
-    #: Parameters of the kernel, e.g. {"size": 65536}.
-    parameters: dict[str, int] = {}
-    #: Executions inside one timed region; None: found once, on bare, then frozen.
-    repetitions: Count | None = None
-    command: tuple[str, ...] | None = None
-    #: The command is words for the agent itself, which is wherever the platform is: no file of
-    #: the user's is needed.
-    of_agent: bool = False
-    environment: dict[str, str] = {}
-    #: Variables that the command gets from who calls tare: names, or patterns with ``*``. Few by
-    #: default, since the size of the environment alone shifts a program's times.
-    inherit: tuple[str, ...] = ("PATH", "HOME", "USER", "LANG", "TZ")
-    #: Working directory; None: the platform's own.
-    directory: str | None = None
-    #: File to read as standard input; None: nothing.
-    input: str | None = None
-    #: Keep standard output and error of every iteration.
-    capture: bool = False
-    #: Exit codes that are no failure besides 0; empty: all, and signals; None: none.
-    ignore_failure: tuple[int, ...] | None = None
-    #: Runs the lines below.
-    shell: tuple[str, ...] = ("sh",)
-    #: Lines for it on this machine, once before the first trial and after the last one.
-    setup: str | None = None
-    cleanup: str | None = None
-    #: The same before and after every trial.
-    prepare: str | None = None
-    conclude: str | None = None
-    timeout_s: Positive | None = None
 
 
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

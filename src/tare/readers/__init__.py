@@ -43,7 +43,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
         If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
     """
     check_regular(file)
-    formats: dict[str, Format] = scan("interop")
+    formats: dict[str, Format] = scan("tare.readers")
     columns = columns or Columns()
     if format is not None:
         if format not in formats:
@@ -66,7 +66,7 @@ def command_for(file: Path) -> str | None:
     head = _known_head(file)
     if head is None:
         return None
-    if any(unit.recognises(head, file) for unit in scan("interop").values()):
+    if any(unit.recognises(head, file) for unit in scan("tare.readers").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return of_tare.command(head, file)
 

@@ -24,7 +24,7 @@ def recognises(head: bytes, file: Path) -> bool:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start or start[:1] in b"{[<":
         return False
-    others = (unit for name, unit in scan("interop").items() if name != UNIT.description.name)
+    others = (unit for name, unit in scan("tare.readers").items() if name != UNIT.description.name)
     return not any(unit.recognises(head, file) for unit in others)
 
 

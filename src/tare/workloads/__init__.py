@@ -10,14 +10,15 @@ from tare import registry
 
 if TYPE_CHECKING:
     from tare.agent import record
-    from tare.experiment.specification import Cell
+    from tare.workloads.specification import WorkloadSpec
     from tare.workloads.workload import Workload
 
 __all__ = ["job"]
 
 
 def job(
-    cell: Cell,
+    spec: WorkloadSpec,
+    levels: Mapping[str, str],
     *,
     repetitions: int | None,
     seed: int,
@@ -28,8 +29,9 @@ def job(
 
     Parameters
     ----------
-    cell : Cell
-        The workload, and its level of every factor.
+    spec : WorkloadSpec
+    levels : mapping
+        Level of every factor in the trial's cell.
     repetitions : int or None
         Executions in one timed region of a kernel; None: one.
     seed : int
@@ -39,8 +41,8 @@ def job(
     hosts : mapping
         Placeholders of the network in which it runs; empty: the machine's own.
     """
-    units: dict[str, Workload] = registry.scan("workloads")
-    unit = units["command" if cell.workload.kernel is None else "kernel"]
+    units: dict[str, Workload] = registry.scan("tare.workloads")
+    unit = units["command" if spec.kernel is None else "kernel"]
     return unit.job(
-        cell, repetitions=repetitions, seed=seed, surroundings=surroundings, hosts=hosts
+        spec, levels, repetitions=repetitions, seed=seed, surroundings=surroundings, hosts=hosts
     )

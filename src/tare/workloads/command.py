@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from tare.agent import record
-from tare.experiment.specification import Cell
 from tare.registry import Description
 from tare.workloads import placeholders
+from tare.workloads.specification import WorkloadSpec
 from tare.workloads.workload import Workload
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
@@ -28,7 +28,8 @@ class Command(Workload):
 
     def job(
         self,
-        cell: Cell,
+        spec: WorkloadSpec,
+        levels: Mapping[str, str],
         *,
         repetitions: int | None,
         seed: int,
@@ -36,9 +37,8 @@ class Command(Workload):
         hosts: Mapping[str, str],
     ) -> record.Workload:
         """Return the command with all placeholders filled in."""
-        spec = cell.workload
         assert spec.command is not None
-        levels = {**cell.levels(), placeholders.SEED: str(seed)}
+        levels = {**levels, placeholders.SEED: str(seed)}
 
         def fill(text: str) -> str:
             return placeholders.fill(text, {**levels, **hosts})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.agent import record
-from tare.experiment.specification import Cell
 from tare.registry import Description
+from tare.workloads.specification import WorkloadSpec
 from tare.workloads.workload import Workload
 
 
@@ -22,7 +22,8 @@ class Kernel(Workload):
 
     def job(
         self,
-        cell: Cell,
+        spec: WorkloadSpec,
+        levels: Mapping[str, str],
         *,
         repetitions: int | None,
         seed: int,
@@ -30,7 +31,6 @@ class Kernel(Workload):
         hosts: Mapping[str, str],
     ) -> record.Workload:
         """Return the kernel with its parameters and the seed of its input."""
-        spec = cell.workload
         assert spec.kernel is not None
         return record.Kernel(
             name=spec.kernel,

@@ -1,4 +1,4 @@
-"""What a kind of workload is: how a cell becomes something that the agent can execute."""
+"""What a kind of workload is: how a specification becomes something that the agent can execute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tare.registry import Description
 
 if TYPE_CHECKING:
     from tare.agent import record
-    from tare.experiment.specification import Cell
+    from tare.workloads.specification import WorkloadSpec
 
 
 class Workload:
@@ -19,7 +19,8 @@ class Workload:
 
     def job(
         self,
-        cell: Cell,
+        spec: WorkloadSpec,
+        levels: Mapping[str, str],
         *,
         repetitions: int | None,
         seed: int,
@@ -30,8 +31,9 @@ class Workload:
 
         Parameters
         ----------
-        cell : Cell
-            The workload, and its level of every factor.
+        spec : WorkloadSpec
+        levels : mapping
+            Level of every factor in the trial's cell.
         repetitions : int or None
             Executions in one timed region, where that is asked of the workload.
         seed : int

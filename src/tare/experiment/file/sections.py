@@ -9,15 +9,9 @@ from typing import Any
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.factors import LEAST_MEMORY_BYTES
 from tare.experiment.file.table import Table, closest, suggestion
-from tare.experiment.specification import (
-    NO_LOAD,
-    WHOLE_SIZE,
-    LoadSpec,
-    SizeSpec,
-    Stopping,
-    WorkloadSpec,
-)
+from tare.experiment.specification import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping
 from tare.registry import Catalogue, Description
+from tare.workloads.specification import WorkloadSpec
 
 
 def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.experiment.file.table import Table, closest, shown, suggestion
-from tare.experiment.specification import KNOWN_FACTORS, Experiment, WorkloadSpec
+from tare.experiment.specification import KNOWN_FACTORS, Experiment
 from tare.workloads import placeholders
+from tare.workloads.specification import WorkloadSpec
 
 #: Factors that a cell has no level of where they are not given.
 _IF_VARIED = ("quota", "period", "network")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -11,12 +11,13 @@ from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
-from tare.registry import scan
 from tare.results.finding import Finding
 
 
 def all_findings(
-    results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+    results: Results,
+    questions: Mapping[str, FindingUnit],
+    tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Finding]:
     """Ask every question that applies.
 
@@ -24,6 +25,8 @@ def all_findings(
     ----------
     results : Results
         What an experiment has stored so far.
+    questions : mapping
+        Every question by name: :attr:`tare.experiment.supplies.Supplies.findings`.
     tell : callable
         Told how many questions of how many were asked.
 
@@ -32,7 +35,7 @@ def all_findings(
     list of Finding
         In reading order; the same results always give the same findings.
     """
-    units = sorted(scan("findings").values(), key=lambda unit: unit.order)
+    units = sorted(questions.values(), key=lambda unit: unit.order)
     if swept(results) is not None:
         units = [unit for unit in units if unit.of_sweeps]
     elif answer_metric(results) in RATES:

@@ -1,7 +1,7 @@
 """Whether CPU shares are in a range in which the machine scales linearly.
 
-The calibration itself is judged in :mod:`tare.features.calibration.findings.calibration`; here are the experiments
-after it, which have it as facts (:mod:`tare.experiment.sweep.cache`).
+The calibration itself is judged in :mod:`tare.features.calibration.findings.calibration`; here are
+the experiments after it, which have it as facts (:mod:`tare.experiment.sweep.cache`).
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ class Rung:
     trials : DataFrame
         Good trials in order of time: ``trial, session, block, value``.
     use, log : DataFrame
-        Of the same trials, as in :class:`~tare.experiment.results.Results`; empty where nothing is shaped.
+        Of the same trials, as in :class:`~tare.experiment.results.Results`; empty where nothing is
+        shaped.
     """
 
     level: Level

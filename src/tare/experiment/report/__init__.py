@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.experiment.results import Results
+    from tare.experiment.supplies import Supplies
     from tare.results.finding import Finding
     from tare.results.report import Report
 
 
 def write(
     folder: Path,
+    supplies: Supplies,
     destination: Path | None = None,
     findings: Sequence[Finding] | None = None,
     sessions: Sequence[int] = (),
@@ -26,6 +28,8 @@ def write(
     ----------
     folder : Path
         The experiment's folder.
+    supplies : Supplies
+        What it is worked out and drawn with.
     destination : Path, optional
         File whose ending tells the format; by default ``report.html`` in the folder.
     findings, sessions, results
@@ -45,11 +49,12 @@ def write(
 
     destination = destination or folder / "report.html"
     files.format_of(destination)
-    return files.write(document(folder, findings, sessions, results), destination)
+    return files.write(document(folder, supplies, findings, sessions, results), destination)
 
 
 def document(
     folder: Path,
+    supplies: Supplies,
     findings: Sequence[Finding] | None = None,
     sessions: Sequence[int] = (),
     results: Results | None = None,
@@ -60,6 +65,8 @@ def document(
     ----------
     folder : Path
         The experiment's folder.
+    supplies : Supplies
+        What it is worked out and drawn with.
     findings : sequence of Finding, optional
         The answers, where they are worked out already.
     sessions : sequence of int, optional
@@ -82,5 +89,5 @@ def document(
     if results is None:
         results = judged(store.load(folder), sessions, folder)
     if findings is None:
-        findings = all_findings(results)
-    return page.make(results, findings, origin(folder, results))
+        findings = all_findings(results, supplies.findings())
+    return page.make(results, findings, origin(folder, results), supplies.charts())

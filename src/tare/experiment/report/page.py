@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.experiment.findings import caveats, sessions
@@ -11,7 +11,6 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import doubts, machine_tables, stop_table
 from tare.experiment.results import Results
-from tare.registry import scan
 from tare.render.words import paragraph
 from tare.results.finding import Finding
 from tare.results.report import Figure, Origin, Report, Section
@@ -22,7 +21,10 @@ _OVERVIEW = ("medians",)
 
 
 def make(
-    results: Results, findings: Sequence[Finding], origin: Origin, *, drawn: bool = True
+    results: Results,
+    findings: Sequence[Finding],
+    origin: Origin,
+    charts: Mapping[str, ChartUnit] | None = None,
 ) -> Report:
     """Lay a report out.
 
@@ -34,10 +36,10 @@ def make(
         In reading order.
     origin : Origin
         The files that it came from.
-    drawn : bool
-        Whether with charts, which a terminal does not show.
+    charts : mapping, optional
+        By name; None: without, as a terminal shows it.
     """
-    charts: dict[str, ChartUnit] = scan("report.charts") if drawn else {}
+    charts = charts or {}
     told = summarize(results, findings)
     first, cells = told.answers[0], overview(results)
     # One cell is in the answer.
@@ -63,7 +65,7 @@ def make(
 
 
 def _section(
-    finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
+    finding: Finding, charts: Mapping[str, ChartUnit], results: Results, findings: Sequence[Finding]
 ) -> Section:
     results = results if finding.session is None else results.of_levels
     return Section(finding, _figures(finding.charts, charts, results, findings))
@@ -71,7 +73,7 @@ def _section(
 
 def _figures(
     names: Sequence[str],
-    charts: dict[str, ChartUnit],
+    charts: Mapping[str, ChartUnit],
     results: Results,
     findings: Sequence[Finding],
 ) -> tuple[Figure, ...]:

@@ -94,7 +94,12 @@ def _jobs(
         if cell.workload.command is None or cell.workload.of_agent:
             continue
         job = workloads.job(
-            cell, repetitions=None, seed=0, surroundings=surroundings, hosts=unknown
+            cell.workload,
+            cell.levels(),
+            repetitions=None,
+            seed=0,
+            surroundings=surroundings,
+            hosts=unknown,
         )
         if isinstance(job, record.Command):
             yield job

@@ -26,7 +26,7 @@ class Decision(Protocol):
 
     @property
     def reason(self) -> journal.StopReason | None:
-        """``target`` where it stops, or why it never will: see :data:`tare.experiment.journal.StopReason`."""
+        """``target`` where it stops, or why it never will."""
 
     @property
     def reached(self) -> float | None:

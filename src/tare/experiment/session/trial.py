@@ -189,7 +189,8 @@ class Conductor:
         self, cell: Cell, seed: int, repetitions: int | None, captured: bool
     ) -> record.Workload:
         job = workloads.job(
-            cell,
+            cell.workload,
+            cell.levels(),
             repetitions=repetitions,
             seed=seed,
             surroundings=self.surroundings,

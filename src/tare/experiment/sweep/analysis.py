@@ -11,7 +11,6 @@ import pandas as pd
 from tare.errors import AgentError, StoreError
 from tare.experiment.catalogue import catalogue
 from tare.experiment.results import Results
-from tare.experiment.specification import WorkloadSpec
 from tare.experiment.sweep import arrival, causes, ceiling, messages
 from tare.experiment.sweep.caveats import caveats
 from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
@@ -21,6 +20,7 @@ from tare.render.words import sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling, withheld
+from tare.workloads.specification import WorkloadSpec
 
 #: Facts of a session that tell what a setting was held at: ``held.governor``.
 HELD = "held."

@@ -43,6 +43,7 @@ app = Commands(cls=_Words, help="Measure how speed scales with CPU time.")
 
 @app.command()
 def sweep(
+    ctx: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(
@@ -148,7 +149,7 @@ def sweep(
         periods=periods, windows=windows, budget=budget, settings=tuple(settings or ()), seed=seed,
         fingerprint=fingerprint, command=tuple(command or ()),
     )  # fmt: skip
-    session.sweep(asked, out, json, resume=resume, as_root=as_root)
+    session.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from tare.cli import console
 from tare.errors import InterruptError, PlatformError, StoreError, TareError, TrialError
 from tare.experiment import plan_file
 from tare.experiment.specification import Experiment
+from tare.experiment.supplies import Supplies
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness, file, matrix
 from tare.features.calibration.matrix import Combination, Matrix
@@ -53,6 +54,7 @@ def begin(
     folder: Path,
     json: str | None,
     each_s: float,
+    supplies: Supplies,
     *,
     as_root: bool,
     kernel: KernelFiles | None = None,
@@ -67,18 +69,23 @@ def begin(
         raise StoreError(
             f"cannot write to {folder}: {error.strerror}", "choose another --out"
         ) from error
-    _go_on(made, folder, json, as_root=as_root, kernel=there)
+    _go_on(made, folder, json, supplies, as_root=as_root, kernel=there)
 
 
 def resume(
-    folder: Path, json: str | None, *, as_root: bool, kernel: KernelFiles | None = None
+    folder: Path,
+    json: str | None,
+    supplies: Supplies,
+    *,
+    as_root: bool,
+    kernel: KernelFiles | None = None,
 ) -> None:
     """Go on with what a folder holds: after an interruption, or a start of the machine."""
     there = kernel or KernelFiles()
     made = matrix.read(folder, known())
     some = tuple(_kept(one, folder) for one in made.combinations)
     made = msgspec.structs.replace(made, combinations=look(some, there))
-    _go_on(made, folder, json, as_root=as_root, kernel=there)
+    _go_on(made, folder, json, supplies, as_root=as_root, kernel=there)
 
 
 def _kept(one: Combination, folder: Path) -> Combination:
@@ -111,7 +118,13 @@ def _typed(hint: str | None) -> str | None:
 
 
 def _go_on(
-    made: Matrix, folder: Path, json: str | None, *, as_root: bool, kernel: KernelFiles
+    made: Matrix,
+    folder: Path,
+    json: str | None,
+    supplies: Supplies,
+    *,
+    as_root: bool,
+    kernel: KernelFiles,
 ) -> None:
     from tare.features.calibration import matrix_screen as screen
 
@@ -120,7 +133,7 @@ def _go_on(
     for number, one in enumerate(made.combinations, 1):
         if one.state == "to do":
             console.err.print(f"\nSettings {one.label} ({number} of {len(made.combinations)})")
-            now = _one(made, one, folder, as_root=as_root, kernel=kernel)
+            now = _one(made, one, folder, supplies, as_root=as_root, kernel=kernel)
             made = matrix.with_one(made, now)
             matrix.write(made, folder)
     made = judged(made, folder)
@@ -138,7 +151,13 @@ def _go_on(
 
 
 def _one(
-    made: Matrix, one: Combination, folder: Path, *, as_root: bool, kernel: KernelFiles
+    made: Matrix,
+    one: Combination,
+    folder: Path,
+    supplies: Supplies,
+    *,
+    as_root: bool,
+    kernel: KernelFiles,
 ) -> Combination:
     """Hold the settings of one combination and sweep; what fails is told, and the rest goes on."""
     below = folder / one.folder
@@ -149,6 +168,7 @@ def _one(
                 made.experiment,
                 below,
                 made.each_s,
+                supplies,
                 resume=(below / plan_file.FILE).exists(),
                 as_root=as_root,
                 settings=one.settings,

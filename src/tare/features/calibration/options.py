@@ -12,11 +12,12 @@ from tare.cli import quantities
 from tare.errors import ExperimentError
 from tare.experiment import machine
 from tare.experiment.placement import Machine
-from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
+from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec
 from tare.experiment.sweep.document import By
 from tare.experiment.sweep.trials import fewest_steps
 from tare.features.calibration import steps, sweep
 from tare.statistics.scaling import FEWEST
+from tare.workloads.specification import WorkloadSpec
 
 #: What is swept, in the words of ``--by``.
 _BY = ("quota", "cpuset", "memory")

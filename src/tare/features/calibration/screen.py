@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tare.cli import console
-from tare.experiment.specification import Experiment, WorkloadSpec
+from tare.experiment.specification import Experiment
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import step
@@ -21,6 +21,7 @@ from tare.render.words import sentences, text
 from tare.results.message import Message, Said, Value, message
 from tare.statistics.regression import Line
 from tare.units import significant
+from tare.workloads.specification import WorkloadSpec
 
 if TYPE_CHECKING:
     from tare.features.calibration.session import Told

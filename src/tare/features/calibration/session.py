@@ -23,6 +23,7 @@ from tare.results.message import Duration, message
 
 if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
+    from tare.experiment.supplies import Supplies
     from tare.experiment.sweep.document import Calibration
 
 #: The calibration, beside the trials that it was concluded from.
@@ -54,7 +55,13 @@ class Told:
 
 
 def sweep(
-    options: Options, out: Path | None, json: str | None, *, resume: bool, as_root: bool
+    options: Options,
+    out: Path | None,
+    json: str | None,
+    supplies: Supplies,
+    *,
+    resume: bool,
+    as_root: bool,
 ) -> None:
     """Do what was asked for.
 
@@ -70,7 +77,7 @@ def sweep(
     if resume:
         folder = _resumed(options, out)
         if matrix.is_in(folder):
-            matrix_command.resume(folder, json, as_root=as_root)
+            matrix_command.resume(folder, json, supplies, as_root=as_root)
             return
         found = stored(folder, options)
     else:
@@ -82,9 +89,9 @@ def sweep(
             matrix_command.check(values)
     found, each_s = plan_windows(found, options, as_root=as_root, resume=resume)
     if options.settings:
-        matrix_command.begin(found, values, folder, json, each_s, as_root=as_root)
+        matrix_command.begin(found, values, folder, json, each_s, supplies, as_root=as_root)
         return
-    told = measure(found, folder, each_s, resume=resume, as_root=as_root)
+    told = measure(found, folder, each_s, supplies, resume=resume, as_root=as_root)
     if json is not None:
         console.write_json(told.document, json)
     if json != "-":
@@ -192,6 +199,7 @@ def measure(
     found: Experiment,
     folder: Path,
     each_s: float,
+    supplies: Supplies,
     *,
     resume: bool,
     as_root: bool,
@@ -206,6 +214,7 @@ def measure(
     folder : Path
     each_s : float
         About how long one window of each step takes.
+    supplies : Supplies
     resume : bool
         Whether the folder holds a part of it.
     as_root : bool
@@ -237,7 +246,9 @@ def measure(
     windows = found.stopping.trials or sweeps.WINDOWS
     try:
         with SweepBar(len(prepared.cells), windows, each_s) as bar:
-            ended = pipeline.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+            ended = pipeline.execute(
+                prepared, folder, bar, resume=resume, as_root=as_root, probing=supplies.probing
+            )
     except KeyboardInterrupt as error:
         raise InterruptError(
             f"interrupted; what was measured is kept in {folder}", goes_on
@@ -246,7 +257,7 @@ def measure(
         raise TrialError(
             f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
         ) from error
-    told = conclusion(folder, ended)
+    told = conclusion(folder, ended, supplies)
     for caveat in sentences(caveats.sentences(told.caveats, told.levels_of)):
         console.err.print(f"Caveat  {caveat}", soft_wrap=True)
     _remember(told.calibration, found)
@@ -268,16 +279,16 @@ def _remember(found: Calibration, asked: Experiment) -> None:
         console.err.print(f"Note    {text(why)}", soft_wrap=True)
 
 
-def conclusion(folder: Path, ended: str) -> Told:
+def conclusion(folder: Path, ended: str, supplies: Supplies) -> Told:
     """Conclude from what a folder holds, and write the calibration and the page into it."""
     from tare.experiment import pipeline, report
     from tare.experiment.sweep.analysis import required
 
     with console.err.status("working out the answer") as status:
         results = pipeline.results_of(folder)
-        answers = pipeline.answers(folder, results)
+        answers = pipeline.answers(folder, results, supplies.findings())
         status.update("drawing the page")
-        page = report.write(folder, None, answers.findings, results=results)[0]
+        page = report.write(folder, supplies, None, answers.findings, results=results)[0]
         several = required(results.of_levels, str(folder))
         found = tuple(sorted(several, key=lambda one: -one.period_s))
         told = Told(

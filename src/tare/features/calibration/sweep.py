@@ -11,17 +11,11 @@ import msgspec
 
 from tare import registry
 from tare.errors import ExperimentError
-from tare.experiment.specification import (
-    PERIOD_S,
-    Experiment,
-    SizeSpec,
-    Stopping,
-    WindowSpec,
-    WorkloadSpec,
-)
+from tare.experiment.specification import PERIOD_S, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.sweep.document import By
 from tare.features.calibration import steps
 from tare.registry import Description
+from tare.workloads.specification import WorkloadSpec
 
 #: The kernel that solves linear equations, as CALIBRATE's; its size unless another is asked for.
 LINPACK, SIZE = "linpack", 1000

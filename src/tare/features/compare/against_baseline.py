@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tare.features.compare.answer import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -13,7 +14,6 @@ from tare.measure.comparison.session import (
     cut_short,
     measure,
     prepare,
-    tell,
 )
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
 from tare.features.compare.against_baseline import Stored, against
+from tare.features.compare.answer import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -25,7 +26,6 @@ from tare.measure.comparison.session import (
     differences_in,
     measure,
     prepare,
-    tell,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _TIMES = ("wall", "cpu")
 
 
 def compare(
+    ctx: typer.Context,
     commands: Annotated[
         list[str],
         typer.Argument(
@@ -157,7 +158,7 @@ def compare(
     if gate_on is not None and trials is not None:
         _check_enough(gate_on, trials)
     least = None if gate is None else quantities.share("--gate", gate, 10)
-    wanted = Wanted(least, out, report, json, junit, markdown)
+    wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj)
     places = factors([platform], workers, pinning, image, size)
     shaped = of_network(network, hosts, serve or [])
     places["factors"] |= shaped.pop("factors", {})
@@ -200,7 +201,7 @@ def compare(
         }
         execution = Execution(
             resume=resume, as_root=as_root, capture=capture, kept=out is not None,
-            network=network_fingerprint,
+            supplies=ctx.obj, network=network_fingerprint,
         )  # fmt: skip
         if baseline is not None:
             stored = Stored(baseline, baseline_name)

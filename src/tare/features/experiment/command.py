@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
     from tare.experiment.results import Results
+    from tare.experiment.supplies import Supplies
 
 app = Commands(
     no_args_is_help=True,
@@ -86,6 +87,7 @@ def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = Non
 
 @app.command()
 def run(
+    ctx: typer.Context,
     file: File,
     skip_missing: SkipMissing = False,
     as_root: options.AsRoot = False,
@@ -103,6 +105,7 @@ def run(
 
     tare experiment run examples/demo.toml --out demo-results
     """
+    supplies: Supplies = ctx.obj
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
     from tare.experiment.findings import completeness
@@ -116,15 +119,19 @@ def run(
         console.err.print(f"Note: {note.message}")
     try:
         with Bar(file=file) as bar:
-            pipeline.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+            pipeline.execute(
+                prepared, folder, bar, resume=resume, as_root=as_root, probing=supplies.probing
+            )
     except KeyboardInterrupt as error:
         raise InterruptError(
             f"interrupted; what was measured is kept in {folder}",
             f"{again}   (goes on)",
         ) from error
     except TrialError as error:
-        raise _explained(error, folder, prepared) from error
-    answers = _tell(folder, json, again=f"a longer budget or more trials in {file}, then {again}")
+        raise _explained(error, folder, prepared, supplies) from error
+    answers = _tell(
+        folder, json, supplies, again=f"a longer budget or more trials in {file}, then {again}"
+    )
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
@@ -148,6 +155,7 @@ def _repaired(failing: Sequence[Failing], again: str) -> str:
 
 @app.command()
 def report(
+    ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
     session: Annotated[
         list[int] | None,
@@ -174,7 +182,7 @@ def report(
     """
     options.check_charts(charts, out, report)
     _tell(
-        folder, json, sessions=session or (), charts=charts, out=out or report, keep=False,
+        folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report, keep=False,
     )  # fmt: skip
 
 
@@ -189,7 +197,9 @@ def _longer(results: Results, folder: Path) -> str:
     return f"more trials (or a longer time budget) in {file}, then {again}"
 
 
-def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:
+def _explained(
+    error: TrialError, folder: Path, prepared: Prepared, supplies: Supplies
+) -> TrialError:
     """Return the error that ended a session; where every trial failed, write a page that says so.
 
     The page and the error have what commands wrote at last.
@@ -202,7 +212,7 @@ def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialErro
     results = pipeline.results_of(folder)
     if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
         return error
-    page = pages.write(folder, results=results)[0]
+    page = pages.write(folder, supplies, results=results)[0]
     console.out.print(f"Report: {page}", soft_wrap=True)
     told = explained(error, failures(results), prepared)
     return TrialError(told.message, told.hint or error.hint)
@@ -211,6 +221,7 @@ def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialErro
 def _tell(
     folder: Path,
     json: str | None,
+    supplies: Supplies,
     *,
     sessions: Sequence[int] = (),
     charts: str | None = None,
@@ -235,9 +246,9 @@ def _tell(
             status.update(f"working out the answers: {done} of {of}")
 
         results = pipeline.results_of(folder, sessions)
-        answers = pipeline.answers(folder if keep else None, results, tell)
+        answers = pipeline.answers(folder if keep else None, results, supplies.findings(), tell)
         status.update("drawing the page")
-        page = pages.document(folder, answers.findings, results=results)
+        page = pages.document(folder, supplies, answers.findings, results=results)
         if charts is None:
             written = files.write(page, out or folder / "report.html")
         else:

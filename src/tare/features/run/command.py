@@ -35,6 +35,7 @@ BUDGET_S, CELL_S = 10, 3
 
 
 def run(
+    ctx: typer.Context,
     command: Annotated[
         list[str],
         typer.Argument(
@@ -127,8 +128,8 @@ def run(
     several = cells > 1
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * cells)
-    execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
-    wanted = Wanted(None, out, report, json, None, markdown)
+    execution = Execution(resume, as_root, capture, out is not None, ctx.obj, network_fingerprint)
+    wanted = Wanted(None, out, report, json, None, markdown, ctx.obj)
     with ExitStack() as stack:
         given = stack.enter_context(standard_input(input))
         table = {

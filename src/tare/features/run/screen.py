@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tare import units
-from tare.agent import record
 from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.experiment import journal, plan_file
@@ -25,6 +22,7 @@ from tare.experiment.metrics import ranked
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.trial_json import trial_json
+from tare.measure.comparison.trials import Trial, fails_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Change, Chosen, Message, message
@@ -41,51 +39,8 @@ VERSION = 2
 BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: Of the trials that are projected: spreads are not known exactly.
 RESERVE = 1.2
-#: Share of failed trials from which on the exit code says so.
-OFTEN = 0.25
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
 TIMED = ("self", "switch", "perf_cpu", "perf_task", "around")
-
-#: Numbers of processes, by which the same warning would be another one each time.
-_PIDS = re.compile(r" \(\d+\)")
-
-#: (metric, source) to the mean over measured iterations and workers.
-Values = dict[tuple[str, str], float]
-
-
-def fails_often(failed: int, trials: int) -> bool:
-    """Tell whether so many failed that what the others say is not of the command as it is."""
-    return failed > 0 and failed >= OFTEN * trials
-
-
-@dataclass
-class Trial:
-    """One trial of ``tare run``."""
-
-    number: int
-    #: What it was of: its workload, and its platform.
-    workload: str = ""
-    platform: str = ""
-    session: int = 1
-    status: str = "unfinished"
-    reason: str | None = None
-    values: Values = field(default_factory=dict)
-    #: Of its first fault: its kind, and the end of standard error, empty where nothing was written.
-    kind: str | None = None
-    stderr: str | None = None
-    #: When it began, and how long all of it took.
-    began_ns: int = 0
-    duration_ns: float = 0.0
-
-    def best(self, metric: str) -> tuple[float | None, str | None]:
-        """Return the value of a metric on its best source, and that source."""
-        found = {source: v for (name, source), v in self.values.items() if name == metric}
-        source = next(iter(ranked(metric, found)), None)
-        return (None, None) if source is None else (found[source], source)
-
-    def get(self, metric: str, source: str) -> float | None:
-        """Return the value of a metric from a source."""
-        return self.values.get((metric, source))
 
 
 @dataclass
@@ -262,57 +217,9 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     }
 
 
-def read_trials(folder: Path) -> list[Trial]:
-    """Return the good trials that a folder has, in order of time."""
-    return [trial for trial in _read(folder)[0] if trial.status == "ok"]
-
-
-def _read(folder: Path) -> tuple[list[Trial], dict[str, Any], journal.Stop | None, tuple[str, ...]]:
-    """Return trials that ended, facts, why the last cell stopped, and warnings."""
-    trials: dict[int, Trial] = {}
-    sums: dict[int, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
-    facts: dict[str, Any] = {}
-    warnings: dict[str, None] = {}
-    stop = None
-    session = 1
-    for line in journal.read_all(folder):
-        match line:
-            case journal.Session():
-                session = line.session
-            case journal.TrialStart(rehearsal=False):
-                trials[line.trial] = Trial(
-                    line.trial,
-                    line.levels["workload"],
-                    line.levels.get("platform", ""),
-                    session,
-                    began_ns=line.monotonic_ns,
-                    stderr="" if line.error_captured else None,
-                )
-            case record.Sample(phase="measured"):
-                sums[line.trial][line.metric, line.source].append(line.value)
-            case record.Fault() if line.kind != "warning" and line.trial in trials:
-                trial = trials[line.trial]
-                trial.kind = trial.kind or line.kind
-                trial.stderr = trial.stderr or line.evidence or trial.stderr
-            case journal.TrialEnd() if line.trial in trials:
-                trial = trials[line.trial]
-                trial.status, trial.reason = line.status, line.reason
-                trial.duration_ns = line.monotonic_ns - trial.began_ns
-            case record.Fault(kind="warning"):
-                warnings[_PIDS.sub("", line.message)] = None
-            case journal.MachineFact():
-                facts[line.name] = line.value
-            case journal.Stop():
-                stop = line
-    for number, trial in trials.items():
-        trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
-    ended = [t for t in trials.values() if t.status != "unfinished"]
-    return ended, facts, stop, tuple(warnings)
-
-
 def summarize(folder: Path, ended: str) -> Summary:
     """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
-    finished, facts, stop, warnings = _read(folder)
+    finished, facts, stop, warnings = read_all(folder)
     asked = plan_file.read(folder)
     summary = Summary(
         finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,

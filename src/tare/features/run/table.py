@@ -142,7 +142,7 @@ def run_table(
             console.write_text(laid, wanted.markdown, "--markdown")
         if export is not None:
             from tare.features.run.hyperfine_export import document as as_hyperfine
-            from tare.features.run.screen import read_trials
+            from tare.measure.comparison.trials import read_trials
 
             console.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = session.page(folder, results, found, wanted)
@@ -164,15 +164,15 @@ def run_table(
 def _write_json(
     found: Sequence[Difference], results: Results, folder: Path, ended: str, file: str
 ) -> None:
-    from tare.features.run.screen import read_trials
     from tare.features.run.trial_json import trial_json
-    from tare.measure.comparison import screen
+    from tare.measure.comparison import document
+    from tare.measure.comparison.trials import read_trials
 
     trials = [
         {"workload": t.workload, "platform": t.platform, **trial_json(t)}
         for t in read_trials(folder)
     ]
-    console.write_json(screen.as_json(found, results, ended, None) | {"trials": trials}, file)
+    console.write_json(document.as_json(found, results, ended, None) | {"trials": trials}, file)
 
 
 def _show_uncompared(folder: Path) -> None:
@@ -216,7 +216,7 @@ def _show(
     ended: str,
     failed: Sequence[Message],
 ) -> None:
-    from tare.measure.comparison.screen import trust
+    from tare.measure.comparison.trust import trust
     from tare.render.words import sentence, text
 
     say, first = console.out.print, found[0]

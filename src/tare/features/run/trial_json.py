@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tare.features.run.screen import Trial
+    from tare.measure.comparison.trials import Trial
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:

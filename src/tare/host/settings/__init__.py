@@ -53,7 +53,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 def units() -> dict[str, Setting]:
     """Return every setting by name."""
-    return registry.scan("settings")
+    return registry.scan("tare.host.settings")
 
 
 def check(

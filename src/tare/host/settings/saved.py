@@ -93,7 +93,7 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
         If something could not be restored; everything else was, and what was saved stays.
     """
     if kept.boot_id == _boot(kernel):
-        units: dict[str, Setting] = registry.scan("settings")
+        units: dict[str, Setting] = registry.scan("tare.host.settings")
         left = [
             (units[setting], name, text)
             for setting, saved in reversed(kept.saved.items())

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tare.experiment.findings.judgement import Difference
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
+    from tare.experiment.supplies import Supplies
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Execution:
     capture: bool
     #: Whether the folder of the results stays.
     kept: bool
+    supplies: Supplies
     #: Fingerprint of the network that it is about.
     network: Path | None = None
 
@@ -62,6 +64,7 @@ class Wanted:
     json: str | None
     junit: Path | None
     markdown: str | None
+    supplies: Supplies
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
@@ -101,7 +104,7 @@ def measure(
     from tare.cli.progress import Bar
     from tare.experiment import store
     from tare.experiment.findings.failures import failures
-    from tare.features.run.screen import read_trials
+    from tare.measure.comparison.trials import read_trials
 
     bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     ended, failure = conduct(prepared, folder, execution, bar)
@@ -143,6 +146,7 @@ def conduct(
                 as_root=execution.as_root,
                 teardown=True,
                 spent_s=spent_s(),
+                probing=execution.supplies.probing,
             )
             if not any(workload.input for workload in prepared.experiment.workloads):
                 # Who writes to a pipe may have taken as long as the trials.
@@ -203,52 +207,6 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
     )
 
 
-def tell(
-    found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: Wanted
-) -> int:
-    """Print, write what was asked for, and return the exit code."""
-    from tare.experiment import pipeline
-    from tare.experiment.findings import caveats, sessions
-    from tare.experiment.findings.failures import by_level
-    from tare.experiment.report import compared
-    from tare.measure.comparison import screen
-    from tare.render import comment, junit
-    from tare.render.words import sentences, text
-    from tare.results.verdict import GATE_CODES, worst
-
-    spoken = "-" not in (wanted.json, wanted.markdown)
-    weak = caveats.sentences(sessions.caveats(results), results.levels_of)
-    if spoken:
-        for caveat in sentences(weak):
-            console.out.print(f"Caveat   {caveat}")
-        if wanted.gate is not None:
-            gate = text(screen.gate_line(found, wanted.gate))
-            console.out.print(f"Gate     {gate}", style="bold")
-        screen.show(found, results, wanted.gate)
-        if ended == "interrupted":
-            console.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
-        for note in sentences(caveats.notes(sessions.caveats(results))):
-            console.out.print(f"Note     {note}")
-        for failed in by_level(results):
-            console.out.print(f"Failed   {text(failed)}")
-    if wanted.json is not None:
-        console.write_json(screen.as_json(found, results, ended, wanted.gate), wanted.json)
-    if wanted.junit is not None or wanted.markdown is not None:
-        told = compared.document(results, found, wanted.gate)
-        if wanted.junit is not None:
-            console.write_text(junit.render(told), str(wanted.junit), "--junit")
-        if wanted.markdown is not None:
-            console.write_text(comment.render(told), wanted.markdown, "--markdown")
-    page_file = page(folder, results, found, wanted)
-    if spoken:
-        console.out.print(_next(found, results, page_file, wanted), style="dim", soft_wrap=True)
-    if wanted.gate is None:
-        pipeline.check_same(sessions.caveats(results), results.levels_of, wanted.out)
-        return 0
-    # What a gate judges is protected by blocks.
-    return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
-
-
 def by_hand(results: Results, *, kept: bool) -> Message:
     """Say after how many trials it was stopped by hand."""
     ended = int((results.trial_table["status"] != "unfinished").sum())
@@ -264,7 +222,7 @@ def check_complete(
     """
     from tare.experiment.findings import completeness
     from tare.experiment.findings.failures import failures
-    from tare.features.run.screen import fails_often
+    from tare.measure.comparison.trials import fails_often
     from tare.render.words import paragraph, text
 
     # Who stops it by hand wants no more of them.
@@ -312,9 +270,9 @@ def page(
     if wanted.report is None and wanted.out is None:
         return None
     with console.err.status("drawing the page"):
-        findings = pipeline.answers(folder, results).findings
+        findings = pipeline.answers(folder, results, wanted.supplies.findings()).findings
         document = msgspec.structs.replace(
-            pages.document(folder, findings, results=results),
+            pages.document(folder, wanted.supplies, findings, results=results),
             compared=compared.make(found, wanted.gate),
         )
         return files.write(document, wanted.report or folder / "report.html")[0]
@@ -328,38 +286,3 @@ def by_cpu_time(results: Results, command: str) -> Message | None:
         return None
     by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
     return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
-
-
-def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
-    from tare.render.words import text
-
-    waiting = [
-        d
-        for d in found
-        if d.comparison.more_pairs
-        and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
-    ]
-    if wanted.gate is not None and found and found[0].gated is not None:
-        # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
-        waiting = []
-    # A baseline has one metric, and is compared with one session, whatever is kept of it.
-    paired = all(d.paired for d in found)
-    if waiting and paired and (instead := by_cpu_time(results, "compare")):
-        return f"Next     {text(instead)}"
-    if waiting:
-        more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
-        resumes = wanted.out is not None and paired
-        if not resumes:  # what was measured is not gone on with, so it begins anew
-            more += sum(d.comparison.n * d.seconds for d in found)
-        changes: dict[str, str | None] = {"--budget": console.seconds(max(1.0, 1.5 * more))}
-        without = ["--trials"]
-        if resumes:
-            changes["--resume"] = None
-        elif wanted.out:
-            # Its folder is full.
-            without.append("--out")
-        return f"Next     {again('compare', changes, without)}"
-    if page is not None:
-        return f"Report   {page}"
-    keeping = again("compare", {"--out": "DIR"})
-    return f"Next     {keeping}   (keeps the trials, draws the page)"

@@ -99,7 +99,7 @@ def look(
 
 def examine(view: View) -> Report:
     """Ask every check what it says of a machine."""
-    checks: dict[str, Check] = registry.scan("doctor")
+    checks: dict[str, Check] = registry.scan("tare.features.machine.doctor.checks")
     ordered = sorted(checks.values(), key=lambda check: (check.order, check.description.name))
     return Report(diagnoses={check.description.name: check.diagnose(view) for check in ordered})
 

@@ -141,11 +141,14 @@ def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
 
 
 def _title(name: str) -> str:
-    return str(scan("doctor")[name].description.title)
+    return str(scan("tare.features.machine.doctor.checks")[name].description.title)
 
 
 def _title_width() -> int:
-    return max(len(check.description.title) for check in scan("doctor").values())
+    return max(
+        len(check.description.title)
+        for check in scan("tare.features.machine.doctor.checks").values()
+    )
 
 
 def _purposes(names: Sequence[Purpose]) -> list[Atom]:

@@ -16,11 +16,12 @@ from scipy import stats
 
 from tare.errors import TrialError
 from tare.experiment import machine, pipeline, session
-from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.features.machine.selftest.document import FalseAlarms, now
 from tare.render.vocabulary import TIMES
 from tare.results.message import Message
 from tare.results.verdict import Verdict
+from tare.workloads.specification import WorkloadSpec
 
 #: What is claimed of the rate of alarms, and how rare it must be before it is called wrong.
 CLAIMED, RARE = 0.05, 0.025

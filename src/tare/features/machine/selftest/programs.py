@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tare.experiment.specification import Cell, Experiment, Stopping, WorkloadSpec
+from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.workloads.specification import WorkloadSpec
 
 #: How long the one that is to exceed its time is given.
 TIMEOUT_S = 0.05

@@ -1,7 +1,8 @@
 """Looking for a token bucket: just the phases that telling one takes, and no more.
 
 Full speed until the rate falls or a bound is reached; then rests, each followed by full speed until
-the predicted burst is over, until the intervals are narrow (:func:`tare.features.network.identify.next_phase`
+the predicted burst is over, until the intervals are narrow
+(:func:`tare.features.network.identify.next_phase`
 decides). One drop is not called a bucket: contention looks like it.
 """
 

@@ -176,8 +176,8 @@ class Ends:
         Yields
         ------
         Interval, Gap or Connected
-            In order, at last the :class:`~tare.agent.record.PhaseOver`. Whoever leaves the loop earlier
-            leaves the phase to be ended by the next, or by :meth:`drain`.
+            In order, at last the :class:`~tare.agent.record.PhaseOver`. Whoever leaves the loop
+            earlier leaves the phase to be ended by the next, or by :meth:`drain`.
 
         Raises
         ------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.features.machine.doctor.view import View
-from tare.registry import Description, scan
+from tare.host.settings import units
+from tare.registry import Description
 from tare.results.message import message
 
 STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
@@ -23,7 +24,7 @@ def examine(view: View) -> Diagnosis:
             states[kernel.read(f"{state}/name") or state.rpartition("/")[2]] = latency
     if not states:
         return unknown(message(f"doctor.idle_states.{'virtual' if view.virtual() else 'none'}"))
-    held = scan("settings")["idle_states"].read(kernel)
+    held = units()["idle_states"].read(kernel)
     if held is not None and held.isdigit() and int(held) < max(states.values()):
         return ok(
             message("doctor.idle_states.held", latency=_us(int(held))),

@@ -9,7 +9,8 @@ from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.diagnosis import Diagnosis, ok, unknown, warn
 from tare.features.machine.doctor.view import View
 from tare.host.kernel_files import cpu_list, cpus
-from tare.registry import Description, scan
+from tare.host.settings import units
+from tare.registry import Description
 from tare.results.message import message
 
 CPU = "/sys/devices/system/cpu"
@@ -35,7 +36,7 @@ def examine(view: View) -> Diagnosis:
         value = message("doctor.isolation.value", cpus=cpu_list(isolated), missing=[*rest])
         return ok(value, **data)
     online = view.online()
-    setting = scan("settings")["isolation"]
+    setting = units()["isolation"]
     can = len(online) > 1 and bool(setting.names(kernel))
     last = str(online[-1]) if online else "1"
     return warn(

@@ -58,7 +58,7 @@ def examine(view: View) -> Diagnosis:
 
 def _causes(view: View) -> list[Atom]:
     """Return the titles of the checks that say what the noise may come from."""
-    checks = {name: scan("doctor")[name] for name in CAUSES}
+    checks = {name: scan("tare.features.machine.doctor.checks")[name] for name in CAUSES}
     return [
         check.description.title
         for check in checks.values()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.features.machine.doctor.view import THROTTLES, View
-from tare.registry import Description, scan
+from tare.host.settings import units
+from tare.registry import Description
 from tare.results.message import message
 
 WORDS = ("temperature above threshold", "cpu clock throttled")
@@ -26,7 +27,7 @@ def examine(view: View) -> Diagnosis:
             "times", "speed", "parallel",
             why=message("doctor.thermal.hot"),
             change=message("doctor.thermal.cool"),
-            fix={"turbo": "off"} if scan("settings")["turbo"].names(view.kernel) else None,
+            fix={"turbo": "off"} if units()["turbo"].names(view.kernel) else None,
             since_boot=count, now=now,
         )  # fmt: skip
     if count or said:

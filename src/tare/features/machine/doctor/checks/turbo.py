@@ -5,16 +5,17 @@ from __future__ import annotations
 from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.features.machine.doctor.view import View
+from tare.host.settings import units
 from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.turbo import INTEL
-from tare.registry import Description, scan
+from tare.registry import Description
 from tare.results.message import Amount, Message, message
 
 
 def examine(view: View) -> Diagnosis:
     """Read the switch; say by how much the highest frequency is above the base."""
     kernel = view.kernel
-    now = scan("settings")["turbo"].read(kernel)
+    now = units()["turbo"].read(kernel)
     if now is None:
         return unknown(message(f"doctor.no_frequency.{absence(kernel)}"))
     if now == "off":

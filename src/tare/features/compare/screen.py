@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from tare import units
 from tare.cli import console
-from tare.experiment.findings import sessions, trusted
-from tare.experiment.findings.disturbance import disturbance, said
-from tare.experiment.findings.failures import failures
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
-from tare.render import data
-from tare.render.vocabulary import SPREADS
+from tare.measure.comparison.trust import trust
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
-from tare.results.verdict import GATE_CODES, worst
+from tare.results.verdict import worst
 from tare.statistics.intervals import Interval
-from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
-#: Version of ``tare compare --json``.
-VERSION = 2
 #: Characters of the picture, and of what stands before every line.
 _WIDTH, _INDENT = 61, 9
 
@@ -68,18 +59,6 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 
 def _say(label: str, said: str, style: str | None = None) -> None:
     console.labelled(label, said, _INDENT - 1, style)
-
-
-def trust(results: Results, found: Sequence[Difference]) -> str:
-    """Return what makes medians doubtful, what disturbed trials, and what protects from it."""
-    return text(
-        message(
-            "compare.trust",
-            doubt=trusted.said(results),
-            disturbed=said(disturbance(results)),
-            paired=all(d.paired for d in found),
-        )
-    )
 
 
 def _interval(known: Interval, d: Difference) -> str:
@@ -149,71 +128,3 @@ def gate_line(found: Sequence[Difference], gate: float) -> Message:
         answer=d.gate_answer(gate),
         of=len(found),
     )
-
-
-def as_json(
-    found: Sequence[Difference], results: Results, ended: str, gate: float | None
-) -> dict[str, Any]:
-    """Return what ``--json`` writes."""
-    disturbed = disturbance(results)
-    trials = results.trial_table
-    answers = [d.gate(gate) for d in found] if gate is not None else []
-    return {
-        "version": VERSION,
-        "comparisons": [_comparison_json(d, gate) for d in found],
-        "gate": {"margin": gate, "answer": worst(answers), "exit": GATE_CODES[worst(answers)]}
-        if gate is not None
-        else None,
-        "ended": ended,
-        "seed": results.experiment.seed,
-        "caveats": sessions.caveats(results),
-        "levels_of": results.levels_of,
-        "disturbance": None if disturbed is None else data.builtins(disturbed),
-        "network": network.as_json(results),
-        "failed": int((trials["status"] == "failed").sum()),
-        "failures": [asdict(one) for one in failures(results)],
-        "facts": {
-            str(row["name"]): row["value"]
-            for row in results.facts.to_dict("records")
-            if not isinstance(row["platform"], str)
-        },
-    }
-
-
-def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
-    c, (first, second) = d.comparison, d.medians
-    return {
-        "a": d.first,
-        "b": d.second,
-        "verdict": d.words.of(c.verdict),
-        "within_margin": c.verdict.within_margin,
-        "answer": data.builtins(d.answer),
-        "gate": None if gate is None else d.gate(gate),
-        "gate_on": d.gate_on,
-        "gate_ratio_ci": list(d.gated_bounds),
-        "metric": d.basis.metric,
-        "source": d.basis.source,
-        "unit": d.basis.unit,
-        "ratio": c.ratio,
-        "ratio_ci": [c.low, c.high],
-        "confidence": c.confidence,
-        "method": d.method,
-        "margin": d.margin,
-        "n": c.n,
-        "more_pairs": c.more_pairs,
-        "more_s": None if c.more_pairs is None else c.more_pairs * d.seconds,
-        "cliffs_delta": c.cliffs_delta,
-        "median_ratio": c.median_ratio,
-        "medians": [
-            {"name": n, "median": m.estimate, "median_ci": [m.low, m.high], "n": m.n}
-            for n, m in ((d.first, first), (d.second, second))
-        ],
-        "spread": None if d.spread is None else _spread_json(d.spread),
-        "looks": [asdict(look) for look in d.looks],
-        "values": [d.first_values.tolist(), d.second_values.tolist()],
-    }
-
-
-def _spread_json(found: SpreadComparison) -> dict[str, Any]:
-    said = {"verdict": SPREADS.of(found.verdict), "within_margin": found.verdict.within_margin}
-    return {**asdict(found), **said}

@@ -1,0 +1,35 @@
+"""What the pipeline is handed: features supply it, and the pipeline imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tare.experiment.findings.charts.chart import ChartUnit
+    from tare.experiment.findings.finding import FindingUnit
+    from tare.experiment.session import Progress
+    from tare.experiment.session.request import Weigh
+
+
+@dataclass(frozen=True)
+class Supplies:
+    """What features supply; each is loaded when it is asked for.
+
+    Attributes
+    ----------
+    units : callable
+        Takes a kind, such as ``platform``, to its units by name.
+    findings : callable
+        Every question by name.
+    charts : callable
+        Every chart by name.
+    probing : callable
+        Takes who is told of repeated probes to what probes the machine before and after trials.
+    """
+
+    units: Callable[[str], Mapping[str, Any]]
+    findings: Callable[[], Mapping[str, FindingUnit]]
+    charts: Callable[[], Mapping[str, ChartUnit]]
+    probing: Callable[[Progress], Weigh]

@@ -1,0 +1,89 @@
+"""What ``tare compare`` and ``tare run`` of several commands write with ``--json``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tare.experiment.findings import sessions
+from tare.experiment.findings.disturbance import disturbance
+from tare.experiment.findings.failures import failures
+from tare.experiment.findings.judgement import Difference
+from tare.experiment.results import Results
+from tare.measure.comparison import network_use as network
+from tare.render import data
+from tare.render.vocabulary import SPREADS
+from tare.results.verdict import GATE_CODES, worst
+from tare.statistics.spread import SpreadComparison
+
+#: Version of ``tare compare --json``.
+VERSION = 2
+
+
+def as_json(
+    found: Sequence[Difference], results: Results, ended: str, gate: float | None
+) -> dict[str, Any]:
+    """Return what ``--json`` writes."""
+    disturbed = disturbance(results)
+    trials = results.trial_table
+    answers = [d.gate(gate) for d in found] if gate is not None else []
+    return {
+        "version": VERSION,
+        "comparisons": [_comparison_json(d, gate) for d in found],
+        "gate": {"margin": gate, "answer": worst(answers), "exit": GATE_CODES[worst(answers)]}
+        if gate is not None
+        else None,
+        "ended": ended,
+        "seed": results.experiment.seed,
+        "caveats": sessions.caveats(results),
+        "levels_of": results.levels_of,
+        "disturbance": None if disturbed is None else data.builtins(disturbed),
+        "network": network.as_json(results),
+        "failed": int((trials["status"] == "failed").sum()),
+        "failures": [asdict(one) for one in failures(results)],
+        "facts": {
+            str(row["name"]): row["value"]
+            for row in results.facts.to_dict("records")
+            if not isinstance(row["platform"], str)
+        },
+    }
+
+
+def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
+    c, (first, second) = d.comparison, d.medians
+    return {
+        "a": d.first,
+        "b": d.second,
+        "verdict": d.words.of(c.verdict),
+        "within_margin": c.verdict.within_margin,
+        "answer": data.builtins(d.answer),
+        "gate": None if gate is None else d.gate(gate),
+        "gate_on": d.gate_on,
+        "gate_ratio_ci": list(d.gated_bounds),
+        "metric": d.basis.metric,
+        "source": d.basis.source,
+        "unit": d.basis.unit,
+        "ratio": c.ratio,
+        "ratio_ci": [c.low, c.high],
+        "confidence": c.confidence,
+        "method": d.method,
+        "margin": d.margin,
+        "n": c.n,
+        "more_pairs": c.more_pairs,
+        "more_s": None if c.more_pairs is None else c.more_pairs * d.seconds,
+        "cliffs_delta": c.cliffs_delta,
+        "median_ratio": c.median_ratio,
+        "medians": [
+            {"name": n, "median": m.estimate, "median_ci": [m.low, m.high], "n": m.n}
+            for n, m in ((d.first, first), (d.second, second))
+        ],
+        "spread": None if d.spread is None else _spread_json(d.spread),
+        "looks": [asdict(look) for look in d.looks],
+        "values": [d.first_values.tolist(), d.second_values.tolist()],
+    }
+
+
+def _spread_json(found: SpreadComparison) -> dict[str, Any]:
+    said = {"verdict": SPREADS.of(found.verdict), "within_margin": found.verdict.within_margin}
+    return {**asdict(found), **said}

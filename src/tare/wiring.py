@@ -1,0 +1,130 @@
+"""What each feature supplies, in one list; what needs it is handed it as an argument.
+
+Nothing registers itself, and nothing below imports a feature. A new feature is a folder in
+``features`` and its lines here.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from tare.experiment.supplies import Supplies
+from tare.registry import scan
+
+if TYPE_CHECKING:
+    from tare.cli.commands import Commands
+    from tare.experiment.session import Progress
+    from tare.experiment.session.request import Weigh
+
+#: The packages that have the units of a kind, each in a file with one ``UNIT``.
+UNITS = {
+    "workload": ("tare.workloads",),
+    "platform": ("tare.platforms",),
+    "load": ("tare.loads",),
+    "check": ("tare.features.machine.doctor.checks",),
+    "setting": ("tare.host.settings",),
+    "format": ("tare.readers",),
+    "statistic": ("tare.statistics",),
+    "finding": (
+        "tare.experiment.findings",
+        "tare.features.network.findings",
+        "tare.features.calibration.findings",
+    ),
+    "chart": (
+        "tare.experiment.findings.charts",
+        "tare.features.network.findings.charts",
+        "tare.features.calibration.findings.charts",
+    ),
+}
+
+
+def units(kind: str) -> dict[str, Any]:
+    """Return the units of a kind by name."""
+    return scan(*UNITS[kind])
+
+
+def _probing(progress: Progress) -> Weigh:
+    from tare.experiment.catalogue import catalogue
+    from tare.features.machine.fingerprint.session_takes import SessionTakes
+    from tare.render.words import text
+
+    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
+
+
+#: What every experiment is handed.
+SUPPLIES = Supplies(
+    units=units,
+    findings=partial(units, "finding"),
+    charts=partial(units, "chart"),
+    probing=_probing,
+)
+
+
+@cache
+def command_line() -> Commands:
+    """Return the command line: each command with the part of the help in which it stands."""
+    from tare.cli.app import build
+    from tare.cli.lines import LineCommand
+    from tare.features.audit.command import audit
+    from tare.features.calibration.command import app as calibrate
+    from tare.features.compare.command import compare
+    from tare.features.experiment.command import app as experiment
+    from tare.features.experiment.export import export
+    from tare.features.experiment.report import report
+    from tare.features.machine.cleanup import cleanup
+    from tare.features.machine.describe import describe
+    from tare.features.machine.doctor.command import doctor
+    from tare.features.machine.fingerprint.command import app as fingerprint
+    from tare.features.machine.selftest.command import selftest
+    from tare.features.network.command import app as net
+    from tare.features.run.command import run
+
+    commands = build(SUPPLIES)
+    measure, machine, results = "Measure", "Machine", "Results"
+    commands.command(cls=LineCommand, rich_help_panel=measure)(run)
+    commands.command(cls=LineCommand, rich_help_panel=measure)(compare)
+    commands.add_typer(experiment, name="experiment", rich_help_panel=measure)
+    commands.add_typer(net, name="net", rich_help_panel=measure)
+    commands.command(rich_help_panel=machine)(doctor)
+    commands.add_typer(fingerprint, name="fingerprint", rich_help_panel=machine)
+    commands.add_typer(calibrate, name="calibrate", rich_help_panel=machine)
+    commands.command(rich_help_panel=machine)(selftest)
+    commands.command(rich_help_panel=machine)(describe)
+    commands.command(rich_help_panel=machine)(cleanup)
+    commands.command(rich_help_panel=results)(audit)
+    commands.command(rich_help_panel=results)(report)
+    commands.command(rich_help_panel=results)(export)
+    return commands
+
+
+def enter() -> int:
+    """Run the command line and return its exit code."""
+    from tare.cli.app import enter
+
+    return enter(command_line())
+
+
+def main() -> None:
+    """Enter here from the shell."""
+    if sys.argv[1:] == ["--version"]:
+        # Answered before anything heavy is imported.
+        from tare import __version__
+
+        print(f"tare {__version__}")
+        return
+    from tare.cli import terminated
+
+    terminated.listen()
+    try:
+        command_line()
+    except KeyboardInterrupt:
+        # Loading takes a second, and nothing has begun.
+        print("tare: interrupted", file=sys.stderr)
+        sys.exit(terminated.exit_code())
+    sys.exit(enter())
+
+
+if __name__ == "__main__":
+    main()

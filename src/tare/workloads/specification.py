@@ -1,0 +1,43 @@
+"""A workload as it is asked for, before any factor has a level."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.units.bounded import Count, Positive
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[[workload]]``: a kernel with its parameters, or a command."""
+
+    name: str
+    kernel: str | None = None
+    #: Parameters of the kernel, e.g. {"size": 65536}.
+    parameters: dict[str, int] = {}
+    #: Executions inside one timed region; None: found once, on bare, then frozen.
+    repetitions: Count | None = None
+    command: tuple[str, ...] | None = None
+    #: The command is words for the agent itself, which is wherever the platform is: no file of
+    #: the user's is needed.
+    of_agent: bool = False
+    environment: dict[str, str] = {}
+    #: Variables that the command gets from who calls tare: names, or patterns with ``*``. Few by
+    #: default, since the size of the environment alone shifts a program's times.
+    inherit: tuple[str, ...] = ("PATH", "HOME", "USER", "LANG", "TZ")
+    #: Working directory; None: the platform's own.
+    directory: str | None = None
+    #: File to read as standard input; None: nothing.
+    input: str | None = None
+    #: Keep standard output and error of every iteration.
+    capture: bool = False
+    #: Exit codes that are no failure besides 0; empty: all, and signals; None: none.
+    ignore_failure: tuple[int, ...] | None = None
+    #: Runs the lines below.
+    shell: tuple[str, ...] = ("sh",)
+    #: Lines for it on this machine, once before the first trial and after the last one.
+    setup: str | None = None
+    cleanup: str | None = None
+    #: The same before and after every trial.
+    prepare: str | None = None
+    conclude: str | None = None
+    timeout_s: Positive | None = None
