@@ -10,7 +10,7 @@ from test_calibration_sweep import KERNELS
 from tare.errors import ExperimentError, StoreError, TareError
 from tare.experiment import catalogue, machine
 from tare.features.calibration import options as calibrate_asked
-from tare.features.calibration import session
+from tare.features.calibration import sweep_command
 from tare.features.calibration.command import each_its_option
 from tare.features.calibration.options import Options
 from tare.registry import Catalogue
@@ -102,20 +102,20 @@ def test_what_makes_no_sweep_is_refused(options: Options, message: str) -> None:
 
 
 def test_the_budget_outranks_the_windows(capsys: pytest.CaptureFixture[str]) -> None:
-    found = session.within(90.0, 88.0, 42.0)
+    found = sweep_command.within(90.0, 88.0, 42.0)
     assert (found.trials, found.budget_s) == (2, 88.0)
     told = " ".join(capsys.readouterr().err.split())
     assert "2 windows" in told
     assert "90 s" in told
     assert "--budget '130 s'" in told
-    found = session.within(300.0, 298.0, 42.0)
+    found = sweep_command.within(300.0, 298.0, 42.0)
     assert (found.trials, found.budget_s) == (7, 298.0)
     assert capsys.readouterr().err == ""
 
 
 def test_a_budget_for_not_one_window_each_is_refused() -> None:
     with pytest.raises(ExperimentError, match=r"about 42.*does not fit 30") as raised:
-        session.within(30.0, 29.0, 42.0)
+        sweep_command.within(30.0, 29.0, 42.0)
     assert "--budget '130 s'" in (raised.value.hint or "")
 
 
@@ -134,18 +134,18 @@ def test_a_sweep_that_goes_on_is_asked_for_nothing_else() -> None:
 
 
 def test_folders_with_something_in_them_are_refused(tmp_path: Path) -> None:
-    session.check_free(tmp_path)
-    session.check_free(tmp_path / "new")
+    sweep_command.check_free(tmp_path)
+    sweep_command.check_free(tmp_path / "new")
     (tmp_path / "some.txt").write_text("mine")
     with pytest.raises(StoreError, match="is not empty") as told:
-        session.check_free(tmp_path)
+        sweep_command.check_free(tmp_path)
     assert told.value.hint == "choose another --out"
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(StoreError) as told:
-        session.check_free(tmp_path)
+        sweep_command.check_free(tmp_path)
     assert "--resume" in (told.value.hint or "")
     with pytest.raises(StoreError, match="is a file"):
-        session.check_free(tmp_path / "some.txt")
+        sweep_command.check_free(tmp_path / "some.txt")
 
 
 def test_a_free_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

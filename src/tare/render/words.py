@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tare
 from tare import units
 from tare.render.vocabulary import SDS, metric_name, source_name
 from tare.results.message import (
@@ -28,6 +27,7 @@ from tare.results.message import (
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+_PACKAGE = Path(__file__).parents[1]
 #: What these files are called, in whatever folder of the package.
 FILES = "*words.toml"
 
@@ -96,7 +96,7 @@ def templates() -> Mapping[str, str]:
 @functools.cache
 def _templates() -> dict[str, str]:
     found: dict[str, str] = {}
-    for file in sorted(Path(tare.__file__).parent.rglob(FILES)):
+    for file in sorted(_PACKAGE.rglob(FILES)):
         for id_, template in _flat(tomllib.loads(file.read_text(encoding="utf-8"))):
             assert id_ not in found, f"{id_} is in two files, {file} is one"
             found[id_] = template

@@ -12,9 +12,10 @@ from scipy import special
 
 from tare.registry import Description
 from tare.results.message import Message, Said
-from tare.statistics import scaling_words as words
+from tare.statistics import scaling_messages as words
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
+from tare.statistics.scaling_messages import Segment
 from tare.statistics.segments import FINEST, Model, Pieces
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.steps import Steps, gather
@@ -48,15 +49,6 @@ _ASSUMED = len(_CONSTANT) + len(_POWERS)
 _NEAR_ENDS = (-1, -2, -3, 0)
 #: Points of the grid that the interval of a bend is read from.
 _GRID = 1000
-
-
-class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One straight piece: from its first to its last x."""
-
-    start: float
-    end: float
-    slope: float
-    intercept: float
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):

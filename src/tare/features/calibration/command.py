@@ -139,7 +139,7 @@ def sweep(
 
         tare calibrate --budget '2 min'
     """
-    from tare.features.calibration import session
+    from tare.features.calibration import sweep_command
     from tare.features.calibration.options import Options
 
     console.check_writable(json)
@@ -149,7 +149,7 @@ def sweep(
         periods=periods, windows=windows, budget=budget, settings=tuple(settings or ()), seed=seed,
         fingerprint=fingerprint, command=tuple(command or ()),
     )  # fmt: skip
-    session.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root)
+    sweep_command.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root)
 
 
 @app.command()

@@ -7,9 +7,10 @@ by a CI. It is compared only where the facts agree; see :mod:`tare.statistics.se
 
 from __future__ import annotations
 
-from tare.measure.baseline.agreement import check, disagreements, lasting, networked, settings
+from tare.measure.baseline.agreement import check, disagreements
 from tare.measure.baseline.comparison import compare
 from tare.measure.baseline.file import read, save
+from tare.measure.baseline.stable_facts import lasting, networked, settings
 from tare.measure.baseline.stored import Baseline, Probed, Session, of
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,62 +10,16 @@ from tare.errors import StoreError
 from tare.experiment.findings import caveats
 from tare.experiment.findings.same_network import apart
 from tare.experiment.fingerprints.machine.difference import Change, differences
-from tare.experiment.fingerprints.network import cache as networks
-from tare.experiment.specification import Experiment
 from tare.render.words import text
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.measure.baseline.stored import Baseline, Session
 
-#: Facts that say how a session was, not where: what is measured anew, and who was busy.
-_PASSING = frozenset({"load_average"})
-_MEASURED = ("_ns",)
-#: What `tare selftest` and `tare calibrate` found at last is found anew each time.
-_FOUND_ANEW = ("selftest_", "calibration_", networks.PREFIX)
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
-#: What decides about a trial besides its command, and what it is called.
-_SETTINGS = ("iterations", "warmup", "process", "instances", "fresh")
-LEVELS = ("platform", "workers", "pinning", "load", "size")
 #: Differences that one message names.
 _MOST_NAMED = 5
-
-
-def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
-    """Return what decides about the trials of a cell, besides its workload."""
-    held = {name: levels[name] for name in ("quota", "period", "network") if name in levels}
-    if "network" in levels:
-        network = experiment.network
-        served = " ".join(word for command in network.serve for word in command)
-        held["network"] += f", {network.hosts} hosts{f', serving {served}' if served else ''}"
-    if experiment.window is not None:
-        held["window"] = f"{experiment.window.periods} × {experiment.longest_period_s:g} s"
-    return {
-        **{name: levels.get(name, "") for name in LEVELS},
-        **{name: str(getattr(experiment, name)) for name in _SETTINGS},
-        **held,
-    }
-
-
-def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
-    """Name facts given as (name, platform or None, value), without what is measured anew."""
-    return {
-        f"{name} ({platform})" if isinstance(platform, str) else name: value
-        for name, platform, value in facts
-        if name not in _PASSING
-        and not name.endswith(_MEASURED)
-        and not name.startswith(_FOUND_ANEW)
-    }
-
-
-def networked(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
-    """Choose of facts those of a network's fingerprint; otherwise as :func:`lasting`."""
-    return {
-        name: value
-        for name, platform, value in facts
-        if name.startswith(networks.PREFIX) and not isinstance(platform, str)
-    }
 
 
 def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> None:

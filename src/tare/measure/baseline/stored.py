@@ -12,7 +12,7 @@ from tare.errors import StoreError
 from tare.experiment.findings.sessions import probed, rules
 from tare.experiment.fingerprints.machine.difference import Rule
 from tare.experiment.results import Results
-from tare.measure.baseline.agreement import LEVELS, lasting, networked, settings
+from tare.measure.baseline.stable_facts import LEVELS, lasting, networked, settings
 from tare.render.words import text
 from tare.results.message import message
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.features.machine.fingerprint.summary import NEAR
 from tare.render.drawing import colour, data, label_axis, label_width, panel_width, styled
+
+#: A figure is near its prediction where it is at most that many times as large or as small.
+NEAR = 1.25
 
 _ROW = 19
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)

@@ -14,6 +14,7 @@ from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.features.machine.fingerprint import summary
 from tare.features.machine.fingerprint.picture import CURVE as STAIRCASE
 from tare.features.machine.fingerprint.picture import staircase
+from tare.render.charts.beside import NEAR
 from tare.render.words import sentence, sentences, text
 from tare.results.message import message
 from tare.units import quantity, significant
@@ -153,6 +154,6 @@ def bounds(low: float, high: float, unit: str) -> str:
 def _far(one: Figure) -> str:
     """Return how far a value is from its prediction, where that is not near."""
     ratio = summary.ratio(one)
-    if ratio is None or 1 / summary.NEAR <= ratio <= summary.NEAR:
+    if ratio is None or 1 / NEAR <= ratio <= NEAR:
         return ""
     return f"× {significant(ratio, 2)}"

@@ -7,11 +7,10 @@ from statistics import median
 
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.features.machine.fingerprint.weights import Weighed
+from tare.render.charts.beside import NEAR
 from tare.render.vocabulary import VALUES
 from tare.results.message import Amount, Message, message
 
-#: A figure is near its prediction where it is at most that many times as large or as small.
-NEAR = 1.25
 #: Of the CPUs' time: what was taken, and by whom.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
 #: Figures that are named of a platform.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps
-
-if TYPE_CHECKING:
-    from tare.statistics.scaling import Segment
 
 #: Windows at a step beyond which a quieter machine is the better advice.
 _MOST_WINDOWS = 50
@@ -121,3 +118,12 @@ def _remedy(at: Steps, scatter: float, sees: tuple[float, float]) -> Message:
     if wanted > _MOST_WINDOWS:
         return message("scaling.remedy.idle")
     return message("scaling.remedy.windows", wanted=wanted, windows=_place(windows))
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """One straight piece: from its first to its last x."""
+
+    start: float
+    end: float
+    slope: float
+    intercept: float
