@@ -22,14 +22,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from tare.agent import record
+from tare.agent.client import record
 from tare.agent.client import Agent, ProcessChannel, binary
 
 #: Operations that a process is given in a round: a second or less.
@@ -110,10 +109,7 @@ class Kernel:
         self.agent = Agent(ProcessChannel(favoured([str(binary()), "serve"])))
 
     def round(self, solves: int) -> tuple[Times, Times]:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(bytes(4096))
-            file.flush()
-            answer = self.agent.ask(self.trial(solves, file.name), timeout_s=600)
+        answer = self.agent.ask(self.trial(solves), timeout_s=600)
         for fault in answer:
             if isinstance(fault, record.Fault):
                 raise SystemExit(f"linpack: {fault.message}")
@@ -124,7 +120,7 @@ class Kernel:
                 walls[sample.worker].append(sample.value / 1e9)
         return walls, walls
 
-    def trial(self, solves: int, meeting: str) -> record.Trial:
+    def trial(self, solves: int) -> record.Trial:
         workload = record.Kernel(
             name="linpack", parameters={"size": self.size}, repetitions=1, seed=1
         )
@@ -139,7 +135,7 @@ class Kernel:
             warmup=1,
             process="same",
             tail="loaded",
-            rendezvous=record.Rendezvous(path=meeting, parties=len(self.cpus)),
+            rendezvous=record.Rendezvous(handout=None, parties=len(self.cpus)),
             linger_ns=0,
             observe=False,
         )

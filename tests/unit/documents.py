@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "docs" / "reference" / "reference.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WRITTEN = [page for page in PAGES if page != GENERATED]
-#: Read for their links alone.
-OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+#: For who works on tare, and what changed, with commands that are no more.
+INSTRUCTIONS = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "RELEASING.md")]
+OTHERS = [*INSTRUCTIONS, ROOT / "CHANGELOG.md"]
 #: Pages whose blocks are executed one after the other in a folder of their own.
 EXECUTED = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))]
 #: Languages of blocks that hold commands.

@@ -76,7 +76,7 @@ def test_commands_can_be_parsed(block: Block) -> None:
             pytest.fail(f"tare {' '.join(words)}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("page", documents.WRITTEN, ids=name)
+@pytest.mark.parametrize("page", [*documents.WRITTEN, *documents.INSTRUCTIONS], ids=name)
 def test_commands_in_the_text_have_the_options_that_they_name(page: Path) -> None:
     for words in documents.inline(page):
         try:
@@ -85,6 +85,15 @@ def test_commands_in_the_text_have_the_options_that_they_name(page: Path) -> Non
             missing = {"MissingParameter", "BadParameter", "NoArgsIsHelpError", "BadOptionUsage"}
             if type(error).__name__ not in missing and "Missing" not in error.format_message():
                 pytest.fail(f"tare {' '.join(words)}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("page", [*documents.PAGES, *documents.OTHERS], ids=name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    # Other tools' repositories have a tests/ as well.
+    ours = "src/tare|agent|docs|tests/(?:unit|contract|golden|system|slow|data)"
+    named = re.findall(rf"`((?:{ours})/[\w./-]+)", page.read_text())
+    missing = [path for path in named if "NAME" not in path and not (ROOT / path).exists()]
+    assert missing == []
 
 
 def test_a_command_that_does_not_exist_is_found() -> None:

@@ -65,8 +65,7 @@ UNIT = Check(
         name="perf",
         title="perf events",
         question="May the kernel stamp starts and ends for tare?",
-        source="Documentation/admin-guide/perf-security.rst; "
-        "docs/explanation/architecture.md (wall_ns)",
+        source="Documentation/admin-guide/perf-security.rst; docs/reference/metrics.md (wall_ns)",
     ),
     order=51,
     examine=examine,
