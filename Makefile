@@ -38,7 +38,7 @@ lint: setup
 	ruff format --check
 	mypy
 	lint-imports
-	cargo fmt --check $(AGENT)
+	cargo fmt --all --check $(AGENT)
 	cargo clippy --quiet --locked --all-targets $(AGENT) -- -D warnings
 
 # Builds the site into site/; a link or an anchor that leads nowhere is an error.
