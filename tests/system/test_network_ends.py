@@ -386,7 +386,7 @@ class TestLog:
 
 
 class Guest:
-    """Who has the key and speaks as it likes; `agent/network/transfer/src/wire.rs` says what is due."""
+    """Who has the key and speaks as it likes; the agent's `wire.rs` says what is due."""
 
     MEASURE, JOIN, DATAGRAMS = 5, 6, 3
 
