@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 
 /// A kernel's process: the memory that it shares with its worker, and its rendezvous.
-pub const PAGE_FD: RawFd = 3;
+pub const BLOCK_FD: RawFd = 3;
 pub const MEETING_FD: RawFd = 4;
 
 /// A worker, or the process of a probe's round: its main process, and the agent's binary.

@@ -12,7 +12,7 @@ use std::path::Path;
 use record::User;
 
 use crate::rendezvous::Rendezvous;
-use crate::shared_block::Page;
+use crate::shared_block::SharedBlock;
 use crate::strings::{c_string, Strings};
 
 /// The flag lies beyond the integers of the C library's bindings.
@@ -39,7 +39,7 @@ pub enum Image {
 
 /// What differs from launch to launch.
 pub struct Surroundings<'a> {
-    pub page: &'a Page,
+    pub block: &'a SharedBlock,
     pub marker: [u8; 16],
     pub meeting: Option<&'a Rendezvous>,
     /// Of the meeting; absent: the others are not met.
@@ -92,7 +92,7 @@ impl Program {
         self
     }
 
-    /// Starts the process; returns its id. What fails in it is noted in the page.
+    /// Starts the process; returns its id. What fails in it is noted in the block.
     pub fn launch(&self, surroundings: &Surroundings) -> io::Result<libc::pid_t> {
         match clone(surroundings.group)? {
             0 => self.begin(surroundings),

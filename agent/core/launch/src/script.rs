@@ -16,7 +16,7 @@ pub struct Script {
     pub parameters: BTreeMap<String, u64>,
     pub repetitions: u64,
     pub seed: u64,
-    /// Executions in this process, each with a slot in the page.
+    /// Executions in this process, each with a slot in the block.
     pub executions: u32,
     /// Instead of these: over and over through a window of time.
     pub window: Option<Window>,

@@ -1,5 +1,5 @@
-//! The page that a worker shares with what it launches: the gate before the exec, what the child
-//! noted of itself until then, and, for a kernel, its script and its results.
+//! The block of memory that a worker shares with what it launches: the gate before the exec, what
+//! the child noted of itself until then, and, for a kernel, its script and its results.
 
 use std::fs::File;
 use std::io;
@@ -46,7 +46,7 @@ impl Step {
     }
 }
 
-/// What is at the start of the page. All of it is atomic, since two processes see it.
+/// What is at the start of the block. All of it is atomic, since two processes see it.
 #[repr(C)]
 #[derive(Default)]
 pub struct Head {
@@ -150,19 +150,19 @@ impl Stretch {
 #[derive(Default)]
 pub struct Number(AtomicU64);
 
-pub struct Page {
+pub struct SharedBlock {
     file: OwnedFd,
     map: Mapping,
 }
 
-impl Page {
-    /// A zeroed page with room for so many slots.
+impl SharedBlock {
+    /// A zeroed block with room for so many slots.
     pub fn new(slots: usize) -> io::Result<Self> {
         let length = SLOTS + slots * std::mem::size_of::<Slot>();
         Self::of(mapping::memory_file(length.next_multiple_of(4096))?)
     }
 
-    /// The page behind a descriptor that another process made.
+    /// The block behind a descriptor that another process made.
     pub fn of(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
         let length = file.metadata()?.len() as usize;
@@ -184,7 +184,7 @@ impl Page {
         if script.len() > SLOTS - SCRIPT {
             return Err(format!("the kernel's script has {} bytes", script.len()));
         }
-        // SAFETY: the range is mapped, and nobody else has the page between launches.
+        // SAFETY: the range is mapped, and nobody else has the block between launches.
         unsafe {
             let used = SLOTS + slots * std::mem::size_of::<Slot>();
             std::ptr::write_bytes(self.map.start(), 0, used.min(self.map.length()));

@@ -20,7 +20,7 @@ mod steps;
 mod triad;
 mod window;
 
-pub use kernel::{Kernel, Parameter};
+pub use kernel::Kernel;
 
 /// Every kernel, in order of name. A new one needs a line here and its `mod` above.
 pub const KERNELS: &[&Kernel] = &[
@@ -36,7 +36,7 @@ pub const KERNELS: &[&Kernel] = &[
 ];
 
 /// The kernel of that name.
-pub fn find(name: &str) -> Option<&'static Kernel> {
+fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().copied().find(|kernel| kernel.name == name)
 }
 

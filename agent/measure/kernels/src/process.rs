@@ -1,17 +1,17 @@
 //! The process in which a kernel runs: the agent's own binary, launched as any command is.
 //!
 //! It stamps itself first thing, makes its input, meets the other workers, times the kernel and
-//! writes what it found into the page that it shares with its worker.
+//! writes what it found into the block that it shares with its worker.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-use launch::inherited::PAGE_FD;
+use launch::inherited::BLOCK_FD;
 use launch::rendezvous::Rendezvous;
 use launch::script::{Meeting, Script};
-use launch::shared_block::{Page, Slot, Stamp};
+use launch::shared_block::{SharedBlock, Slot, Stamp};
 use sys::clock;
 
 use crate::execution::{Execute, Wrong};
@@ -21,44 +21,44 @@ use crate::window;
 /// Run as a kernel's process.
 pub fn run() -> ExitCode {
     let first = Moment::opening();
-    // SAFETY: the worker that launched us put the page there.
-    let page = match Page::of(unsafe { OwnedFd::from_raw_fd(PAGE_FD) }) {
-        Ok(page) => page,
+    // SAFETY: the worker that launched us put the block there.
+    let block = match SharedBlock::of(unsafe { OwnedFd::from_raw_fd(BLOCK_FD) }) {
+        Ok(block) => block,
         Err(error) => {
-            eprintln!("tare-agent kernel is for the agent itself: no page to work on ({error})");
+            eprintln!("tare-agent kernel is for the agent itself: no memory to work in ({error})");
             return ExitCode::from(2);
         }
     };
-    first.note(&page.head().first);
-    let outcome = told(&page);
+    first.note(&block.head().first);
+    let outcome = told(&block);
     if let Err(complaint) = &outcome {
-        page.complain(complaint);
+        block.complain(complaint);
     }
-    Moment::closing().note(&page.head().last);
+    Moment::closing().note(&block.head().last);
     ExitCode::from(u8::from(outcome.is_err()))
 }
 
 /// Performs, and tells a wrong result from what prevented one.
-fn told(page: &Page) -> Result<(), String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| perform(page)));
+fn told(block: &SharedBlock) -> Result<(), String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| perform(block)));
     outcome.unwrap_or_else(|unwound| match unwound.downcast::<Wrong>() {
         Ok(wrong) => {
-            page.head().wrong.store(1, Release);
+            block.head().wrong.store(1, Release);
             Err(wrong.0)
         }
         Err(other) => resume_unwind(other),
     })
 }
 
-fn perform(page: &Page) -> Result<(), String> {
-    let script: Script = serde_json::from_slice(&page.script())
+fn perform(block: &SharedBlock) -> Result<(), String> {
+    let script: Script = serde_json::from_slice(&block.script())
         .map_err(|error| format!("the kernel's script is unreadable: {error}"))?;
     let kernel =
         find(&script.name).ok_or_else(|| format!("there is no kernel {:?}", script.name))?;
     if let Some(plan) = &script.window {
         let mut steps = kernel.steps(&script.parameters, script.seed)?;
         let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
-        window::perform(&mut *steps, plan, meeting.as_ref(), page);
+        window::perform(&mut *steps, plan, meeting.as_ref(), block);
         return Ok(());
     }
     let mut prepared = (kernel.prepare)(&script.parameters, script.seed)?;
@@ -69,16 +69,16 @@ fn perform(page: &Page) -> Result<(), String> {
         if let (Some(meeting), Some(round)) = (&meeting, round) {
             meeting.meet(round);
         }
-        let slot = page.slot(execution as usize);
+        let slot = block.slot(execution as usize);
         time(&mut *prepared, script.repetitions, slot);
-        page.head().executions.store(execution + 1, Release);
+        block.head().executions.store(execution + 1, Release);
         if let (Some(meeting), Some(round)) = (&meeting, round) {
             let skew = meeting.skew_ns(round).unwrap_or(-1);
             slot.skew_ns.store(skew, Relaxed);
         }
     }
     if let (Some(meeting), true) = (&meeting, script.meeting.is_some_and(|m| m.tail)) {
-        keep_the_load_on(&mut *prepared, meeting, page, script.executions);
+        keep_the_load_on(&mut *prepared, meeting, block, script.executions);
     }
     Ok(())
 }
@@ -97,9 +97,14 @@ fn time(prepared: &mut dyn Execute, repetitions: u64, slot: &Slot) {
 }
 
 /// Single executions, so that the end comes soon after the others'.
-fn keep_the_load_on(prepared: &mut dyn Execute, meeting: &Rendezvous, page: &Page, slot: u32) {
+fn keep_the_load_on(
+    prepared: &mut dyn Execute,
+    meeting: &Rendezvous,
+    block: &SharedBlock,
+    slot: u32,
+) {
     meeting.finish();
-    let slot = page.slot(slot as usize);
+    let slot = block.slot(slot as usize);
     Moment::opening().note(&slot.start);
     while !meeting.all_finished() {
         slot.digest.store(prepared.execute(1) as i64, Relaxed);

@@ -12,7 +12,7 @@ mod pulse;
 use std::panic::resume_unwind;
 
 use launch::rendezvous::Rendezvous;
-use launch::shared_block::{self, Page};
+use launch::shared_block::{self, SharedBlock};
 use record::Window;
 use sys::clock;
 
@@ -26,11 +26,16 @@ const EVERY_NS: i64 = 500_000;
 
 /// Meets the others, works through a window, and keeps the load on until theirs have ended too.
 /// A wrong result ends it at once, by unwinding.
-pub fn perform(steps: &mut dyn Steps, plan: &Window, meeting: Option<&Rendezvous>, page: &Page) {
+pub fn perform(
+    steps: &mut dyn Steps,
+    plan: &Window,
+    meeting: Option<&Rendezvous>,
+    block: &SharedBlock,
+) {
     if let Some(meeting) = meeting {
         meeting.meet(1);
     }
-    let mut course = Course::new(steps, &page.head().window);
+    let mut course = Course::new(steps, &block.head().window);
     course.follow(plan, meeting);
     course.keep_the_load_on(meeting);
 }

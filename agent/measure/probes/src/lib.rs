@@ -80,7 +80,7 @@ pub const PROBES: &[&Probe] = &[
 ];
 
 /// The probe of that name.
-pub fn find(name: &str) -> Option<&'static Probe> {
+fn find(name: &str) -> Option<&'static Probe> {
     PROBES.iter().copied().find(|probe| probe.name == name)
 }
 

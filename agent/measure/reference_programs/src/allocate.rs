@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 use crate::touch::{page_bytes, Fresh};
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "allocate",
     title: "touches so much memory, page by page",
     unit: "MiB",

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 use crate::touch::Fresh;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "daemon",
     title: "ends at once, and leaves a child that burns so much CPU time",
     unit: "ms",

@@ -1,8 +1,8 @@
 //! Exit codes.
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "exit",
     title: "ends with this exit code",
     unit: "code",

@@ -1,10 +1,10 @@
 //! Page faults: of fresh pages, and of pages that a child has to copy.
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 use crate::touch::Fresh;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "fault",
     title: "faults on so many fresh pages, and in a child that it waits for on as many copies",
     unit: "pages",

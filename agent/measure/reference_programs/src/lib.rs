@@ -23,7 +23,7 @@ mod write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use program::{Never, Opening, Truth};
+use program::{Never, Opening, Program};
 use stamp::{Stamp, WORDS};
 
 /// How a program finds itself wherever it runs.
@@ -33,19 +33,19 @@ const ITSELF: &str = "/proc/self/exe";
 const MOST: i64 = 1_000_000_000_000;
 
 /// Every program, in order of name.
-const TRUTHS: &[&Truth] = &[
-    &allocate::TRUTH,
-    &daemon::TRUTH,
-    &exit::TRUTH,
-    &fault::TRUTH,
-    &signal::TRUTH,
-    &sleep::TRUTH,
-    &spin::TRUTH,
-    &switch::TRUTH,
-    &teardown::TRUTH,
-    &threads::TRUTH,
-    &work::TRUTH,
-    &write::TRUTH,
+const PROGRAMS: &[&Program] = &[
+    &allocate::PROGRAM,
+    &daemon::PROGRAM,
+    &exit::PROGRAM,
+    &fault::PROGRAM,
+    &signal::PROGRAM,
+    &sleep::PROGRAM,
+    &spin::PROGRAM,
+    &switch::PROGRAM,
+    &teardown::PROGRAM,
+    &threads::PROGRAM,
+    &work::PROGRAM,
+    &write::PROGRAM,
 ];
 
 /// `truth NAME NUMBER`: does the thing, or says what there is.
@@ -54,8 +54,11 @@ pub fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(2).collect();
     let Err(why) = begin(now, &words);
     eprintln!("tare-agent truth: {why}\n");
-    for truth in TRUTHS {
-        eprintln!("  {:<9} {:<7} {}", truth.name, truth.unit, truth.title);
+    for program in PROGRAMS {
+        eprintln!(
+            "  {:<9} {:<7} {}",
+            program.name, program.unit, program.title
+        );
     }
     ExitCode::from(2)
 }
@@ -64,14 +67,14 @@ fn begin(now: Stamp, words: &[String]) -> Result<Never, String> {
     let [name, number, rest @ ..] = words else {
         return Err("which one, and how much of it?".to_string());
     };
-    let truth = TRUTHS.iter().find(|truth| truth.name == name);
-    let truth = truth.ok_or_else(|| format!("there is no {name:?}"))?;
+    let program = PROGRAMS.iter().find(|program| program.name == name);
+    let program = program.ok_or_else(|| format!("there is no {name:?}"))?;
     let number: i64 = number
         .parse()
         .ok()
         .filter(|n| (0..=MOST).contains(n))
-        .ok_or_else(|| format!("{name} takes a number of {}, not {number:?}", truth.unit))?;
-    if truth.tells && rest.is_empty() {
+        .ok_or_else(|| format!("{name} takes a number of {}, not {number:?}", program.unit))?;
+    if program.tells && rest.is_empty() {
         return Err(again(now, words));
     }
     let stamps = Stamp::parse(rest).zip(Stamp::parse(rest.get(WORDS..).unwrap_or_default()));
@@ -81,7 +84,7 @@ fn begin(now: Stamp, words: &[String]) -> Result<Never, String> {
         before,
         begun: now,
     };
-    (truth.run)(&opening, number)
+    (program.run)(&opening, number)
 }
 
 /// Becomes itself once more; returns why it could not.
@@ -98,7 +101,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_sorted() {
-        assert!(TRUTHS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(PROGRAMS.windows(2).all(|pair| pair[0].name < pair[1].name));
     }
 
     #[test]

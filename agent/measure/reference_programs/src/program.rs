@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::stamp::Stamp;
 
 /// A program, as its file describes it.
-pub struct Truth {
+pub struct Program {
     pub name: &'static str,
     /// What it does, so many times or for so long.
     pub title: &'static str,

@@ -1,8 +1,8 @@
 //! Ends by signal.
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "signal",
     title: "ends itself by this signal",
     unit: "number",

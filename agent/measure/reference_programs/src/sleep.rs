@@ -2,10 +2,10 @@
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "sleep",
     title: "sleeps until so long after its first line, and stamps when it really woke",
     unit: "ms",

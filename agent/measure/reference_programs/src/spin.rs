@@ -2,10 +2,10 @@
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "spin",
     title: "burns CPU time until the process's own CPU clock has so much",
     unit: "ms",

@@ -4,13 +4,13 @@ use std::io;
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 
 /// Long enough for the reader to have gone to sleep before the next byte comes.
 const PAUSE_NS: i64 = 300_000;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "switch",
     title: "sleeps for so many bytes, one by one, in a pipe from a child that it does not wait for",
     unit: "bytes",

@@ -2,14 +2,14 @@
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 use crate::touch::{page_bytes, Fresh};
 
 /// Of which the least counts: others' turns on the CPU are in the rest.
 const ROUNDS: usize = 3;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "teardown",
     title: "times how so much memory is given back, and ends with as much of it",
     unit: "MiB",

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use sys::clock;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 
 /// Enough for one to be the last.
 const THREADS: usize = 2;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "threads",
     title: "two threads burn so much CPU time each; the first thread ends before them",
     unit: "ms",

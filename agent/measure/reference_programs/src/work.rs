@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "work",
     title: "walks so many steps through a few pages, in an order that is not foreseen",
     unit: "steps",

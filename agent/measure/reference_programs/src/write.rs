@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::program::{Never, Opening, Truth};
+use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 
-pub const TRUTH: Truth = Truth {
+pub const PROGRAM: Program = Program {
     name: "write",
     title: "writes so many bytes to each stream",
     unit: "bytes",

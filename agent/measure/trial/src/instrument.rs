@@ -121,13 +121,13 @@ fn launch_overhead(worker: &mut Worker) -> Option<i64> {
 }
 
 fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
-    worker.page.prepare(&[], 0).ok()?;
+    worker.block.prepare(&[], 0).ok()?;
     worker.group.begin();
-    let head = worker.page.head();
+    let head = worker.block.head();
     head.open_gate();
     let null = worker.null.as_fd();
     let root = program.launch(&Surroundings {
-        page: &worker.page,
+        block: &worker.block,
         marker: *b"tare-nothing\0\0\0\0",
         meeting: None,
         round: None,

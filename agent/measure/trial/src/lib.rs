@@ -9,9 +9,11 @@ mod perf_task;
 mod perform;
 mod process_outcome;
 mod process_run;
-pub mod sample_buffer;
+mod sample_buffer;
 pub mod serve;
 mod worker;
 mod worker_pool;
 pub mod worker_process;
 mod worker_trial;
+
+pub use sample_buffer::NAMES;

@@ -13,12 +13,12 @@ use crate::derive_metrics;
 use crate::process_outcome::follow;
 use crate::sample_buffer::{Entry, Figure};
 use crate::worker::{Closed, Worker};
-use crate::worker_trial::{fault, Part};
+use crate::worker_trial::{fault, WorkerTrial};
 
 /// How often a worker without anything to do looks after the others.
 const PATIENCE_NS: i64 = 250_000_000;
 
-/// What a trial brought beside the samples in the worker's ledger.
+/// What a trial brought beside the samples in the worker's sample buffer.
 #[derive(Default)]
 pub struct Outcome {
     pub faults: Vec<Record>,
@@ -34,9 +34,9 @@ pub fn perform(
     index: usize,
     memory: Option<OwnedFd>,
 ) -> Result<Outcome, Closed> {
-    worker.ledger.clear();
+    worker.samples.clear();
     let number = job.workers[index].worker;
-    let mut part = match Part::new(worker, job, index, memory) {
+    let mut part = match WorkerTrial::new(worker, job, index, memory) {
         Ok(part) => part,
         Err(message) => {
             return Ok(Outcome {
@@ -55,7 +55,7 @@ pub fn perform(
     })
 }
 
-impl Part<'_> {
+impl WorkerTrial<'_> {
     fn run(&mut self) -> Result<(), Closed> {
         let planned = self.job.warmup + self.job.iterations;
         let done = match (&self.job.window, self.job.process, &self.job.workload) {
@@ -104,18 +104,18 @@ impl Part<'_> {
         let script = self.script(planned, Some(1), self.job.tail == Tail::Loaded);
         let mut whole = Entry::new(None, Phase::Measured);
         let ok = follow(self, &mut whole, &script, Some(1), planned)?;
-        let page = &self.worker.page;
-        let executions = page.head().executions.load(Acquire);
+        let block = &self.worker.block;
+        let executions = block.head().executions.load(Acquire);
         for iteration in 0..executions.min(planned) {
             let mut entry = Entry::new(Some(iteration), self.phase(iteration));
-            derive_metrics::timed_region(&mut entry, page.slot(iteration as usize));
-            self.worker.ledger.push(entry);
+            derive_metrics::timed_region(&mut entry, block.slot(iteration as usize));
+            self.worker.samples.push(entry);
         }
-        derive_metrics::span(&mut whole, page.head());
-        self.worker.ledger.push(whole);
+        derive_metrics::span(&mut whole, block.head());
+        self.worker.samples.push(whole);
         let mut tail = Entry::new(Some(planned), Phase::Tail);
-        if derive_metrics::stamps(&mut tail, page.slot(planned as usize)) {
-            self.worker.ledger.push(tail);
+        if derive_metrics::stamps(&mut tail, block.slot(planned as usize)) {
+            self.worker.samples.push(tail);
         }
         Ok(ok)
     }
@@ -126,15 +126,15 @@ impl Part<'_> {
         let mut entry = Entry::new(Some(iteration), phase);
         let script = self.script(1, round, false);
         let ok = follow(self, &mut entry, &script, round, 1)?;
-        let page = &self.worker.page;
-        if page.head().executions.load(Acquire) == 1 {
-            derive_metrics::timed_region(&mut entry, page.slot(0));
-            derive_metrics::span(&mut entry, page.head());
+        let block = &self.worker.block;
+        if block.head().executions.load(Acquire) == 1 {
+            derive_metrics::timed_region(&mut entry, block.slot(0));
+            derive_metrics::span(&mut entry, block.head());
         }
         if let (Some(meeting), Some(round)) = (&self.meeting, round) {
             entry.set(Figure::StartSkew, meeting.skew_ns(round));
         }
-        self.worker.ledger.push(entry);
+        self.worker.samples.push(entry);
         Ok(ok)
     }
 

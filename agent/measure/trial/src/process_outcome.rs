@@ -1,4 +1,4 @@
-//! What is made of a course that is over: figures, and what went wrong.
+//! What is made of a run that is over: figures, and what went wrong.
 
 use std::sync::atomic::Ordering::Acquire;
 
@@ -10,10 +10,10 @@ use sys::tree::{self, Status};
 use crate::capture::Capture;
 use crate::derive_metrics;
 use crate::perf_task::Followed;
-use crate::process_run::{Course, Interruption};
+use crate::process_run::{Interruption, ProcessRun};
 use crate::sample_buffer::{Entry, Figure};
 use crate::worker::Closed;
-use crate::worker_trial::Part;
+use crate::worker_trial::WorkerTrial;
 
 /// How many of the processes that went on are told by name.
 const TOLD: usize = 5;
@@ -22,28 +22,28 @@ const TOLD: usize = 5;
 ///
 /// `executions` iterations are done in the process: its time-out is so many times that of one.
 pub fn follow(
-    part: &mut Part,
+    part: &mut WorkerTrial,
     entry: &mut Entry,
     script: &[u8],
     round: Option<u32>,
     executions: u32,
 ) -> Result<bool, Closed> {
     let iteration = entry.iteration;
-    let launched = Course::launch(part, entry, script, round, executions);
-    let mut course = match launched {
-        Ok(course) => course,
+    let launched = ProcessRun::launch(part, entry, script, round, executions);
+    let mut run = match launched {
+        Ok(run) => run,
         Err(message) => {
             part.fault(iteration, FaultKind::Launch, message, None);
             return Ok(false);
         }
     };
-    course.wait(part)?;
-    Ok(course.conclude(part, entry))
+    run.wait(part)?;
+    Ok(run.conclude(part, entry))
 }
 
-impl Course {
+impl ProcessRun {
     /// From what happened to figures and faults; whether all went well.
-    fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
+    fn conclude(mut self, part: &mut WorkerTrial, entry: &mut Entry) -> bool {
         if let Some(capture) = &mut self.capture {
             capture.drain();
             if let Some(captured) = &mut part.captured {
@@ -51,7 +51,7 @@ impl Course {
             }
         }
         let counted = part.worker.group.read().since(&self.before);
-        let head = part.worker.page.head();
+        let head = part.worker.block.head();
         if self.interruption == Some(Interruption::TailOver) {
             entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
             entry.set(Figure::EndAround, clock::monotonic());
@@ -77,8 +77,8 @@ impl Course {
         }
     }
 
-    fn account(&self, part: &Part, entry: &mut Entry, counted: &Reading) {
-        let head = part.worker.page.head();
+    fn account(&self, part: &WorkerTrial, entry: &mut Entry, counted: &Reading) {
+        let head = part.worker.block.head();
         // It may have been ended while it was still waiting to begin.
         if head.before.monotonic_ns.load(Acquire) != 0 {
             if let Some(end) = &self.tree.end {
@@ -94,7 +94,7 @@ impl Course {
         entry.set(Figure::TimedOut, i64::from(timed_out));
     }
 
-    fn failure(&self, part: &Part, entry: &Entry) -> Option<(FaultKind, String)> {
+    fn failure(&self, part: &WorkerTrial, entry: &Entry) -> Option<(FaultKind, String)> {
         let subject = part.subject();
         if self.interruption == Some(Interruption::Timeout) {
             let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
@@ -106,8 +106,8 @@ impl Course {
             };
             return Some((FaultKind::Timeout, message));
         }
-        if let Some(complaint) = part.worker.page.complaint() {
-            let wrong = part.worker.page.head().wrong.load(Acquire) == 1;
+        if let Some(complaint) = part.worker.block.complaint() {
+            let wrong = part.worker.block.head().wrong.load(Acquire) == 1;
             let kind = if wrong {
                 FaultKind::Check
             } else {
@@ -139,7 +139,7 @@ impl Course {
         }
     }
 
-    fn warn(&self, part: &mut Part, entry: &Entry) {
+    fn warn(&self, part: &mut WorkerTrial, entry: &Entry) {
         if !self.lingered.is_empty() {
             let told = self.lingered.iter().take(TOLD);
             let mut all: Vec<_> = told.map(|r| format!("{} ({})", r.name, r.pid)).collect();

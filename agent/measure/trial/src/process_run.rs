@@ -1,4 +1,4 @@
-//! The course of one process from its launch until nothing is left of it.
+//! The run of one process from its launch until nothing is left of it.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Acquire;
@@ -15,7 +15,7 @@ use crate::capture::{Capture, Captured};
 use crate::perf_task::Followed;
 use crate::sample_buffer::Entry;
 use crate::worker::Closed;
-use crate::worker_trial::Part;
+use crate::worker_trial::WorkerTrial;
 
 /// How soon a tail iteration is ended when the others have finished.
 const TAIL_TICK_NS: i64 = 2_000_000;
@@ -24,7 +24,7 @@ const KILL_NS: i64 = 2_000_000_000;
 /// How long who is always somebody else by the time he is found is looked for, one by one.
 const CHASE_NS: i64 = 1_000_000_000;
 
-pub struct Course {
+pub struct ProcessRun {
     pub tree: Tree,
     pub phase: Phase,
     pub round: Option<u32>,
@@ -48,9 +48,9 @@ pub enum Interruption {
     TailOver,
 }
 
-impl Course {
+impl ProcessRun {
     pub fn launch(
-        part: &mut Part,
+        part: &mut WorkerTrial,
         entry: &Entry,
         script: &[u8],
         round: Option<u32>,
@@ -58,14 +58,14 @@ impl Course {
     ) -> Result<Self, String> {
         let mut capture = capture(part, entry)?;
         // One more than the iterations: the tail's.
-        part.worker.page.prepare(script, executions as usize + 1)?;
+        part.worker.block.prepare(script, executions as usize + 1)?;
         let before = part.worker.group.begin();
         let null = part.worker.null.as_fd();
         let [output, error] = capture
             .as_ref()
             .map_or([null; 2], |capture| capture.writers(null));
         let surroundings = Surroundings {
-            page: &part.worker.page,
+            block: &part.worker.block,
             marker: part.marker(entry.iteration, entry.phase),
             meeting: part.meeting.as_ref(),
             round,
@@ -81,7 +81,7 @@ impl Course {
         let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
         // It still waits at its gate.
         let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
-        part.worker.page.head().open_gate();
+        part.worker.block.head().open_gate();
         if let Some(capture) = &mut capture {
             capture.launched();
         }
@@ -103,7 +103,7 @@ impl Course {
     }
 
     /// Until root and descendants have ended, or had to be ended.
-    pub fn wait(&mut self, part: &Part) -> Result<(), Closed> {
+    pub fn wait(&mut self, part: &WorkerTrial) -> Result<(), Closed> {
         // What has ended and is still to be reaped is not told again.
         let mut more = false;
         while !self.tree.empty && !self.over {
@@ -133,7 +133,7 @@ impl Course {
         Ok(())
     }
 
-    fn deadline(&self, part: &Part) -> Option<i64> {
+    fn deadline(&self, part: &WorkerTrial) -> Option<i64> {
         if self.phase == Phase::Tail {
             return Some(clock::monotonic() + TAIL_TICK_NS);
         }
@@ -143,7 +143,7 @@ impl Course {
                     .saturating_add(duration(part.job.linger_ns)),
             ),
             None => {
-                let begun = part.worker.page.head().before.monotonic_ns.load(Acquire);
+                let begun = part.worker.block.head().before.monotonic_ns.load(Acquire);
                 let begun = begun.max(self.launched_ns);
                 self.limit_ns.map(|limit| begun.saturating_add(limit))
             }
@@ -151,7 +151,7 @@ impl Course {
     }
 
     /// Ends what has had its time.
-    fn interrupt(&mut self, part: &Part) {
+    fn interrupt(&mut self, part: &WorkerTrial) {
         if self.phase == Phase::Tail {
             if !part.others_measure() {
                 self.interruption = Some(Interruption::TailOver);
@@ -174,7 +174,7 @@ impl Course {
     }
 
     /// Ends everything that is left, or gives up.
-    fn kill_all(&mut self, part: &Part) {
+    fn kill_all(&mut self, part: &WorkerTrial) {
         let begun = clock::monotonic();
         let mut seen = Vec::new();
         while !self.tree.empty && clock::monotonic() < begun + KILL_NS {
@@ -200,7 +200,7 @@ fn duration(nanoseconds: u64) -> i64 {
     i64::try_from(nanoseconds).unwrap_or(i64::MAX)
 }
 
-fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {
+fn capture(part: &WorkerTrial, entry: &Entry) -> Result<Option<Capture>, String> {
     let captured = part.captured.as_ref();
     captured
         .filter(|_| entry.phase != Phase::Tail)

@@ -124,13 +124,13 @@ impl Entry {
 }
 
 /// Entries of one trial, in memory that launched processes do not inherit.
-pub struct Ledger {
+pub struct SampleBuffer {
     room: Mapping,
     capacity: usize,
     length: usize,
 }
 
-impl Ledger {
+impl SampleBuffer {
     /// Room for so many entries; pages are only used up as they are written.
     pub fn new(capacity: usize) -> io::Result<Self> {
         let room = Mapping::own(capacity.max(1) * std::mem::size_of::<Entry>())?;
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_keeps_what_it_has_room_for() {
-        let mut ledger = Ledger::new(2).unwrap();
+    fn a_buffer_keeps_what_it_has_room_for() {
+        let mut buffer = SampleBuffer::new(2).unwrap();
         let entry = |i| Entry::new(Some(i), Phase::Tail);
-        assert!(ledger.push(entry(0)) && ledger.push(entry(1)) && !ledger.push(entry(2)));
-        assert_eq!(ledger.entries()[1].iteration, Some(1));
-        ledger.clear();
-        assert!(ledger.entries().is_empty());
+        assert!(buffer.push(entry(0)) && buffer.push(entry(1)) && !buffer.push(entry(2)));
+        assert_eq!(buffer.entries()[1].iteration, Some(1));
+        buffer.clear();
+        assert!(buffer.entries().is_empty());
     }
 }

@@ -12,7 +12,7 @@ use sys::clock;
 use sys::secrecy;
 use sys::watch::{self, Signals};
 
-use crate::worker_pool::{Crew, State};
+use crate::worker_pool::{State, WorkerPool};
 
 /// Run `serve`.
 pub fn run(name: String) -> ExitCode {
@@ -33,7 +33,7 @@ struct Resident {
     signals: Signals,
     jobs: Jobs,
     records: Records,
-    crew: Crew,
+    pool: WorkerPool,
     /// There may be children that have ended beyond those that were taken leave of.
     unreaped: bool,
 }
@@ -48,7 +48,7 @@ impl Resident {
             signals: Signals::new(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?,
             jobs: Jobs::default(),
             records: Records::default(),
-            crew: Crew::new(name)?,
+            pool: WorkerPool::new(name)?,
             unreaped: false,
         })
     }
@@ -111,9 +111,9 @@ impl Resident {
 
     fn introduce(&mut self, id: u64) -> io::Result<()> {
         if self.has_workers(id, 1) {
-            self.crew.introduce(id);
+            self.pool.introduce(id);
             self.listen()?;
-            self.records.relay(self.crew.members()[0].answer());
+            self.records.relay(self.pool.members()[0].answer());
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Resident {
                 .transpose()
             {
                 Ok(memory) => {
-                    self.crew.order(trial, memory.as_ref().map(AsFd::as_fd));
+                    self.pool.order(trial, memory.as_ref().map(AsFd::as_fd));
                     drop(memory);
                     self.listen()?;
                     self.gather(trial);
@@ -145,29 +145,29 @@ impl Resident {
     /// Performs one round of a probe.
     fn probe(&mut self, probe: &Probe) -> io::Result<()> {
         let deadline = clock::monotonic().saturating_add(probe.timeout_ns as i64);
-        if let Err(error) = self.crew.begin(probe) {
+        if let Err(error) = self.pool.begin(probe) {
             let why = format!("cannot start a process for {}: {error}", probe.name);
             self.records.add(&refusal(probe.id, why));
             return Ok(());
         }
-        while self.crew.prober().state == State::Busy && clock::monotonic() < deadline {
+        while self.pool.prober().state == State::Busy && clock::monotonic() < deadline {
             let files = [
                 STDIN,
                 self.signals.as_raw_fd(),
-                self.crew.prober().readable(),
+                self.pool.prober().readable(),
             ];
             let [input, signal, answer] = watch::poll(files, self.deadline(Some(deadline)))?;
             if answer {
-                self.crew.prober().feed();
+                self.pool.prober().feed();
             }
             self.hear([input, signal]);
             if self.jobs.ended {
                 return Ok(());
             }
         }
-        let late = self.crew.prober().state == State::Busy;
-        self.records.relay(self.crew.prober().answer());
-        if let Some(how) = self.crew.dismiss() {
+        let late = self.pool.prober().state == State::Busy;
+        self.records.relay(self.pool.prober().answer());
+        if let Some(how) = self.pool.dismiss() {
             let (kind, message) = if late {
                 let seconds = probe.timeout_ns as f64 / 1e9;
                 (
@@ -192,8 +192,8 @@ impl Resident {
 
     fn has_workers(&mut self, id: u64, count: usize) -> bool {
         // One may have ended since it answered.
-        self.unreaped = self.crew.reap();
-        let mustered = self.crew.muster(count);
+        self.unreaped = self.pool.reap();
+        let mustered = self.pool.muster(count);
         if let Err(error) = &mustered {
             let why = format!("cannot start a worker: {error}");
             self.records.add(&refusal(id, why));
@@ -205,7 +205,7 @@ impl Resident {
     fn listen(&mut self) -> io::Result<()> {
         loop {
             let deadline = self.deadline(None);
-            let members = self.crew.members();
+            let members = self.pool.members();
             let mut files = vec![STDIN, self.signals.as_raw_fd()];
             files.extend(members.iter().map(|member| member.readable()));
             if files[2..].iter().all(|file| *file < 0) {
@@ -231,11 +231,11 @@ impl Resident {
         }
         match self.signals.take().filter(|_| signal) {
             Some(libc::SIGCHLD) => {
-                self.crew.end_stopped();
-                self.unreaped = self.crew.reap();
+                self.pool.end_stopped();
+                self.unreaped = self.pool.reap();
             }
             Some(_) => self.jobs.ended = true,
-            None if self.unreaped => self.unreaped = self.crew.reap(),
+            None if self.unreaped => self.unreaped = self.pool.reap(),
             None => {}
         }
     }
@@ -251,9 +251,9 @@ impl Resident {
 
     fn gather(&mut self, trial: &Trial) {
         for (number, given) in trial.workers.iter().enumerate() {
-            self.records.relay(self.crew.members()[number].answer());
-            if self.crew.members()[number].state == State::Dead {
-                let how = self.crew.bury(number);
+            self.records.relay(self.pool.members()[number].answer());
+            if self.pool.members()[number].state == State::Dead {
+                let how = self.pool.bury(number);
                 self.records.add(&Record::Fault(Fault {
                     id: trial.id,
                     trial: Some(trial.trial),

@@ -6,13 +6,13 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use launch::inherited::{BINARY_FD, CONTROL_FD};
-use launch::shared_block::Page;
+use launch::shared_block::SharedBlock;
 use sys::cgroup::{self, Group};
 use sys::perf::Event;
 use sys::secrecy;
 use sys::watch::Signals;
 
-use crate::sample_buffer::Ledger;
+use crate::sample_buffer::SampleBuffer;
 
 /// The main process is gone, or wants the worker to be.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub struct Worker {
     pub control: UnixStream,
     pub binary: OwnedFd,
     pub signals: Signals,
-    pub page: Page,
-    pub ledger: Ledger,
+    pub block: SharedBlock,
+    pub samples: SampleBuffer,
     pub null: File,
     pub group: Group,
     /// Beside its main process, the first of all, nobody is here but what workers launch.
@@ -46,8 +46,8 @@ impl Worker {
             binary: inherited(BINARY_FD)?,
             // Those that ask it to end are its main process's to follow, which then says so.
             signals: Signals::new(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?,
-            page: Page::new(1)?,
-            ledger: Ledger::new(1)?,
+            block: SharedBlock::new(1)?,
+            samples: SampleBuffer::new(1)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
             group: Group::make(name, &cgroup::of_worker(name, number)),
             alone,

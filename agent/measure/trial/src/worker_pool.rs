@@ -19,7 +19,7 @@ use sys::tree::{self, Change, Status, Waiting};
 use crate::orders::Order;
 
 /// The workers of this instance, kept from trial to trial.
-pub struct Crew {
+pub struct WorkerPool {
     name: String,
     binary: OwnedFd,
     members: Vec<Member>,
@@ -45,7 +45,7 @@ pub enum State {
     Dead,
 }
 
-impl Crew {
+impl WorkerPool {
     pub fn new(name: String) -> io::Result<Self> {
         Ok(Self {
             name,
@@ -291,7 +291,7 @@ impl Member {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerPool {
     /// Workers end, with everything that they have launched, when nobody speaks to them.
     fn drop(&mut self) {
         self.dismiss();

@@ -67,7 +67,7 @@ impl Worker {
 
     fn answer(&mut self, trial: &Trial, index: usize, outcome: &Outcome) -> io::Result<()> {
         let worker = trial.workers[index].worker;
-        let entries = self.ledger.entries().iter();
+        let entries = self.samples.entries().iter();
         let samples = entries.flat_map(|entry| entry.samples(trial.id, trial.trial, worker));
         let captured = outcome.captured.iter();
         let output = captured.flat_map(|captured| captured.records(trial, worker));

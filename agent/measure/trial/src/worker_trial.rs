@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use launch::failure;
 use launch::rendezvous::Rendezvous;
 use launch::script::{Meeting, Script};
-use launch::shared_block::Page;
+use launch::shared_block::SharedBlock;
 use launch::{Image, Program};
 use record::marker::{self, Marker};
 use record::{Fault, FaultKind, Phase, Process, Record, Trial, Workload};
@@ -14,7 +14,7 @@ use sys::tree::Status;
 
 use crate::capture::Captured;
 use crate::perf_task;
-use crate::sample_buffer::Ledger;
+use crate::sample_buffer::SampleBuffer;
 use crate::worker::Worker;
 
 /// Tail iterations that are noted; there may be more.
@@ -23,7 +23,7 @@ const TAIL_ENTRIES: usize = 10_000;
 pub const LAUNCHES: usize = 1000;
 
 /// One worker in one trial.
-pub struct Part<'a> {
+pub struct WorkerTrial<'a> {
     pub worker: &'a mut Worker,
     pub job: &'a Trial,
     pub number: u32,
@@ -38,7 +38,7 @@ pub struct Part<'a> {
     pub next: u32,
 }
 
-impl<'a> Part<'a> {
+impl<'a> WorkerTrial<'a> {
     pub fn new(
         worker: &'a mut Worker,
         job: &'a Trial,
@@ -116,17 +116,17 @@ impl<'a> Part<'a> {
         };
         let entries = iterations + tail;
         let short = |error| format!("no memory for {iterations} iterations: {error}");
-        if self.worker.page.slots() < slots {
-            self.worker.page = Page::new(slots).map_err(short)?;
+        if self.worker.block.slots() < slots {
+            self.worker.block = SharedBlock::new(slots).map_err(short)?;
         }
-        if self.worker.ledger.capacity() < entries {
-            self.worker.ledger = Ledger::new(entries).map_err(short)?;
+        if self.worker.samples.capacity() < entries {
+            self.worker.samples = SampleBuffer::new(entries).map_err(short)?;
         }
         Ok(self)
     }
 }
 
-impl Part<'_> {
+impl WorkerTrial<'_> {
     /// What is launched, as a message calls it.
     pub fn subject(&self) -> String {
         match &self.job.workload {
@@ -151,7 +151,7 @@ impl Part<'_> {
     }
 
     pub fn launch_failure(&self) -> Option<String> {
-        failure::told(self.worker.page.head(), &self.program, &self.subject())
+        failure::told(self.worker.block.head(), &self.program, &self.subject())
     }
 
     /// What a kernel's process is told; empty for a command.

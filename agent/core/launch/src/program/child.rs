@@ -9,8 +9,8 @@ use sys::clock;
 use sys::usage;
 
 use super::{Image, Program, Surroundings};
-use crate::inherited::{MEETING_FD, PAGE_FD};
-use crate::shared_block::{Page, Step};
+use crate::inherited::{BLOCK_FD, MEETING_FD};
+use crate::shared_block::{SharedBlock, Step};
 
 /// How long a child waits for its launcher, which only dies without killing it when it is
 /// killed itself.
@@ -20,11 +20,11 @@ const GATE_NS: i64 = 10_000_000_000;
 enum Never {}
 
 impl Program {
-    /// Becomes the program, or notes in the page what failed.
+    /// Becomes the program, or notes in the block what failed.
     pub(super) fn begin(&self, surroundings: &Surroundings) -> ! {
         let Err(step) = self.become_it(surroundings);
         let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
-        let head = surroundings.page.head();
+        let head = surroundings.block.head();
         head.failed_errno.store(errno as u32, Relaxed);
         head.failed_step.store(step as u32, Relaxed);
         // SAFETY: ends the child without running anything of its parent's.
@@ -35,7 +35,7 @@ impl Program {
         self.settle(surroundings)?;
         // SAFETY: the name is ended by a zero.
         unsafe { libc::prctl(libc::PR_SET_NAME, surroundings.marker.as_ptr()) };
-        let head = surroundings.page.head();
+        let head = surroundings.block.head();
         if !head.pass_gate(GATE_NS) {
             return Err(Step::Gate);
         }
@@ -52,8 +52,8 @@ impl Program {
         {
             meeting.meet(round);
         }
-        note_usage(surroundings.page, schedstat);
-        self.execute(surroundings.page)
+        note_usage(surroundings.block, schedstat);
+        self.execute(surroundings.block)
     }
 
     fn settle(&self, surroundings: &Surroundings) -> Result<(), Step> {
@@ -68,8 +68,8 @@ impl Program {
                 check(Step::Streams, libc::dup2(stream.as_raw_fd(), target as i32))?;
             }
             if let Image::Own(_) = self.image {
-                let page = surroundings.page.file().as_raw_fd();
-                check(Step::Streams, libc::dup2(page, PAGE_FD))?;
+                let block = surroundings.block.file().as_raw_fd();
+                check(Step::Streams, libc::dup2(block, BLOCK_FD))?;
                 if let Some(meeting) = surroundings.meeting {
                     let file = meeting.file().as_raw_fd();
                     check(Step::Streams, libc::dup2(file, MEETING_FD))?;
@@ -101,10 +101,10 @@ impl Program {
     }
 
     /// The last stamp before the exec is the one that stays.
-    fn execute(&self, page: &Page) -> Result<Never, Step> {
+    fn execute(&self, block: &SharedBlock) -> Result<Never, Step> {
         let argv = self.arguments.pointers();
         let envp = self.environment.pointers();
-        let head = page.head();
+        let head = block.head();
         let stamp = || head.before.monotonic_ns.store(clock::monotonic(), Relaxed);
         let mut refused = None;
         // SAFETY: all strings are ended, both lists by a null.
@@ -139,8 +139,8 @@ impl Program {
 }
 
 /// The usage of the process until here belongs to the launcher.
-fn note_usage(page: &Page, schedstat: RawFd) {
-    let before = &page.head().before;
+fn note_usage(block: &SharedBlock, schedstat: RawFd) {
+    let before = &block.head().before;
     let usage = usage::own();
     before.user_ns.store(usage.user_ns, Relaxed);
     before.system_ns.store(usage.system_ns, Relaxed);
