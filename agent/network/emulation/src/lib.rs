@@ -12,11 +12,11 @@ mod host;
 mod namespace;
 mod network;
 mod orders;
+mod reporter;
 mod rights;
 mod shaping;
 mod steps;
 pub mod taken;
-mod teller;
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -31,8 +31,8 @@ use sys::watch::{self, Signals};
 use host::Host;
 use network::Network;
 use orders::{Refused, HOSTS, LINE_LIMIT};
+use reporter::Reporter;
 use taken::Taken;
-use teller::Teller;
 
 /// Run `emulate`.
 pub fn run() -> ExitCode {
@@ -49,12 +49,12 @@ pub fn run() -> ExitCode {
         taken: None,
         log: None,
         orders: Jobs::of(LINE_LIMIT),
-        teller: Teller::new(),
+        reporter: Reporter::new(),
         signals,
     };
     let outcome = emulator.serve();
-    let teller = emulator.put_back();
-    teller.finish();
+    let reporter = emulator.put_back();
+    reporter.finish();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -71,7 +71,7 @@ struct Emulator {
     /// How often it tells of the hosts by itself, and when next.
     log: Option<(i64, i64)>,
     orders: Jobs,
-    teller: Teller,
+    reporter: Reporter,
     signals: Signals,
 }
 
@@ -84,16 +84,16 @@ impl Emulator {
                     Ok(order) => self.perform(order),
                     Err(why) => (0, Err(why.into())),
                 };
-                self.teller.tell(
-                    &answer.unwrap_or_else(|refused| EmulateRecord::NetworkRefused {
+                self.reporter.tell(&answer.unwrap_or_else(|refused| {
+                    EmulateRecord::NetworkRefused {
                         id,
                         message: refused.message,
                         hint: refused.hint,
-                    }),
-                );
+                    }
+                }));
                 self.look_after();
             }
-            if self.orders.ended || self.teller.is_lost() {
+            if self.orders.ended || self.reporter.is_lost() {
                 return Ok(());
             }
             let [input, signal] = watch::poll([STDIN, self.signals.as_raw_fd()], self.deadline())?;
@@ -166,7 +166,7 @@ impl Emulator {
 
     /// What is left to do when the hosts are there.
     fn begin(&mut self, id: u64) -> EmulateRecord {
-        self.teller.detach();
+        self.reporter.detach();
         hurry();
         EmulateRecord::NetworkBuilt {
             id,
@@ -232,7 +232,7 @@ impl Emulator {
         let states = hosts.filter_map(|host| match host.state() {
             Ok(state) => Some(state),
             Err(refusal) => {
-                fail(host, &refusal, &mut self.teller);
+                fail(host, &refusal, &mut self.reporter);
                 None
             }
         });
@@ -251,7 +251,7 @@ impl Emulator {
                 continue;
             }
             if let Err(refusal) = host.tick() {
-                fail(host, &refusal, &mut self.teller);
+                fail(host, &refusal, &mut self.reporter);
             }
         }
         if let Some((every, next)) = self.log.filter(|(_, next)| *next <= now) {
@@ -259,25 +259,25 @@ impl Emulator {
             let missed = (now - next) / every;
             self.log = Some((every, next + (missed + 1) * every));
             let states = self.states(None);
-            self.teller.mention(&states);
+            self.reporter.mention(&states);
         }
     }
 
     /// Puts everything back.
-    fn put_back(self) -> Teller {
+    fn put_back(self) -> Reporter {
         drop(self.hosts);
         drop(self.network);
         drop(self.taken);
-        self.teller
+        self.reporter
     }
 }
 
 /// Tells that a host is not looked after any more.
-fn fail(host: &mut Host, refusal: &Refusal, teller: &mut Teller) {
+fn fail(host: &mut Host, refusal: &Refusal, reporter: &mut Reporter) {
     host.failed = true;
     let (number, interface) = (host.built.host, &host.built.interface);
     let message = format!("host {number} ({interface}) is not shaped any more: {refusal}");
-    teller.tell(&EmulateRecord::NetworkFault { message });
+    reporter.tell(&EmulateRecord::NetworkFault { message });
 }
 
 /// Lets the kernel wake this process before others: what it does late is sent beyond a budget. It

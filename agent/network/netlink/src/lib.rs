@@ -2,8 +2,9 @@
 //!
 //! A socket belongs to the network namespace in which it was opened, wherever it is used later.
 
+pub mod interface;
 pub mod links;
-pub mod message;
+mod message;
 pub mod traffic;
 
 use std::fmt;

@@ -6,7 +6,7 @@
 
 mod line;
 mod link;
-mod telling;
+mod report;
 
 use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
@@ -18,7 +18,7 @@ use sys::clock;
 use sys::watch::{self, Signals};
 
 use crate::measure::line::Line;
-use crate::measure::telling::Telling;
+use crate::measure::report::Report;
 use crate::protocol::frames::Told;
 use crate::protocol::frames::INTERVAL_LEAST_NS;
 use crate::traffic::phase::Phase;
@@ -56,7 +56,7 @@ struct Measuring {
     /// The next phase begins no earlier; None: there was no connection yet.
     free_ns: Option<i64>,
     phase: Option<Phase>,
-    telling: Telling,
+    report: Report,
 }
 
 impl Measuring {
@@ -68,7 +68,7 @@ impl Measuring {
             waiting: VecDeque::new(),
             free_ns: None,
             phase: None,
-            telling: Telling::new(clock::monotonic()),
+            report: Report::new(clock::monotonic()),
         }
     }
 
@@ -77,11 +77,11 @@ impl Measuring {
         loop {
             let now = clock::monotonic();
             if let Some(line) = &mut self.line {
-                line.look_after(self.phase.as_ref(), &mut self.telling, now)?;
+                line.look_after(self.phase.as_ref(), &mut self.report, now)?;
             }
             self.advance(now);
-            self.telling.settle(now);
-            self.telling.flush().map_err(|error| error.to_string())?;
+            self.report.settle(now);
+            self.report.flush().map_err(|error| error.to_string())?;
             let line = self.line.as_ref().map_or(-1, Line::as_raw_fd);
             let files = [STDIN, self.signals.as_raw_fd(), line];
             let polled = watch::poll(files, self.next_ns(now));
@@ -104,7 +104,7 @@ impl Measuring {
             Some(link) => link.sampler.next_ns(now).unwrap_or(now),
             None => phase.end_ns(),
         });
-        let times = [line.next_ns(), phase, self.telling.next_ns()];
+        let times = [line.next_ns(), phase, self.report.next_ns()];
         times.into_iter().flatten().min()
     }
 
@@ -116,7 +116,7 @@ impl Measuring {
                     return Err("it is connected already".to_string().into());
                 }
                 check(&connect)?;
-                self.telling = Telling::new(now);
+                self.report = Report::new(now);
                 self.line = Some(Line::new(connect, now));
             }
             MeasureOrder::Sending(sending) => {
@@ -141,7 +141,7 @@ impl Measuring {
         }
         while self.waiting.front().is_some_and(|(next, _)| next.id < id) {
             let id = self.waiting.pop_front().expect("there is one").0.id;
-            self.telling
+            self.report
                 .record(MeasureRecord::PhaseOver { id, skipped: true });
         }
     }
@@ -163,7 +163,7 @@ impl Measuring {
                             link.rest();
                         }
                         if let Some(half) = link.sampler.step(now) {
-                            self.telling.ours(half, phase.began_ns, now);
+                            self.report.ours(half, phase.began_ns, now);
                         }
                         waits = link.sampler.is_under_way();
                     }
@@ -206,15 +206,14 @@ impl Measuring {
         });
         let link = self.line.as_mut().and_then(Line::link);
         if let Some(half) = link.and_then(|link| link.end(skipped)) {
-            self.telling.ours(half, phase.began_ns, now);
+            self.report.ours(half, phase.began_ns, now);
         }
         // Whoever asked for it may leave when it is over.
         if let Some(line) = &mut self.line {
-            line.tell_lost(&mut self.telling, now);
+            line.tell_lost(&mut self.report, now);
         }
         let id = phase.sending.id;
-        self.telling
-            .record(MeasureRecord::PhaseOver { id, skipped });
+        self.report.record(MeasureRecord::PhaseOver { id, skipped });
     }
 
     /// Tells what is left to be told.
@@ -222,13 +221,13 @@ impl Measuring {
         let now = clock::monotonic();
         self.end_phase(now, true);
         if let Some(line) = &mut self.line {
-            hear_out(line, &mut self.telling, now + FAREWELL_NS);
-            line.tell_lost(&mut self.telling, now);
+            hear_out(line, &mut self.report, now + FAREWELL_NS);
+            line.tell_lost(&mut self.report, now);
         }
-        self.telling.record(MeasureRecord::MeasureOver { why });
-        self.telling.give_up();
+        self.report.record(MeasureRecord::MeasureOver { why });
+        self.report.give_up();
         // Whoever does not listen any more has ended us.
-        let _ = self.telling.flush();
+        let _ = self.report.flush();
     }
 }
 
@@ -243,16 +242,16 @@ fn begin_ns(sending: &Sending, asked_ns: i64, free_ns: i64) -> i64 {
 }
 
 /// Hears the other end until everything is told that waits for it.
-fn hear_out(line: &mut Line, telling: &mut Telling, until_ns: i64) {
+fn hear_out(line: &mut Line, report: &mut Report, until_ns: i64) {
     let Some(link) = line.link() else { return };
     loop {
         let now = clock::monotonic();
-        telling.settle(now);
-        if now >= until_ns || telling.next_ns().is_none() {
+        report.settle(now);
+        if now >= until_ns || report.next_ns().is_none() {
             return;
         }
         match link.frames.hear() {
-            Ok(Some(Told::Half(half))) => telling.theirs(*half),
+            Ok(Some(Told::Half(half))) => report.theirs(*half),
             Ok(Some(_)) => {}
             Ok(None) => drop(watch::poll([link.frames.as_raw_fd()], Some(until_ns))),
             Err(_) => return,

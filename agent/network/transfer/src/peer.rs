@@ -1,6 +1,6 @@
 //! The remote end of network probes and of measurements: `tare-agent peer` on another machine.
 
-mod door;
+mod admission;
 mod hosts;
 mod log;
 pub mod measuring;

@@ -9,7 +9,7 @@ use record::network::{Connect, Connected, Ended, MeasureRecord};
 use sys::clock;
 
 use crate::measure::link::{self, Link};
-use crate::measure::telling::Telling;
+use crate::measure::report::Report;
 use crate::protocol::frames::{Asked, Told};
 use crate::protocol::session::Failure;
 use crate::traffic::phase::Phase;
@@ -102,14 +102,14 @@ impl Line {
     pub fn look_after(
         &mut self,
         phase: Option<&Phase>,
-        telling: &mut Telling,
+        report: &mut Report,
         now: i64,
     ) -> Result<(), Ended> {
         match &mut self.state {
-            State::Up(link) => match hear(link, self.connect.streams, telling, now) {
+            State::Up(link) => match hear(link, self.connect.streams, report, now) {
                 Ok(None) => {}
                 Ok(Some(why)) => return Err(why),
-                Err(error) => self.lose(&error, phase, telling, now),
+                Err(error) => self.lose(&error, phase, report, now),
             },
             State::Down(outage, again_ns) if now >= *again_ns => {
                 let dial = Dial::start(self.connect.clone())
@@ -124,7 +124,7 @@ impl Line {
                 };
                 let broken = |_| Err(Failure::passing("it failed by itself".to_string()));
                 match dial.thread.join().unwrap_or_else(broken) {
-                    Ok(link) => self.take_up(link, &outage, phase, telling, now),
+                    Ok(link) => self.take_up(link, &outage, phase, report, now),
                     Err(failure) => self.bear(outage, failure, now)?,
                 }
             }
@@ -133,12 +133,12 @@ impl Line {
         Ok(())
     }
 
-    fn lose(&mut self, error: &io::Error, phase: Option<&Phase>, telling: &mut Telling, now: i64) {
+    fn lose(&mut self, error: &io::Error, phase: Option<&Phase>, report: &mut Report, now: i64) {
         let half = self.link().and_then(|link| link.sampler.end());
         if let (Some(half), Some(phase)) = (half, phase) {
-            telling.ours(half, phase.began_ns, now);
+            report.ours(half, phase.began_ns, now);
         }
-        telling.give_up();
+        report.give_up();
         let outage = Outage {
             since_ns: now,
             why: error.to_string(),
@@ -153,14 +153,14 @@ impl Line {
         link: Link,
         outage: &Outage,
         phase: Option<&Phase>,
-        telling: &mut Telling,
+        report: &mut Report,
         now: i64,
     ) {
         if !outage.is_first {
-            tell_gap(outage, telling, now);
+            tell_gap(outage, report, now);
         }
-        telling.record(MeasureRecord::Connected(Connected {
-            at_ns: telling.since(now),
+        report.record(MeasureRecord::Connected(Connected {
+            at_ns: report.since(now),
             realtime_ns: clock::realtime() as u64,
             here: link.here.clone(),
             there: link.there.clone(),
@@ -171,7 +171,7 @@ impl Line {
             .zip(phase)
             .map(|(link, phase)| link.begin(phase, now));
         if let Some(Err(error)) = begun {
-            self.lose(&error, phase, telling, now);
+            self.lose(&error, phase, report, now);
         }
     }
 
@@ -190,10 +190,10 @@ impl Line {
     }
 
     /// Tells for how long the other end has been lost, where a phase or the measurement ends.
-    pub fn tell_lost(&mut self, telling: &mut Telling, now: i64) {
+    pub fn tell_lost(&mut self, report: &mut Report, now: i64) {
         if let State::Down(outage, _) | State::Dialling(outage, _) = &mut self.state {
             if !outage.is_first && now > outage.since_ns {
-                tell_gap(outage, telling, now);
+                tell_gap(outage, report, now);
                 outage.since_ns = now;
             }
         }
@@ -212,18 +212,13 @@ impl AsRawFd for Line {
 }
 
 /// Some: why the other end will not go on.
-fn hear(
-    link: &mut Link,
-    streams: u32,
-    telling: &mut Telling,
-    now: i64,
-) -> io::Result<Option<Ended>> {
+fn hear(link: &mut Link, streams: u32, report: &mut Report, now: i64) -> io::Result<Option<Ended>> {
     while let Some(told) = link.frames.hear()? {
         match told {
             Told::Half(mut half) => {
                 // One that ends now may have begun in any interval of the phase.
                 half.waited = half.waited.within(half.end_ns, streams);
-                telling.theirs(*half);
+                report.theirs(*half);
             }
             Told::Over { why } => return Ok(Some(why)),
             Told::Ready { .. } | Told::Alive => {}
@@ -236,10 +231,10 @@ fn hear(
     Ok(None)
 }
 
-fn tell_gap(outage: &Outage, telling: &mut Telling, now: i64) {
-    telling.record(MeasureRecord::Gap {
-        start_ns: telling.since(outage.since_ns),
-        end_ns: telling.since(now),
+fn tell_gap(outage: &Outage, report: &mut Report, now: i64) {
+    report.record(MeasureRecord::Gap {
+        start_ns: report.since(outage.since_ns),
+        end_ns: report.since(now),
         why: outage.why.clone(),
     });
 }

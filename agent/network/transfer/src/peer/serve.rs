@@ -13,7 +13,7 @@ use std::time::Duration;
 use sys::clock;
 use sys::watch::{self, Signals};
 
-use crate::peer::door::{Door, Seat, MEASUREMENTS, SESSION_NS};
+use crate::peer::admission::{Admission, Seat, MEASUREMENTS, SESSION_NS};
 use crate::peer::hosts;
 use crate::peer::log::{Log, Who};
 use crate::peer::measuring::{Limits, Table};
@@ -56,7 +56,7 @@ struct End {
     listener: TcpListener,
     signals: Signals,
     key: Key,
-    door: Door,
+    admission: Admission,
     table: Table,
     limits: Limits,
     log: Log,
@@ -101,7 +101,7 @@ fn start(
         listener,
         signals,
         key,
-        door: Door::default(),
+        admission: Admission::default(),
         table: Table::default(),
         limits,
         log,
@@ -136,7 +136,10 @@ fn read_key(path: &Path) -> Result<Key, String> {
 impl End {
     fn serve(self: Arc<Self>) -> io::Result<()> {
         loop {
-            let next = [self.door.shut_out(), self.log.settle(clock::monotonic())];
+            let next = [
+                self.admission.shut_out(),
+                self.log.settle(clock::monotonic()),
+            ];
             let next = next.into_iter().flatten().min();
             let files = [self.listener.as_raw_fd(), self.signals.as_raw_fd()];
             let [come, signal] = watch::poll(files, next)?;
@@ -170,10 +173,10 @@ impl End {
                 return;
             }
         };
-        if self.door.is_expected(from.ip()) {
+        if self.admission.is_expected(from.ip()) {
             return;
         }
-        let Ok(Some(number)) = self.door.enter(&stream, from.ip()) else {
+        let Ok(Some(number)) = self.admission.enter(&stream, from.ip()) else {
             self.log.say(
                 Who::Stranger(from.ip()),
                 "refused: as many are served as there is room for",
@@ -186,10 +189,10 @@ impl End {
             .spawn(move || {
                 // Whoever is served badly, by its own fault or the network's, comes again.
                 let _ = end.attend(stream, number, from.ip());
-                end.door.leave(number);
+                end.admission.leave(number);
             });
         if begun.is_err() {
-            self.door.leave(number);
+            self.admission.leave(number);
         }
     }
 
@@ -209,7 +212,7 @@ impl End {
                 return Err(error);
             }
         };
-        self.door.has_proved(number);
+        self.admission.has_proved(number);
         let mut sealed = [0; wire::SEALED];
         stream.read_exact(&mut sealed)?;
         let Some(order) = secrets.open(0, &sealed) else {
@@ -324,7 +327,7 @@ impl End {
                 tasks::return_datagrams(&socket, secrets.token(), bounds, deadline_ns)
             }
             Task::Connects => {
-                self.door.expect(stream.peer_addr()?.ip(), order.count);
+                self.admission.expect(stream.peer_addr()?.ip(), order.count);
                 answer(stream, Ok(here.port()))
             }
             // They have connections of their own.
@@ -342,7 +345,7 @@ impl End {
         from: IpAddr,
     ) -> io::Result<()> {
         let longest_ns = self.limits.cut_ns().saturating_add(GRACE_NS);
-        let sit = |seat, most| self.door.seat(number, seat, most, longest_ns);
+        let sit = |seat, most| self.admission.seat(number, seat, most, longest_ns);
         if order.task == Task::Measure {
             if !sit(Seat::Measurement, MEASUREMENTS) {
                 self.log.say(
@@ -353,7 +356,7 @@ impl End {
             }
             answer(&mut stream, Ok(0))?;
             let frames = Frames::new(stream, secrets, Side::End)?;
-            let seats = self.door.seated(Seat::Stream);
+            let seats = self.admission.seated(Seat::Stream);
             let say = |what: &str| self.log.say(Who::Guest(from), what);
             return self.table.serve(frames, self.limits, seats, &say);
         }

@@ -1,11 +1,10 @@
 //! What is known of an end that a measurement may depend on. What cannot be read is left out.
 
-mod interface;
-
 use std::fs;
 use std::io;
 use std::net::TcpStream;
 
+use netlink::interface;
 use record::network::{EndFact, Ended};
 
 use crate::traffic::tcp;

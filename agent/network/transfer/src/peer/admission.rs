@@ -17,7 +17,7 @@ pub const SESSION_NS: i64 = 300_000_000_000;
 const EXPECTATION_NS: i64 = 10_000_000_000;
 
 #[derive(Default)]
-pub struct Door(Mutex<State>);
+pub struct Admission(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-impl Door {
+impl Admission {
     fn state(&self) -> MutexGuard<'_, State> {
         // What a session that panicked left is as good as before.
         self.0
@@ -195,81 +195,99 @@ mod tests {
     #[test]
     fn who_has_not_proved_makes_room_and_who_has_does_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let door = Door::default();
+        let admission = Admission::default();
         let mut all = Vec::new();
         for number in 1..=CONNECTIONS as u64 {
             all.push(pair(&listener));
             assert_eq!(
-                door.enter(&all.last().unwrap().1, HERE).unwrap(),
+                admission.enter(&all.last().unwrap().1, HERE).unwrap(),
                 Some(number)
             );
         }
-        door.has_proved(1);
+        admission.has_proved(1);
         all.push(pair(&listener));
-        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
+        assert!(admission
+            .enter(&all.last().unwrap().1, HERE)
+            .unwrap()
+            .is_some());
         // The second was the oldest that had not.
         assert_eq!(all[1].0.read(&mut [0]).unwrap(), 0);
         for number in 2..=CONNECTIONS as u64 + 1 {
-            door.has_proved(number);
+            admission.has_proved(number);
         }
         all.push(pair(&listener));
-        assert_eq!(door.enter(&all.last().unwrap().1, HERE).unwrap(), None);
-        door.leave(5);
-        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
-        assert!(door.shut_out().is_some());
+        assert_eq!(admission.enter(&all.last().unwrap().1, HERE).unwrap(), None);
+        admission.leave(5);
+        assert!(admission
+            .enter(&all.last().unwrap().1, HERE)
+            .unwrap()
+            .is_some());
+        assert!(admission.shut_out().is_some());
     }
 
     #[test]
     fn a_crowd_shuts_nobody_out_but_itself() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let door = Door::default();
+        let admission = Admission::default();
         let (mut theirs, ours) = pair(&listener);
         let other = IpAddr::from([192, 0, 2, 1]);
-        let number = door.enter(&ours, other).unwrap().unwrap();
+        let number = admission.enter(&ours, other).unwrap().unwrap();
         let mut all = Vec::new();
         for _ in 0..25 * CONNECTIONS {
             all.push(pair(&listener));
-            assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
-            assert!(door.state().guests.len() <= CONNECTIONS);
+            assert!(admission
+                .enter(&all.last().unwrap().1, HERE)
+                .unwrap()
+                .is_some());
+            assert!(admission.state().guests.len() <= CONNECTIONS);
         }
         theirs.set_nonblocking(true).unwrap();
         let open = theirs.read(&mut [0]).unwrap_err();
         assert_eq!(open.kind(), io::ErrorKind::WouldBlock);
-        assert!(door.seat(number, Seat::Probe, CONNECTIONS, SESSION_NS));
+        assert!(admission.seat(number, Seat::Probe, CONNECTIONS, SESSION_NS));
         assert_eq!(all[0].0.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]
     fn seats_of_measurements_are_beside_the_others_and_bounded() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let door = Door::default();
+        let admission = Admission::default();
         let mut all = Vec::new();
         for _ in 0..CONNECTIONS + 2 {
             all.push(pair(&listener));
-            let number = door.enter(&all.last().unwrap().1, HERE).unwrap().unwrap();
-            door.has_proved(number);
-            assert_eq!(door.seat(number, Seat::Stream, 2, 1 << 40), number <= 2);
+            let number = admission
+                .enter(&all.last().unwrap().1, HERE)
+                .unwrap()
+                .unwrap();
+            admission.has_proved(number);
+            assert_eq!(
+                admission.seat(number, Seat::Stream, 2, 1 << 40),
+                number <= 2
+            );
         }
         all.push(pair(&listener));
-        assert_eq!(door.enter(&all.last().unwrap().1, HERE).unwrap(), None);
-        door.leave(1);
-        assert!(door.seat(5, Seat::Stream, 2, 1 << 40));
-        assert!(!door.seat(1000, Seat::Echo, 1, 1 << 40));
-        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
+        assert_eq!(admission.enter(&all.last().unwrap().1, HERE).unwrap(), None);
+        admission.leave(1);
+        assert!(admission.seat(5, Seat::Stream, 2, 1 << 40));
+        assert!(!admission.seat(1000, Seat::Echo, 1, 1 << 40));
+        assert!(admission
+            .enter(&all.last().unwrap().1, HERE)
+            .unwrap()
+            .is_some());
     }
 
     #[test]
     fn so_many_are_expected_as_were_announced() {
-        let door = Door::default();
+        let admission = Admission::default();
         let from = IpAddr::from([127, 0, 0, 1]);
-        assert!(!door.is_expected(from));
-        door.expect(from, 2);
-        assert!(!door.is_expected(IpAddr::from([127, 0, 0, 2])));
-        assert!(door.is_expected(from));
-        assert!(door.is_expected(from));
-        assert!(!door.is_expected(from));
-        door.expect(from, 2);
-        door.expect(from, 0);
-        assert!(!door.is_expected(from));
+        assert!(!admission.is_expected(from));
+        admission.expect(from, 2);
+        assert!(!admission.is_expected(IpAddr::from([127, 0, 0, 2])));
+        assert!(admission.is_expected(from));
+        assert!(admission.is_expected(from));
+        assert!(!admission.is_expected(from));
+        admission.expect(from, 2);
+        admission.expect(from, 0);
+        assert!(!admission.is_expected(from));
     }
 }

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-use netlink::message::{attribute, text, u32_at, Message};
-use netlink::Socket;
+use crate::message::{attribute, text, u32_at, Message};
+use crate::Socket;
 
 /// struct rtmsg, struct ifinfomsg.
 const ROUTE: usize = 12;

@@ -15,7 +15,7 @@ const WAITING: usize = 4096;
 /// So long the front may take to read the rest at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub struct Teller {
+pub struct Reporter {
     /// None: written at once, for as long as there may be no other thread.
     lines: Option<Sender<Vec<u8>>>,
     done: Option<Receiver<()>>,
@@ -24,7 +24,7 @@ pub struct Teller {
     lost: Arc<AtomicBool>,
 }
 
-impl Teller {
+impl Reporter {
     pub fn new() -> Self {
         Self {
             lines: None,

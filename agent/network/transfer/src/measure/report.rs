@@ -19,7 +19,7 @@ const WAY_NS: u64 = 10_000_000;
 const THEIRS_MOST: usize = 4096;
 const IMPOSSIBLE: &str = "the other end told times or counts that cannot be";
 
-pub struct Telling {
+pub struct Report {
     began_ns: i64,
     waiting: VecDeque<Item>,
     theirs: VecDeque<Half>,
@@ -34,7 +34,7 @@ enum Item {
     Half(Box<Half>, u64, i64),
 }
 
-impl Telling {
+impl Report {
     /// Of a measurement that began then.
     pub fn new(began_ns: i64) -> Self {
         Self {
@@ -216,8 +216,8 @@ mod tests {
     }
 
     /// What is told: start, end, acknowledged, received.
-    fn told(telling: &mut Telling) -> Vec<(u64, u64, u64, Option<u64>)> {
-        let text = std::mem::take(&mut telling.ready);
+    fn told(report: &mut Report) -> Vec<(u64, u64, u64, Option<u64>)> {
+        let text = std::mem::take(&mut report.ready);
         let records = serde_json::Deserializer::from_slice(&text).into_iter();
         let intervals = records.filter_map(|record| match record.unwrap() {
             MeasureRecord::Interval(interval) => Some(*interval),
@@ -229,77 +229,77 @@ mod tests {
 
     #[test]
     fn halves_of_the_same_time_become_one_interval() {
-        let mut telling = Telling::new(1000);
-        telling.ours(ours(1, 1, 0, 10), 1500, 0);
-        telling.settle(0);
-        assert!(told(&mut telling).is_empty());
-        telling.theirs(theirs(1, 1, 8));
-        telling.theirs(theirs(1, LAST, 4));
-        telling.ours(ours(1, LAST, 10, 15), 1500, 0);
-        telling.record(MeasureRecord::PhaseOver {
+        let mut report = Report::new(1000);
+        report.ours(ours(1, 1, 0, 10), 1500, 0);
+        report.settle(0);
+        assert!(told(&mut report).is_empty());
+        report.theirs(theirs(1, 1, 8));
+        report.theirs(theirs(1, LAST, 4));
+        report.ours(ours(1, LAST, 10, 15), 1500, 0);
+        report.record(MeasureRecord::PhaseOver {
             id: 1,
             skipped: false,
         });
-        telling.settle(0);
+        report.settle(0);
         let both = [(500, 510, 10, Some(8)), (510, 515, 5, Some(4))];
-        assert_eq!(told(&mut telling), both);
-        assert_eq!(telling.next_ns(), None);
+        assert_eq!(told(&mut report), both);
+        assert_eq!(report.next_ns(), None);
     }
 
     #[test]
     fn an_end_that_passed_boundaries_over_is_waited_for() {
-        let mut telling = Telling::new(0);
+        let mut report = Report::new(0);
         // Ours came late for the second boundary, theirs for the third.
         for half in [ours(1, 1, 0, 10), ours(1, 3, 10, 30), ours(1, 4, 30, 40)] {
-            telling.ours(half, 0, 0);
+            report.ours(half, 0, 0);
         }
         for half in [theirs(1, 1, 1), theirs(1, 2, 2), theirs(1, 4, 4)] {
-            telling.theirs(half);
+            report.theirs(half);
         }
-        telling.settle(0);
+        report.settle(0);
         let all = [(0, 10, 10, Some(1)), (10, 40, 30, Some(6))];
-        assert_eq!(told(&mut telling), all);
+        assert_eq!(told(&mut report), all);
     }
 
     #[test]
     fn what_does_not_come_is_not_waited_for_long() {
-        let mut telling = Telling::new(0);
-        telling.ours(ours(1, 1, 0, 10), 0, 0);
-        telling.settle(PATIENCE_NS - 1);
-        assert!(told(&mut telling).is_empty());
-        telling.settle(PATIENCE_NS);
-        assert_eq!(told(&mut telling), [(0, 10, 10, None)]);
+        let mut report = Report::new(0);
+        report.ours(ours(1, 1, 0, 10), 0, 0);
+        report.settle(PATIENCE_NS - 1);
+        assert!(told(&mut report).is_empty());
+        report.settle(PATIENCE_NS);
+        assert_eq!(told(&mut report), [(0, 10, 10, None)]);
         // It is told of a later phase by now.
-        telling.ours(ours(1, LAST, 10, 20), 0, 0);
-        telling.theirs(theirs(2, 1, 5));
-        telling.ours(ours(2, 1, 0, 3), 20, 0);
-        telling.settle(0);
+        report.ours(ours(1, LAST, 10, 20), 0, 0);
+        report.theirs(theirs(2, 1, 5));
+        report.ours(ours(2, 1, 0, 3), 20, 0);
+        report.settle(0);
         assert_eq!(
-            told(&mut telling),
+            told(&mut report),
             [(10, 20, 10, None), (20, 23, 3, Some(5))]
         );
-        telling.ours(ours(2, 2, 3, 9), 20, 0);
-        telling.give_up();
-        assert_eq!(told(&mut telling), [(23, 29, 6, None)]);
+        report.ours(ours(2, 2, 3, 9), 20, 0);
+        report.give_up();
+        assert_eq!(told(&mut report), [(23, 29, 6, None)]);
     }
 
     #[test]
     fn what_cannot_be_is_a_gap() {
-        let mut telling = Telling::new(0);
-        telling.ours(ours(1, 1, 0, 10), 500, 0);
-        telling.theirs(theirs(1, 1, u64::MAX));
-        telling.settle(0);
-        let text = String::from_utf8(std::mem::take(&mut telling.ready)).unwrap();
+        let mut report = Report::new(0);
+        report.ours(ours(1, 1, 0, 10), 500, 0);
+        report.theirs(theirs(1, 1, u64::MAX));
+        report.settle(0);
+        let text = String::from_utf8(std::mem::take(&mut report.ready)).unwrap();
         let gap = r#""record":"gap","start_ns":500,"end_ns":510"#;
         assert!(text.contains(gap) && text.lines().count() == 1, "{text}");
     }
 
     #[test]
     fn no_more_is_kept_than_it_takes() {
-        let mut telling = Telling::new(0);
+        let mut report = Report::new(0);
         for number in 0..2 * THEIRS_MOST as u64 {
-            telling.theirs(theirs(9, number, 1));
+            report.theirs(theirs(9, number, 1));
         }
-        assert_eq!(telling.theirs.len(), THEIRS_MOST);
+        assert_eq!(report.theirs.len(), THEIRS_MOST);
     }
 }
