@@ -28,8 +28,7 @@ from statistics import median
 
 import numpy as np
 
-from tare.agent.client import record
-from tare.agent.client import Agent, ProcessChannel, binary
+from tare.agent.client import Agent, ProcessChannel, binary, record
 
 #: Operations that a process is given in a round: a second or less.
 ROUND = 3e10

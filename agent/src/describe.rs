@@ -3,13 +3,12 @@
 
 mod metrics;
 
+use kernels::{Kernel, KERNELS};
+use probes::{Probe, PROBES};
+use record::SCHEMA;
 use serde::Serialize;
 
 use metrics::{Metric, METRICS};
-
-use crate::kernels::{Kernel, KERNELS};
-use crate::probes::{Probe, PROBES};
-use crate::record::SCHEMA;
 
 #[derive(Serialize)]
 struct Description {

@@ -1,55 +1,17 @@
 //! The measuring half of tare: one static binary that is copied to wherever the measuring is.
 
-mod accounts;
-mod capture;
-mod cgroup;
-mod clock;
-mod course;
-mod crew;
 mod describe;
-mod descriptors;
-mod emulate;
-mod enter;
-mod failure;
-mod futex;
-mod guest;
-mod instrument;
-mod kernel_process;
-mod kernels;
-mod launch;
-mod ledger;
-mod mapping;
-mod marker;
-mod measure;
-mod nest;
-mod netlink;
-mod observe;
-mod page;
-mod peer;
-mod perf;
-mod perf_task;
-mod probes;
-mod record;
-mod rendezvous;
-mod schema;
-mod secrecy;
-mod serve;
-mod shed;
-mod stream;
-mod topology;
-mod tree;
-mod trial;
-mod truths;
-mod usage;
-mod watch;
-mod window;
-mod worker;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
+use record::schema;
+use sandbox::{guest, setup, shed};
+use sys::topology;
+use transfer::{measure, peer};
+use trial::{serve, worker_process};
 
 const USAGE: &str = "\
 tare-agent: the measuring half of tare
@@ -85,10 +47,10 @@ fn main() -> ExitCode {
     // These stamp themselves before they do anything else.
     let first = std::env::args_os().nth(1).unwrap_or_default();
     if first == "kernel" {
-        return kernel_process::run();
+        return kernels::process::run();
     }
     if first == "truth" {
-        return truths::run();
+        return reference_programs::run();
     }
     match arguments().and_then(run) {
         Ok(code) => code,
@@ -160,7 +122,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let own = || format!("tare-{}", std::process::id());
             return Ok(serve::run(given.name.unwrap_or_else(own)));
         }
-        "observe" => return Ok(observe::run(given.teardown)),
+        "observe" => return Ok(observer::run(given.teardown)),
         "peer" => {
             let (bind, key_file) = (given.bind.as_deref(), given.key_file.as_deref());
             let log = given.log.as_deref();
@@ -169,25 +131,25 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "measure" => return Ok(measure::run()),
         "nest" => {
             let name = given.name.ok_or("nest needs --name")?;
-            return Ok(nest::run(&name, &given.spec, &given.inside));
+            return Ok(setup::run(&name, &given.spec, &given.inside));
         }
         // Its name is for whoever looks for what a session left.
-        "emulate" => return Ok(emulate::run()),
+        "emulate" => return Ok(emulation::run()),
         "release" => {
             let interface = given.interface.ok_or("release needs --interface")?;
-            emulate::taken::run(&interface)?;
+            emulation::taken::run(&interface)?;
         }
         "enter" => {
             let network = given.network.ok_or("enter needs --network")?;
-            return Ok(enter::run(&network, &given.entering));
+            return Ok(emulation::enter::run(&network, &given.entering));
         }
         "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.
         "worker" => {
             let name = given.name.unwrap_or_default();
-            return Ok(worker::run(&name, given.number, given.alone));
+            return Ok(worker_process::run(&name, given.number, given.alone));
         }
-        "probe" => return Ok(probes::run()),
+        "probe" => return Ok(probes::process::run()),
         // The emptiest program there is everywhere.
         "nothing" => {}
         "describe" => describe::run(),

@@ -387,7 +387,7 @@ class TestLog:
 
 
 class Guest:
-    """Who has the key and speaks as it likes; `agent/src/peer/wire.rs` says what is due."""
+    """Who has the key and speaks as it likes; the agent's `wire.rs` says what is due."""
 
     MEASURE, JOIN, DATAGRAMS = 5, 6, 3
 

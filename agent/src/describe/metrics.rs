@@ -574,7 +574,7 @@ mod tests {
 
     #[test]
     fn every_figure_of_a_worker_is_described() {
-        for (name, from) in crate::ledger::NAMES {
+        for (name, from) in trial::NAMES {
             let metric = METRICS.iter().find(|metric| metric.name == *name);
             let sources = metric.expect(name).sources;
             let described = sources.iter().any(|source| source.name == *from);

@@ -1,8 +1,8 @@
 """Networks that killed sessions left: hosts' namespaces with what still runs in them, and shaping.
 
 What was shaped of this machine itself is in a note beside the lease, which the agent wrote before
-it changed anything (``agent/src/emulate/taken.rs``). Only what the kernel brings back by itself is
-ever replaced, so that to put it back is to remove what is tare's.
+it changed anything (``agent/network/emulation/src/taken.rs``). Only what the kernel brings back by
+itself is ever replaced, so that to put it back is to remove what is tare's.
 """
 
 from __future__ import annotations

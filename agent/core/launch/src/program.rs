@@ -1,0 +1,197 @@
+//! Launching one process: everything that it needs is built before it is born, so that between
+//! clone and exec there are only system calls.
+
+mod child;
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use record::User;
+
+use crate::rendezvous::Rendezvous;
+use crate::shared_block::SharedBlock;
+use crate::strings::{c_string, Strings};
+
+/// The flag lies beyond the integers of the C library's bindings.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
+
+/// What is executed, and as whom and where.
+pub struct Program {
+    pub image: Image,
+    arguments: Strings,
+    environment: Strings,
+    pub input: Option<CString>,
+    pub directory: Option<CString>,
+    mask: Option<Vec<u64>>,
+    user: Option<User>,
+}
+
+/// Where its code is.
+pub enum Image {
+    /// Tried in this order, as execvp does.
+    Paths(Vec<CString>),
+    /// The agent itself: found without a path, and without /proc.
+    Own(OwnedFd),
+}
+
+/// What differs from launch to launch.
+pub struct Surroundings<'a> {
+    pub block: &'a SharedBlock,
+    pub marker: [u8; 16],
+    pub meeting: Option<&'a Rendezvous>,
+    /// Of the meeting; absent: the others are not met.
+    pub round: Option<u32>,
+    /// Standard input where no file is to be read, output and error.
+    pub streams: [BorrowedFd<'a>; 3],
+    /// Control group of the second version to be born in.
+    pub group: Option<BorrowedFd<'a>>,
+}
+
+impl Program {
+    pub fn new<'a>(
+        image: Image,
+        arguments: impl IntoIterator<Item = &'a str>,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let pairs: Vec<String> = environment
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        Ok(Self {
+            image,
+            arguments: Strings::new(arguments)?,
+            environment: Strings::new(pairs.iter().map(String::as_str))?,
+            input: None,
+            directory: None,
+            mask: None,
+            user: None,
+        })
+    }
+
+    /// Reads a file as standard input, which it opens with its own rights.
+    pub fn reading(mut self, input: Option<&str>) -> Result<Self, String> {
+        self.input = input.map(c_string).transpose()?;
+        Ok(self)
+    }
+
+    pub fn within(mut self, directory: Option<&str>) -> Result<Self, String> {
+        self.directory = directory.map(c_string).transpose()?;
+        Ok(self)
+    }
+
+    pub fn on(mut self, cpus: Option<&[u32]>) -> Self {
+        self.mask = cpus.map(mask);
+        self
+    }
+
+    pub fn run_by(mut self, user: Option<&User>) -> Self {
+        self.user = user.cloned();
+        self
+    }
+
+    /// Starts the process; returns its id. What fails in it is noted in the block.
+    pub fn launch(&self, surroundings: &Surroundings) -> io::Result<libc::pid_t> {
+        match clone(surroundings.group)? {
+            0 => self.begin(surroundings),
+            child => Ok(child),
+        }
+    }
+}
+
+/// Paths to try for a command, as execvp does.
+pub fn candidates(command: &str, environment: &BTreeMap<String, String>) -> Result<Image, String> {
+    if command.contains('/') {
+        return Ok(Image::Paths(vec![c_string(command)?]));
+    }
+    // What the C library takes where there is none.
+    let path = environment
+        .get("PATH")
+        .map_or("/bin:/usr/bin", String::as_str);
+    let directories = path.split(':').map(|d| if d.is_empty() { "." } else { d });
+    let paths: Vec<String> = directories.map(|d| format!("{d}/{command}")).collect();
+    // Fewer attempts between the stamp and the exec; what is relative is not known here.
+    let present = |path: &&String| !path.starts_with('/') || Path::new(path).exists();
+    let found: Vec<&String> = paths.iter().filter(present).collect();
+    let tried = if found.is_empty() {
+        paths.iter().collect()
+    } else {
+        found
+    };
+    let tried: Result<_, _> = tried.into_iter().map(|path| c_string(path)).collect();
+    Ok(Image::Paths(tried?))
+}
+
+/// A copy of this process, born in the group: joining it later would take milliseconds.
+pub fn clone(group: Option<BorrowedFd>) -> io::Result<libc::pid_t> {
+    // SAFETY: this process has one thread, and the child only makes system calls.
+    let child = unsafe {
+        match group {
+            Some(group) => {
+                let mut arguments: libc::clone_args = std::mem::zeroed();
+                arguments.flags = CLONE_INTO_CGROUP;
+                arguments.exit_signal = libc::SIGCHLD as u64;
+                arguments.cgroup = group.as_raw_fd() as u64;
+                let size = std::mem::size_of_val(&arguments);
+                libc::syscall(libc::SYS_clone3, &mut arguments, size)
+            }
+            None => libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0),
+        }
+    };
+    match child {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(child as libc::pid_t),
+    }
+}
+
+fn mask(cpus: &[u32]) -> Vec<u64> {
+    let highest = cpus.iter().max().map_or(0, |cpu| *cpu as usize);
+    let mut mask = vec![0; highest / 64 + 1];
+    for cpu in cpus {
+        mask[*cpu as usize / 64] |= 1 << (cpu % 64);
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(command: &str, path: Option<&str>) -> Vec<String> {
+        let environment = path.map(|path| ("PATH".to_string(), path.to_string()));
+        let environment = environment.into_iter().collect();
+        match candidates(command, &environment).unwrap() {
+            Image::Paths(paths) => paths
+                .into_iter()
+                .map(|p| p.into_string().unwrap())
+                .collect(),
+            Image::Own(_) => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn a_command_is_looked_for_as_execvp_does() {
+        assert_eq!(paths("a/b", Some("/bin")), ["a/b"]);
+        assert_eq!(paths("sh", None), ["/bin/sh", "/usr/bin/sh"]);
+        assert_eq!(paths("sh", Some("/nowhere:/bin")), ["/bin/sh"]);
+        // Relative ones are looked for from where the command runs.
+        assert_eq!(
+            paths("sh", Some(":/bin:tools")),
+            ["./sh", "/bin/sh", "tools/sh"]
+        );
+        assert_eq!(
+            paths("unheard-of", Some("/a:/b")),
+            ["/a/unheard-of", "/b/unheard-of"]
+        );
+        assert!(candidates("a\0b", &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn masks_reach_beyond_the_first_word() {
+        assert_eq!(mask(&[0, 3]), [0b1001]);
+        assert_eq!(mask(&[65]), [0, 2]);
+        assert_eq!(mask(&[]), [0]);
+    }
+}

@@ -1,0 +1,279 @@
+use record::Phase;
+
+use super::*;
+
+const NONCE: u32 = 5;
+const OUT: What = What::SwitchedOut { preempted: false };
+const PREEMPTED: What = What::SwitchedOut { preempted: true };
+
+fn marked(trial: u32) -> What {
+    let marker = Marker {
+        nonce: NONCE,
+        trial,
+        worker: 1,
+        iteration: Some(2),
+        phase: Phase::Measured,
+    };
+    What::Named {
+        name: marker.name(),
+        by_exec: false,
+    }
+}
+
+fn exec() -> What {
+    What::Named {
+        name: *b"sleep\0\0\0\0\0\0\0\0\0\0\0",
+        by_exec: true,
+    }
+}
+
+/// Feeds (time, pid, tid, what) on CPU 0.
+fn follow(happenings: &[(i64, i32, i32, What)]) -> Tracker {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE, None);
+    feed(&mut tracker, happenings);
+    tracker
+}
+
+fn feed(tracker: &mut Tracker, happenings: &[(i64, i32, i32, What)]) {
+    for (time_ns, pid, tid, what) in happenings.iter().copied() {
+        let happening = Happening {
+            time_ns,
+            pid,
+            tid,
+            what,
+        };
+        tracker.take(0, &happening);
+    }
+}
+
+fn only(tracker: &Tracker) -> Course {
+    let courses = tracker.courses(7);
+    assert_eq!(courses.len(), 1);
+    courses[0].clone()
+}
+
+#[test]
+fn from_the_first_exec_to_the_end() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (12, 9, 9, exec()),
+        (50, 9, 9, What::Ended),
+    ]);
+    let course = only(&tracker);
+    assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+    assert_eq!(course.tree_end(), Some(50));
+    assert_eq!(course.gone_ns, None);
+    assert!(tracker.courses(8).is_empty());
+}
+
+#[test]
+fn a_leader_that_ends_first_does_not_end_the_process() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (11, 9, 20, What::Forked { parent: 9 }),
+        (12, 9, 9, What::Ended),
+        (300, 9, 20, What::Ended),
+    ]);
+    assert_eq!(only(&tracker).end_ns, Some(300));
+}
+
+#[test]
+fn the_tree_ends_with_its_last_descendant() {
+    let mut tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (11, 30, 30, What::Forked { parent: 9 }),
+        (12, 31, 31, What::Forked { parent: 30 }),
+        (13, 30, 30, What::Ended),
+        (14, 9, 9, What::Ended),
+        // The pid is somebody else's now.
+        (15, 9, 9, What::Forked { parent: 2 }),
+        (16, 9, 9, What::Ended),
+    ]);
+    assert_eq!(only(&tracker).tree_end(), None);
+    feed(&mut tracker, &[(400, 31, 31, What::Ended)]);
+    let course = only(&tracker);
+    assert_eq!((course.end_ns, course.tree_end()), (Some(14), Some(400)));
+}
+
+#[test]
+fn teardown_ends_with_the_last_switch_of_an_ended_thread() {
+    let mut tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, OUT),
+        (50, 9, 9, What::Ended),
+    ]);
+    assert!(!tracker.is_over(7, true) && tracker.is_over(7, false));
+    feed(
+        &mut tracker,
+        &[
+            (60, 9, 9, OUT),
+            (70, 9, 9, What::SwitchedIn),
+            // Its parent was quick: it has no number any more.
+            (80, -1, -1, OUT),
+            (90, -1, -1, OUT),
+        ],
+    );
+    assert_eq!(only(&tracker).gone_ns, Some(80));
+    assert!(tracker.is_over(7, true));
+}
+
+#[test]
+fn who_bears_no_marker_of_this_session_is_not_followed() {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE + 1, None);
+    feed(&mut tracker, &[(1, 9, 9, marked(7)), (10, 9, 9, exec())]);
+    assert!(tracker.courses(7).is_empty());
+}
+
+#[test]
+fn a_launch_that_failed_has_no_start() {
+    let tracker = follow(&[(1, 9, 9, marked(7)), (2, 9, 9, What::Ended)]);
+    assert_eq!(only(&tracker).start_ns, None);
+}
+
+#[test]
+fn the_time_of_a_thread_is_divided_without_rest() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (5, 9, 9, OUT),
+        (6, 9, 9, What::SwitchedIn),
+        (10, 9, 9, exec()),
+        (20, 9, 9, PREEMPTED),
+        (24, 9, 9, What::SwitchedIn),
+        (25, 9, 9, OUT),
+        (95, 9, 9, What::SwitchedIn),
+        (100, 9, 9, What::Ended),
+        (101, -1, -1, OUT),
+    ]);
+    let course = only(&tracker);
+    let shares = Shares {
+        on_cpu_ns: 16,
+        preempted_ns: 4,
+        blocked_ns: 70,
+        preempted: 1,
+        blocked: 1,
+    };
+    assert_eq!(course.shares(), Some(&shares));
+    let wall = course.end_ns.unwrap() - course.start_ns.unwrap();
+    assert_eq!(
+        shares.on_cpu_ns + shares.preempted_ns + shares.blocked_ns,
+        wall
+    );
+}
+
+#[test]
+fn a_switch_that_is_read_late_changes_nothing() {
+    let happenings = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, PREEMPTED),
+        (24, 9, 9, What::SwitchedIn),
+        (100, 9, 9, What::Ended),
+    ];
+    let mut late = happenings;
+    late.swap(2, 3);
+    let in_order = only(&follow(&happenings));
+    assert_eq!(only(&follow(&late)).shares(), in_order.shares());
+    // Of before the exec it says nothing.
+    let before = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (5, 9, 9, PREEMPTED),
+        (100, 9, 9, What::Ended),
+    ];
+    let shares = only(&follow(&before)).shares().copied();
+    assert_eq!(shares.map(|shares| shares.on_cpu_ns), Some(90));
+}
+
+#[test]
+fn the_time_of_all_descendants_is_in_it() {
+    let begun = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, OUT),
+        // A thread, and a child that is on a CPU only later.
+        (20, 9, 30, What::Forked { parent: 9 }),
+        (20, 40, 40, What::Forked { parent: 9 }),
+        (25, 9, 30, What::SwitchedIn),
+        (27, 40, 40, What::SwitchedIn),
+        (35, 9, 30, What::Ended),
+        (40, 9, 9, What::SwitchedIn),
+        (41, 9, 9, What::Ended),
+    ];
+    let mut tracker = follow(&begun);
+    assert_eq!(only(&tracker).shares(), None);
+    feed(&mut tracker, &[(57, 40, 40, What::Ended)]);
+    let shares = Shares {
+        on_cpu_ns: 10 + 10 + 30 + 1,
+        preempted_ns: 5 + 7,
+        blocked_ns: 20,
+        preempted: 0,
+        blocked: 1,
+    };
+    assert_eq!(only(&tracker).shares(), Some(&shares));
+}
+
+/// The same where process 2 is an agent.
+fn follow_agent(happenings: &[(i64, i32, i32, What)]) -> Tracker {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE, Some([2].into()));
+    feed(&mut tracker, happenings);
+    tracker
+}
+
+#[test]
+fn only_what_an_agent_has_forked_is_marked() {
+    let launch = [
+        (1, 8, 8, What::Forked { parent: 2 }),
+        (2, 9, 9, What::Forked { parent: 8 }),
+        (3, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (50, 9, 9, What::Ended),
+    ];
+    let stranger = [
+        (20, 40, 40, marked(7)),
+        (21, 40, 40, exec()),
+        (22, 40, 40, What::Ended),
+    ];
+    let tracker = follow_agent(&[&launch[..], &stranger[..]].concat());
+    let course = only(&tracker);
+    assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+    // The number of a launcher that has ended is somebody else's.
+    let later = [
+        (60, 8, 8, What::Ended),
+        (61, 8, 8, What::Forked { parent: 1 }),
+        (62, 8, 8, marked(7)),
+    ];
+    assert_eq!(follow_agent(&later).courses(7).len(), 0);
+}
+
+#[test]
+fn what_is_measured_cannot_mark_itself_again() {
+    for launchers in [None, Some([2].into())] {
+        let mut tracker = Tracker::default();
+        tracker.begin(NONCE, launchers);
+        let happenings = [
+            (1, 9, 9, What::Forked { parent: 2 }),
+            (2, 9, 9, marked(7)),
+            (10, 9, 9, exec()),
+            // It takes its own marker's name again, and so does a child of it.
+            (20, 9, 9, marked(7)),
+            (21, 9, 9, exec()),
+            (30, 30, 30, What::Forked { parent: 9 }),
+            (31, 30, 30, marked(8)),
+            (32, 30, 30, exec()),
+            (40, 30, 30, What::Ended),
+            (50, 9, 9, What::Ended),
+        ];
+        feed(&mut tracker, &happenings);
+        let course = only(&tracker);
+        assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+        assert_eq!(course.tree_end(), Some(50));
+        assert!(tracker.courses(8).is_empty());
+    }
+}

@@ -1,0 +1,169 @@
+//! What is made of a run that is over: figures, and what went wrong.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use record::{FaultKind, Phase};
+use sys::cgroup::Reading;
+use sys::clock;
+use sys::tree::{self, Status};
+
+use crate::capture::Capture;
+use crate::derive_metrics;
+use crate::perf_task::Followed;
+use crate::process_run::{Interruption, ProcessRun};
+use crate::sample_buffer::{Entry, Figure};
+use crate::worker::Closed;
+use crate::worker_trial::WorkerTrial;
+
+/// How many of the processes that went on are told by name.
+const TOLD: usize = 5;
+
+/// Launches, waits, accounts; whether all went well.
+///
+/// `executions` iterations are done in the process: its time-out is so many times that of one.
+pub fn follow(
+    part: &mut WorkerTrial,
+    entry: &mut Entry,
+    script: &[u8],
+    round: Option<u32>,
+    executions: u32,
+) -> Result<bool, Closed> {
+    let iteration = entry.iteration;
+    let launched = ProcessRun::launch(part, entry, script, round, executions);
+    let mut run = match launched {
+        Ok(run) => run,
+        Err(message) => {
+            part.fault(iteration, FaultKind::Launch, message, None);
+            return Ok(false);
+        }
+    };
+    run.wait(part)?;
+    Ok(run.conclude(part, entry))
+}
+
+impl ProcessRun {
+    /// From what happened to figures and faults; whether all went well.
+    fn conclude(mut self, part: &mut WorkerTrial, entry: &mut Entry) -> bool {
+        if let Some(capture) = &mut self.capture {
+            capture.drain();
+            if let Some(captured) = &mut part.captured {
+                captured.end(entry.iteration.unwrap_or_default(), capture);
+            }
+        }
+        let counted = part.worker.group.read().since(&self.before);
+        let head = part.worker.block.head();
+        if self.interruption == Some(Interruption::TailOver) {
+            entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
+            entry.set(Figure::EndAround, clock::monotonic());
+            return false;
+        }
+        let failure = part.launch_failure();
+        if failure.is_none() {
+            self.account(part, entry, &counted);
+        }
+        self.warn(part, entry);
+        match failure
+            .map(|why| (FaultKind::Launch, why))
+            .or_else(|| self.failure(part, entry))
+        {
+            None => true,
+            Some((kind, message)) => {
+                let evidence = self.capture.as_ref().and_then(Capture::evidence);
+                if self.phase != Phase::Tail {
+                    part.fault(entry.iteration, kind, message, evidence);
+                }
+                false
+            }
+        }
+    }
+
+    fn account(&self, part: &WorkerTrial, entry: &mut Entry, counted: &Reading) {
+        let head = part.worker.block.head();
+        // It may have been ended while it was still waiting to begin.
+        if head.before.monotonic_ns.load(Acquire) != 0 {
+            if let Some(end) = &self.tree.end {
+                derive_metrics::root(entry, head, end);
+            }
+            if let Some(stamps) = self.followed.as_ref().and_then(Followed::stamps) {
+                derive_metrics::stamped(entry, &stamps);
+            }
+            derive_metrics::tree(entry, head, &self.tree);
+            derive_metrics::group(entry, head, counted, part.worker.group.memory_bytes());
+        }
+        let timed_out = self.interruption == Some(Interruption::Timeout);
+        entry.set(Figure::TimedOut, i64::from(timed_out));
+    }
+
+    fn failure(&self, part: &WorkerTrial, entry: &Entry) -> Option<(FaultKind, String)> {
+        let subject = part.subject();
+        if self.interruption == Some(Interruption::Timeout) {
+            let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
+            let waits = part.meeting.as_ref().zip(self.round);
+            let message = if waits.is_some_and(|(meeting, round)| meeting.waits(round)) {
+                format!("{subject} waited {limit} s at the barrier for workers that did not come")
+            } else {
+                format!("{subject} exceeded its {limit} s and was killed")
+            };
+            return Some((FaultKind::Timeout, message));
+        }
+        if let Some(complaint) = part.worker.block.complaint() {
+            let wrong = part.worker.block.head().wrong.load(Acquire) == 1;
+            let kind = if wrong {
+                FaultKind::Check
+            } else {
+                FaultKind::Job
+            };
+            return Some((kind, complaint));
+        }
+        let status = self.tree.end.as_ref()?.status;
+        if status != Status::Exited(0) && entry.get(Figure::OomKilled) == Some(1) {
+            return Some((
+                FaultKind::OutOfMemory,
+                format!("the kernel killed {subject} for want of memory"),
+            ));
+        }
+        match status {
+            Status::Exited(0) => None,
+            ended if part.is_ignored(ended) => None,
+            Status::Exited(code) => Some((
+                FaultKind::Exit,
+                format!("{subject} ended with exit code {code}"),
+            )),
+            Status::Killed(signal) => {
+                let name = tree::signal_name(signal);
+                Some((
+                    FaultKind::Signal,
+                    format!("{subject} was ended by signal {signal} ({name})"),
+                ))
+            }
+        }
+    }
+
+    fn warn(&self, part: &mut WorkerTrial, entry: &Entry) {
+        if !self.lingered.is_empty() {
+            let told = self.lingered.iter().take(TOLD);
+            let mut all: Vec<_> = told.map(|r| format!("{} ({})", r.name, r.pid)).collect();
+            if let Some(more) = self.lingered.len().checked_sub(TOLD + 1) {
+                all.push(format!("and {} more", more + 1));
+            }
+            let linger = part.job.linger_ns as f64 / 1e9;
+            let message = format!(
+                "{} left processes that went on for {linger} s and were killed: {}",
+                part.subject(),
+                all.join(", ")
+            );
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        let doubts = [
+            derive_metrics::disagreement(entry),
+            self.capture.as_ref().and_then(Capture::failure),
+        ];
+        for message in doubts.into_iter().flatten() {
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        if !self.tree.empty {
+            let message = format!("{} left processes that cannot be killed", part.subject());
+            part.fault(entry.iteration, FaultKind::Survived, message, None);
+        }
+    }
+}

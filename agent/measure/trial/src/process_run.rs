@@ -1,0 +1,210 @@
+//! The run of one process from its launch until nothing is left of it.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::Ordering::Acquire;
+
+use launch::Surroundings;
+use record::Phase;
+use sys::cgroup::Reading;
+use sys::clock;
+use sys::secrecy;
+use sys::tree::{self, Relative, Tree};
+use sys::watch;
+
+use crate::capture::{Capture, Captured};
+use crate::perf_task::Followed;
+use crate::sample_buffer::Entry;
+use crate::worker::Closed;
+use crate::worker_trial::WorkerTrial;
+
+/// How soon a tail iteration is ended when the others have finished.
+const TAIL_TICK_NS: i64 = 2_000_000;
+/// How long what was killed may take to go.
+const KILL_NS: i64 = 2_000_000_000;
+/// How long who is always somebody else by the time he is found is looked for, one by one.
+const CHASE_NS: i64 = 1_000_000_000;
+
+pub struct ProcessRun {
+    pub tree: Tree,
+    pub phase: Phase,
+    pub round: Option<u32>,
+    pub launched_ns: i64,
+    pub limit_ns: Option<i64>,
+    pub capture: Option<Capture>,
+    pub interruption: Option<Interruption>,
+    /// Nothing more is waited for.
+    pub over: bool,
+    /// Descendants that were killed because they outlived the root too long.
+    pub lingered: Vec<Relative>,
+    /// Counters of the worker's groups at the launch.
+    pub before: Reading,
+    pub followed: Option<Followed>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    Timeout,
+    /// It only kept the load on, and is not needed any more.
+    TailOver,
+}
+
+impl ProcessRun {
+    pub fn launch(
+        part: &mut WorkerTrial,
+        entry: &Entry,
+        script: &[u8],
+        round: Option<u32>,
+        executions: u32,
+    ) -> Result<Self, String> {
+        let mut capture = capture(part, entry)?;
+        // One more than the iterations: the tail's.
+        part.worker.block.prepare(script, executions as usize + 1)?;
+        let before = part.worker.group.begin();
+        let null = part.worker.null.as_fd();
+        let [output, error] = capture
+            .as_ref()
+            .map_or([null; 2], |capture| capture.writers(null));
+        let surroundings = Surroundings {
+            block: &part.worker.block,
+            marker: part.marker(entry.iteration, entry.phase),
+            meeting: part.meeting.as_ref(),
+            round,
+            streams: [null, output, error],
+            group: part.worker.group.birth(),
+        };
+        let launched_ns = clock::monotonic();
+        // The kernel lets us follow only what is open to us.
+        let root = match part.observe {
+            true => secrecy::suspended(|| part.program.launch(&surroundings)),
+            false => part.program.launch(&surroundings),
+        };
+        let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
+        // It still waits at its gate.
+        let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
+        part.worker.block.head().open_gate();
+        if let Some(capture) = &mut capture {
+            capture.launched();
+        }
+        let limit_ns = part.job.timeout_ns.filter(|_| entry.phase != Phase::Tail);
+        let limit_ns = limit_ns.map(|limit| duration(limit).saturating_mul(i64::from(executions)));
+        Ok(Self {
+            tree: Tree::new(root),
+            phase: entry.phase,
+            round,
+            launched_ns,
+            limit_ns,
+            capture,
+            interruption: None,
+            over: false,
+            lingered: Vec::new(),
+            before,
+            followed,
+        })
+    }
+
+    /// Until root and descendants have ended, or had to be ended.
+    pub fn wait(&mut self, part: &WorkerTrial) -> Result<(), Closed> {
+        // What has ended and is still to be reaped is not told again.
+        let mut more = false;
+        while !self.tree.empty && !self.over {
+            let files = [
+                part.worker.signals.as_raw_fd(),
+                part.worker.control.as_raw_fd(),
+                self.capture.as_ref().map_or(-1, |c| c.output.readable()),
+                self.capture.as_ref().map_or(-1, |c| c.error.readable()),
+            ];
+            let deadline = if more { Some(0) } else { self.deadline(part) };
+            let [children, closed, ..] = watch::poll(files, deadline).map_err(|_| Closed)?;
+            if children || more {
+                while part.worker.signals.take().is_some() {}
+                more = self.tree.reap().map_err(|_| Closed)?;
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.drain();
+            }
+            if closed {
+                self.kill_all(part);
+                return Err(Closed);
+            }
+            if !self.tree.empty {
+                self.interrupt(part);
+            }
+        }
+        Ok(())
+    }
+
+    fn deadline(&self, part: &WorkerTrial) -> Option<i64> {
+        if self.phase == Phase::Tail {
+            return Some(clock::monotonic() + TAIL_TICK_NS);
+        }
+        match &self.tree.end {
+            Some(end) => Some(
+                end.monotonic_ns
+                    .saturating_add(duration(part.job.linger_ns)),
+            ),
+            None => {
+                let begun = part.worker.block.head().before.monotonic_ns.load(Acquire);
+                let begun = begun.max(self.launched_ns);
+                self.limit_ns.map(|limit| begun.saturating_add(limit))
+            }
+        }
+    }
+
+    /// Ends what has had its time.
+    fn interrupt(&mut self, part: &WorkerTrial) {
+        if self.phase == Phase::Tail {
+            if !part.others_measure() {
+                self.interruption = Some(Interruption::TailOver);
+                self.kill_all(part);
+            }
+            return;
+        }
+        if self
+            .deadline(part)
+            .is_none_or(|deadline| clock::monotonic() < deadline)
+        {
+            return;
+        }
+        if self.tree.end.is_none() {
+            self.interruption = Some(Interruption::Timeout);
+        } else {
+            self.lingered = tree::descendants(std::process::id() as i32);
+        }
+        self.kill_all(part);
+    }
+
+    /// Ends everything that is left, or gives up.
+    fn kill_all(&mut self, part: &WorkerTrial) {
+        let begun = clock::monotonic();
+        let mut seen = Vec::new();
+        while !self.tree.empty && clock::monotonic() < begun + KILL_NS {
+            if !part.worker.group.kill() {
+                let found = self.tree.kill();
+                let new = found.iter().any(|pid| !seen.contains(pid));
+                if part.worker.alone && new && clock::monotonic() > begun + CHASE_NS {
+                    tree::kill_everybody();
+                }
+                seen = found;
+            }
+            let tick = clock::monotonic() + TAIL_TICK_NS;
+            let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
+            while part.worker.signals.take().is_some() {}
+            while self.tree.reap().unwrap_or(false) && clock::monotonic() < begun + KILL_NS {}
+        }
+        self.over = true;
+    }
+}
+
+/// As long as clocks can count, where more is asked for.
+fn duration(nanoseconds: u64) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(i64::MAX)
+}
+
+fn capture(part: &WorkerTrial, entry: &Entry) -> Result<Option<Capture>, String> {
+    let captured = part.captured.as_ref();
+    captured
+        .filter(|_| entry.phase != Phase::Tail)
+        .map(Captured::begin)
+        .transpose()
+        .map_err(|error| format!("cannot keep the output: {error}"))
+}
