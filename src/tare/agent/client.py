@@ -40,7 +40,7 @@ def binary() -> Path:
     AgentError
         If it is not there.
     """
-    path = Path(__file__).with_name("bin") / "tare-agent"
+    path = Path(__file__).parents[1] / "bin" / "tare-agent"
     if not os.access(path, os.X_OK):
         raise AgentError(
             f"the agent {path} is missing: the package was not built with it",
