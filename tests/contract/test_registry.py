@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from synthetic import make
 
-from tare import registry, wiring, workloads
+from tare import wiring, workloads
 from tare.agent import record
 from tare.experiment import file
 from tare.experiment.catalogue import catalogue
@@ -134,7 +134,7 @@ def test_every_metric_says_what_it_means_and_what_its_absence_means(metric: Any)
             assert metric.unit == suffix
 
 
-@pytest.mark.parametrize("unit", of("statistics"))
+@pytest.mark.parametrize("unit", of("statistic"))
 def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Statistic) -> None:
     assert unit.methods
     assert unit.description.source
@@ -151,7 +151,7 @@ def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
     assert found.name == unit.description.name
     assert words.paragraph(found.answer)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
-    assert set(found.charts) <= set(registry.SUPPLIES.charts())
+    assert set(found.charts) <= set(SUPPLIES.charts())
 
 
 def test_findings_have_each_their_place() -> None:
