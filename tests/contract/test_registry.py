@@ -25,6 +25,7 @@ from tare.registry import Description, Parameter
 from tare.render import words
 from tare.results.finding import Finding
 from tare.statistics.statistic import Statistic
+from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -40,7 +40,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelFiles:
 def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
     found: Held = {}
 
-    def measure(experiment: Experiment, folder: Path, each_s: float, **other: Any) -> None:
+    def measure(experiment: Experiment, folder: Path, each_s: float, *_: Any, **other: Any) -> None:
         found[folder.name] = (server.read(GOVERNOR), server.read(TURBO))
         folder.mkdir(exist_ok=True)
         slow = 1.0 if "powersave" in folder.name else 0.0
@@ -144,7 +144,9 @@ def test_what_needs_a_start_waits_for_it(
 @pytest.fixture
 def failing(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
     def fail(error: Exception) -> None:
-        def measure(experiment: Experiment, folder: Path, each_s: float, **other: Any) -> None:
+        def measure(
+            experiment: Experiment, folder: Path, each_s: float, *_: Any, **other: Any
+        ) -> None:
             raise error
 
         monkeypatch.setattr(matrix_command, "measure", measure)

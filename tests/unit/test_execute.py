@@ -79,7 +79,7 @@ def session(
 ) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
     """Conduct a session and return its whole journal."""
     monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.opening.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.experiment.session.opening.client.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"

@@ -9,8 +9,8 @@ import pytest
 from rich.text import Text
 
 from tare import wiring
-from tare.cli import app, progress
 from tare.cli import console as output
+from tare.cli import progress
 from tare.errors import InputError, StoreError
 from tare.render.harmless import harmless
 
@@ -44,7 +44,7 @@ def test_complaints_give_a_terminal_no_orders(
     def complain(**_: object) -> int:
         raise InputError(HOSTILE, HOSTILE)
 
-    monkeypatch.setattr(app, "app", complain)
+    monkeypatch.setattr(wiring, "command_line", lambda: complain)
     assert wiring.enter() == InputError.exit_code
     assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
 
