@@ -38,5 +38,6 @@ class _OneMachine(LoadScopeScheduling):
         return file if file.startswith("tests/system/") else nodeid
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneMachine:
     return _OneMachine(config, log)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
+from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
 from tare.experiment import Cell
@@ -17,24 +18,16 @@ from tare.findings.answers import all_findings
 from tare.findings.headline import headline
 from tare.findings.platform_kinds import intensities, kind_of
 from tare.frames import Results
-from tare.journal import SEEN
 from tare.registry import scan
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
-
-SIZES = ("0.25c", "0.5c", "1c", "2c")
 
 
 def ask(name: str, results: Results) -> Finding:
     found = scan("findings")[name].find(results)
     assert found is not None
     return found
-
-
-def halves(levels: dict[str, str]) -> bool:
-    """Half a core cannot be pinned."""
-    return levels["pinning"] == "pinned" and float(levels["size"][:-1]) < 1
 
 
 def containers_shrink(levels: dict[str, str]) -> Behaviour:
@@ -62,7 +55,7 @@ def sized() -> Results:
         pinnings=("none", "pinned"),
         sizes=SIZES,
         trials=14,
-        leave_out=halves,
+        leave_out=half_a_core_pinned,
         emulated=("vm",),
         more=held_back,
         metric="wall_ns",
@@ -368,7 +361,7 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
         pinnings=("none", "pinned"),
         sizes=SIZES,
         trials=8,
-        leave_out=halves,
+        leave_out=half_a_core_pinned,
     )
     lines = ask("platform_advice", results).advice
     assert ids(lines)[:2] == [
@@ -510,19 +503,8 @@ def test_a_workload_that_waits_for_a_cpu_is_no_io() -> None:
 
 
 def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
-    results = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
-    instances = []
-    for i, cell in enumerate(results.trial_table.drop_duplicates("cell").to_dict("records")):
-        cores, pinned = int(cell["size"][0]), cell["pinning"] == "pinned"
-        instances.append(
-            {k: cell[k] for k in ("platform", "size", "pinning")}
-            | {"instance": f"tare-{i}", "cores": None if pinned else float(cores)}
-            | {"cpus": list(range(cores)) if pinned else None}
-            | dict.fromkeys(SEEN)
-            | {"cpus_affinity": cores if pinned else 2}
-        )
-    results = dataclasses.replace(results, instances=pd.DataFrame(instances))
-    found = ask("platform_seen", results)
+    made = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
+    found = ask("platform_seen", with_seen(made))
     seen = {
         (r["platform"], r["pinning"], r["size"]): (r["cores"], r["cpus_affinity"])
         for r in rows(found, "Visible resources")
@@ -548,7 +530,7 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
             pinnings=("none", "pinned"),
             sizes=SIZES,
             trials=trials,
-            leave_out=halves,
+            leave_out=half_a_core_pinned,
             emulated=("vm",),
         )
         found = all_findings(results)

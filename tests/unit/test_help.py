@@ -143,10 +143,10 @@ def test_what_is_gone_is_gone_and_what_replaces_it_exists(command: str, option: 
 def texts() -> Iterator[tuple[str, str]]:
     """Return every string of the source, with where it stands; what is filled in is …."""
     for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        tree, file = ast.parse(path.read_text()), path.relative_to(SOURCE)
         inner = {id(v) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for v in n.values}
         for node in ast.walk(tree):
-            place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+            place = f"{file}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.JoinedStr):
                 parts = [str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values]
                 yield place, "".join(parts)

@@ -9,19 +9,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from imported import DATA, sound
 
 from tare import interop
 from tare.audit.raters import agreements
 from tare.errors import InputError
-from tare.interop import Columns, Imported
+from tare.interop import Columns
 from tare.registry import scan
-from tare.render.words import text
 
-DATA = Path(__file__).parents[1] / "data" / "interop"
 #: The formats that are read whole, and what else is to be read of each.
 FORMATS = {
     "hyperfine": [None, "memory_peak_resident"],
@@ -64,26 +62,6 @@ def read_or_refuse(file: Path, name: str) -> None:
             assert not complaint or (complaint.isprintable() and file.name in complaint)
 
 
-def sound(found: Imported) -> None:
-    """Hold what was read against what ``Imported`` promises."""
-    assert found.series
-    keys = [(one.metric, *sorted(one.key.items())) for one in found.series]
-    assert len(set(keys)) == len(keys)
-    for one in found.series:
-        assert one.values.dtype == np.float64
-        assert np.isfinite(one.values).all()
-        assert one.trial is None or one.trial.shape == one.values.shape
-        assert all(math.isfinite(value) for value in one.reported.values())
-        assert {d.kind for d in one.defects} <= {"corrupt", "mixed units", "summary only"}
-        names = [*one.key, *one.key.values()]
-        assert all(name.isprintable() for name in names)
-        said = [*one.notes, *(d.message for d in one.defects)]
-        assert all(text(message).isprintable() for message in said)
-    spec = found.specification
-    phrases = [spec.repetitions, spec.statistic, spec.spread, spec.environment, *found.notes]
-    assert all(phrase is None or text(phrase).isprintable() for phrase in phrases)
-
-
 def place(value: Any, data: st.DataObject) -> tuple[Any, ...]:
     """Walk to a value: as likely into a short list as into a long one."""
     path: tuple[Any, ...] = ()
@@ -109,14 +87,6 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     else:
         holder[path[-1]] = new
     return whole
-
-
-@pytest.mark.parametrize(("name", "file"), FILES)
-def test_what_a_tool_wrote_is_recognised_by_its_format_alone(name: str, file: Path) -> None:
-    head = file.read_bytes()[:4096]
-    takers = [unit for unit, format in scan("interop").items() if format.recognises(head, file)]
-    assert takers == [name]
-    read_or_refuse(file, name)
 
 
 @pytest.mark.parametrize(("name", "file"), [f for f in JSON_FILES if "refused" not in f.id])
