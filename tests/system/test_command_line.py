@@ -15,7 +15,7 @@ import pytest
 
 from tare import journal, lease, remnants
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
 

@@ -25,7 +25,7 @@ from tare.results.message import message
 from tare.settings import kept
 from tare.settings.setting import Setting
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
 ROOT = os.geteuid() == 0

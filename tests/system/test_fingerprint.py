@@ -20,7 +20,7 @@ from tare import platforms
 from tare.fingerprint import brief, file
 from tare.fingerprint.document import Fingerprint
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
 

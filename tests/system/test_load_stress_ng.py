@@ -19,6 +19,7 @@ from tare.errors import PlatformError
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.machine,
     pytest.mark.skipif(shutil.which("stress-ng") is None, reason="no stress-ng"),
 ]
 

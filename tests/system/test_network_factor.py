@@ -22,7 +22,7 @@ from tare.network.emulator import Emulator
 from tare.render.words import sentence
 from tare.results.message import message
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
 SERVER = """

@@ -10,7 +10,7 @@ import pytest
 
 from tare import agent, lease, loads, platforms, record, remnants
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 SESSION = """
 import sys, time

@@ -19,7 +19,7 @@ from tare import agent, lease, platforms, record
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker import UNIT, nested
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 PATIENCE_S = 30.0
 

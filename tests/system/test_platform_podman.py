@@ -16,7 +16,7 @@ from tare import agent, lease, platforms, record, remnants
 from tare.errors import AgentError, PlatformError
 from tare.platforms import podman, session_folder
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 PATIENCE_S = 30.0
 MIB = 1 << 20

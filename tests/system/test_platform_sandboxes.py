@@ -18,7 +18,7 @@ from tare import agent, lease, platforms, record, remnants
 from tare.errors import AgentError, PlatformError
 from tare.platforms import processes, quota
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 SANDBOXES = (
     "cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman", "docker", "isolate",

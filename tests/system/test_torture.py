@@ -11,6 +11,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave"),
 ]
 #: A guest boots for longer than all others take together; `make torture` kills some.
