@@ -2,7 +2,10 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 AGENT := --manifest-path agent/Cargo.toml
 
-.PHONY: setup demo test test-slow test-tools torture lint docs generated check-generated clean
+.PHONY: setup demo check test test-fast test-layers test-slow test-tools torture lint lint-python docs \
+	generated check-generated clean
+# Each process of the tests would compile all of them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup:
 	@tools/setup
@@ -13,11 +16,22 @@ demo: setup
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results || [ $$? -eq 17 ]
 
+# What a change breaks most often, in about a minute: without rights, tools, or a build of the agent
+# where that has not changed.
+check: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-python check-generated test-fast
+
+test-fast: setup
+	pytest --numprocesses 2 -m "not slow and not long and not system" tests/unit tests/contract
+
 # The agent is tested as it is shipped: static, since its size is what some figures stand on.
 test: test-tools lint check-generated
 	RUSTFLAGS="-C target-feature=+crt-static" cargo test --quiet --locked --release $(AGENT) \
 		--target "$$(rustc -vV | sed -n 's/^host: //p')"
-	pytest --numprocesses 2
+	pytest --numprocesses 2 -m "not slow and not layers"
+
+test-layers: test-tools
+	pytest --numprocesses 2 -m layers
 
 test-slow: test-tools
 	pytest -m slow
@@ -33,11 +47,13 @@ KINDS ?=
 torture: setup
 	@tools/torture.py --seed $(SEED) --count $(N) --kinds "$(KINDS)"
 
-lint: setup
+lint-python: setup
 	ruff check
 	ruff format --check
 	mypy
 	lint-imports
+
+lint: lint-python
 	cargo fmt --check $(AGENT)
 	cargo clippy --quiet --locked --all-targets $(AGENT) -- -D warnings
 
@@ -51,7 +67,7 @@ generated: setup
 	python -m tare.store.schema > docs/reference/store.md
 
 check-generated: setup
-	tools/generate_record.py --check
+	tools/generate_record.py --check --agent src/tare/bin/tare-agent
 	tools/generate_docs.py --check
 	python -m tare.store.schema | diff - docs/reference/store.md
 
