@@ -429,10 +429,13 @@ def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
     assert spread <= most
 
 
+@pytest.mark.parametrize("experiments", [10, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.8}], ids=str)
-def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(machine: dict[str, float]) -> None:
+def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
+    machine: dict[str, float], experiments: int
+) -> None:
     """Tokens fall from trial to trial, but never run out."""
-    experiments, alarms = 40, 0
+    alarms = 0
     program = Program(sends={2: 1e9}, **machine)
     for seed in range(experiments):
         found = networks(

@@ -381,9 +381,10 @@ def test_order_does_not_see_the_distribution() -> None:
     assert (one.memory, one.step, one.drift) == (other.memory, other.step, other.drift)
 
 
+@pytest.mark.parametrize("replicates", [100, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n", [20, 100, 1000])
-def test_shuffled_series_show_order_in_less_than_five_per_cent(n: int) -> None:
-    rng, replicates = np.random.default_rng(6), 1000
+def test_shuffled_series_show_order_in_less_than_five_per_cent(n: int, replicates: int) -> None:
+    rng = np.random.default_rng(6)
     found = [order_of(rng.standard_normal(n)) for _ in range(replicates)]
     alarms = sum(o is not None and o.matters for o in found)
     assert alarms <= stats.binom.ppf(0.99, replicates, 0.05)
