@@ -20,6 +20,8 @@ from tare.experiment import Experiment, WorkloadSpec
 from tare.kernel_files import KernelFiles
 from tare.render.words import sentence
 
+pytestmark = pytest.mark.long
+
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 STATUS = "/sys/devices/system/cpu/intel_pstate/status"

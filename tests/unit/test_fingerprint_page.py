@@ -18,6 +18,8 @@ from tare.render.tables import lay
 from tare.report import fingerprint_figures, fingerprint_page
 from tare.report.machine_charts import heat_map, place
 
+pytestmark = pytest.mark.long
+
 
 def page(**asked):
     return fingerprint_page.make(

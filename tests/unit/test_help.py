@@ -187,6 +187,7 @@ def test_a_command_in_a_hint_exists(place: str, text: str) -> None:
     check(text)
 
 
+@pytest.mark.long
 def test_no_text_names_an_option_that_is_gone() -> None:
     there = set().union(*(options_of(command) for command in LEAF.values()))
     gone = {option for _, option in (*RENAMED, *GONE)} - there

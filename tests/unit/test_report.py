@@ -26,6 +26,8 @@ from tare.render import files, html, markdown, pictures, screen, words
 from tare.report import page
 from tare.report.origin import origin
 
+pytestmark = pytest.mark.long
+
 CHARTS = sorted(scan("report.charts"))
 #: Situations that show every chart together.
 SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network")
