@@ -204,7 +204,6 @@ def test_two_workers_of_one_guest_meet_in_it(guest: Guest) -> None:
     assert {r.worker for r in records if isinstance(r, record.Sample)} >= {0, 1}
 
 
-@pytest.mark.layers
 def test_a_kernel_that_panics_is_told_with_its_last_words() -> None:
     # What it starts first is none of its files.
     given = {"options": {"append": "rdinit=/tare/guest.json"}}
@@ -213,14 +212,12 @@ def test_a_kernel_that_panics_is_told_with_its_last_words() -> None:
     assert caught.value.message.startswith("vm ")
 
 
-@pytest.mark.layers
 def test_a_guest_that_hangs_is_not_waited_for_longer_than_told() -> None:
     given = {"options": {"append": "rdinit=/bin/sleep", "start_s": 1.0}}
     with session() as name, pytest.raises(PlatformError, match="did not answer within 1 s"):
         platforms.start("vm", place(name, **given))
 
 
-@pytest.mark.layers
 def test_a_root_of_its_own_and_a_part_of_a_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
