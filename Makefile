@@ -4,7 +4,10 @@ AGENT := --manifest-path agent/Cargo.toml
 STATIC = RUSTFLAGS="-C target-feature=+crt-static"
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: setup agent demo test test-slow test-tools torture lint docs generated check-generated clean
+.PHONY: setup agent demo check test test-fast test-layers test-slow test-tools torture lint \
+	lint-python docs generated check-generated clean
+# Each process of the tests would compile all of them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup:
 	@tools/setup
@@ -23,13 +26,24 @@ demo: setup
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results || [ $$? -eq 17 ]
 
+# What a change breaks most often, in about a minute: without rights, tools, or a build of the agent
+# where that has not changed.
+check: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-python check-generated test-fast
+
+test-fast: setup
+	pytest --numprocesses 2 -m "not slow and not long and not system" tests/unit tests/contract
+
 # The agent is tested as it is shipped: static, since its size is what some figures stand on. Its
 # crates are tested without what linking them for that takes.
 test: test-tools lint check-generated
 	$(STATIC) cargo test --quiet --locked --profile quick --workspace --exclude tare-agent \
 		$(AGENT) --target $(HOST)
 	$(STATIC) cargo test --quiet --locked --release --package tare-agent $(AGENT) --target $(HOST)
-	pytest --numprocesses 2
+	pytest --numprocesses 2 -m "not slow and not layers"
+
+test-layers: test-tools
+	pytest --numprocesses 2 -m layers
 
 test-slow: test-tools
 	pytest -m slow
@@ -45,11 +59,13 @@ KINDS ?=
 torture: setup
 	@tools/torture.py --seed $(SEED) --count $(N) --kinds "$(KINDS)"
 
-lint: setup
+lint-python: setup
 	ruff check
 	ruff format --check
 	mypy
 	lint-imports
+
+lint: lint-python
 	cargo fmt --all --check $(AGENT)
 	cargo clippy --quiet --locked --workspace --all-targets $(AGENT) -- -D warnings
 
@@ -63,7 +79,7 @@ generated: setup
 	python -m tare.experiment.store.schema > docs/reference/store.md
 
 check-generated: setup
-	tools/generate_record.py --check
+	tools/generate_record.py --check --agent src/tare/bin/tare-agent
 	tools/generate_docs.py --check
 	python -m tare.experiment.store.schema | diff - docs/reference/store.md
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from synthetic import make
+import situations
 
 from tare import wiring, workloads
 from tare.agent import record
@@ -143,16 +143,21 @@ def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Stat
         assert inspect.getdoc(method)
 
 
-@pytest.mark.parametrize("unit", of("finding"))
-def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
-    found = unit.find(make(trials=12))
-    if found is None:
-        return
-    assert isinstance(found, Finding)
-    assert found.name == unit.description.name
-    assert words.paragraph(found.answer)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
-    assert set(found.charts) <= set(SUPPLIES.charts())
+@pytest.mark.parametrize("name", wiring.units("finding"))
+def test_a_finding_answers_in_a_situation(name: str) -> None:
+    found = [
+        one
+        for situation in situations.NAMES
+        for one in situations.findings(situation)
+        if one.name == name and one.verdict != "nothing to compare"
+    ]
+    assert found, "tests/unit/situations.py has no situation in which it answers"
+    for one in found:
+        assert isinstance(one, Finding)
+        assert words.paragraph(one.answer)
+        assert words.text(one.question)
+        assert msgspec.json.decode(msgspec.json.encode(one), type=Finding) == one
+        assert set(one.charts) <= set(SUPPLIES.charts())
 
 
 def test_findings_have_each_their_place() -> None:
@@ -161,10 +166,18 @@ def test_findings_have_each_their_place() -> None:
 
 
 @pytest.mark.parametrize("unit", of("chart"))
-def test_a_chart_can_be_told_in_words(unit: ChartUnit) -> None:
-    results = make(trials=12)
-    if unit.draw(results, []) is not None:
-        assert words.paragraph(unit.alternative(results, []))
+def test_a_chart_draws_in_a_situation_and_describes_it(unit: ChartUnit) -> None:
+    drawn = 0
+    for situation in situations.NAMES:
+        given = situations.results(situation), situations.findings(situation)
+        chart = unit.draw(*given)
+        if chart is not None:
+            drawn += 1
+            assert chart.to_dict()  # altair holds it against the schema
+            assert words.paragraph(unit.alternative(*given))
+        if drawn == 2:
+            break
+    assert drawn, "tests/unit/situations.py has no situation in which it draws"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)

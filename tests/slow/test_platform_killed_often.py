@@ -12,6 +12,7 @@ from tare import platforms
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave"),
 ]
 TRIALS = 4

@@ -40,6 +40,8 @@ TARE = str(Path(sys.executable).with_name("tare"))
 AS_CALLER = ("bare", "cgroup", "unshare", "bubblewrap")
 AS_ROOT = ("bubblewrap", "runc", "crun", "nspawn", "podman", "gvisor", "docker", "isolate", "vm")
 CASES = [*((stack, True) for stack in AS_CALLER), *((stack, False) for stack in AS_ROOT)]
+#: One of namespaces and one of a container; `make test-layers` tries the others.
+QUICK = [("unshare", True), ("runc", False)]
 #: What is no harm: on the machine itself its loopback is anybody's; systemd-nspawn hands on a
 #: hierarchy of control groups that limits and counts nothing; a kernel of gVisor's is the sandbox's
 #: own, and keeps nobody from looking into others of the same user; and in a machine of its own root
@@ -222,7 +224,10 @@ def has(stack: str) -> None:
         pytest.skip(f"{stack}: {found.why}")
 
 
-@pytest.mark.parametrize(("stack", "as_caller"), CASES)
+@pytest.mark.parametrize(
+    ("stack", "as_caller"),
+    [pytest.param(*one, marks=[] if one in QUICK else pytest.mark.layers) for one in CASES],
+)
 def test_nothing_is_reached_from_inside(
     host: Host, stack: str, as_caller: bool, tmp_path: Path
 ) -> None:
@@ -268,7 +273,7 @@ def test_nothing_is_reached_from_inside(
     assert set(after["status"]) == {"ok"}
 
 
-@pytest.mark.parametrize("stack", ["gvisor", "vm"])
+@pytest.mark.parametrize("stack", ["gvisor", pytest.param("vm", marks=pytest.mark.layers)])
 def test_who_speaks_for_the_agent_is_not_believed(host: Host, stack: str, tmp_path: Path) -> None:
     has(stack)
     out = tmp_path / "out"

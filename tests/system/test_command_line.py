@@ -16,7 +16,7 @@ import pytest
 from tare.experiment import journal, remnants
 from tare.host import lease
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 

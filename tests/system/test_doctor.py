@@ -26,7 +26,7 @@ from tare.host.settings.setting import Setting
 from tare.render import words
 from tare.results.message import message
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 ROOT = os.geteuid() == 0

@@ -16,6 +16,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces with names"),
 ]
 

@@ -131,7 +131,14 @@ def test_a_plan_tells_how_long_it_takes_and_keeps_nothing(folder: Path) -> None:
     assert set(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("name", ["co:lon", "back\\slash", 'com,ma "quoted"'])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("co:lon", marks=pytest.mark.layers),
+        pytest.param("back\\slash", marks=pytest.mark.layers),
+        'com,ma "quoted"',
+    ],
+)
 def test_any_name_is_shown_or_refused_when_planned(tmp_path: Path, name: str) -> None:
     inside = tmp_path / name
     inside.mkdir(mode=0o711)

@@ -20,7 +20,7 @@ from tare import platforms
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import brief, file
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 

@@ -23,7 +23,7 @@ from tare.networks.emulator import Emulator
 from tare.render.words import sentence
 from tare.results.message import message
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 SERVER = """

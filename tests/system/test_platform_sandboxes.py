@@ -21,7 +21,7 @@ from tare.experiment import remnants
 from tare.host import lease
 from tare.platforms import processes, quota
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.machine]
 
 SANDBOXES = (
     "cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman", "docker", "isolate",

@@ -13,6 +13,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
 ]
 

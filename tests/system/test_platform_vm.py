@@ -29,6 +29,7 @@ QEMU = f"qemu-system-{platform.machine()}"
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.machine,
     pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"{QEMU} is not installed"),
     pytest.mark.skipif(not list(Path("/boot").glob("vmlinuz-*")), reason="there is no kernel"),
 ]

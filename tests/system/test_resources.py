@@ -87,7 +87,10 @@ def small_disk(measured: Path, *, extra_kib: int) -> str:
 
 
 #: Room for nothing, for half of the store, for nearly all of it; the store takes about 3 MiB.
-@pytest.mark.parametrize("extra_kib", [16, 400, 2500])
+@pytest.mark.parametrize(
+    "extra_kib",
+    [pytest.param(16, marks=pytest.mark.slow), 400, pytest.param(2500, marks=pytest.mark.slow)],
+)
 def test_a_disk_that_is_full_while_concluding(
     measured: Path, tmp_path: Path, extra_kib: int
 ) -> None:

@@ -19,7 +19,7 @@ BEGIN, LASTS = 10**12, 10**9
 def write(results: Results, folder: Path, *, text: str | None = None) -> Path:
     """Write results as an experiment's folder: plan, journal and, if given, the file's text."""
     (folder / "journal").mkdir(parents=True)
-    plan_file.write(plan.make(results.experiment, _cells(results)), folder)
+    plan_file.write(plan.make(results.experiment, cells(results)), folder)
     if text is not None:
         (folder / "experiment.toml").write_text(text)
     for session in results.sessions.itertuples():
@@ -62,7 +62,7 @@ def start(trial: int = 1, **changes: Any) -> journal.TrialStart:
     return journal.TrialStart(**{**given, **changes})
 
 
-def _cells(results: Results) -> tuple[Cell, ...]:
+def cells(results: Results) -> tuple[Cell, ...]:
     workloads = {w.name: w for w in results.experiment.workloads}
     known = ("platform", "pinning", "load", "size")
     return tuple(

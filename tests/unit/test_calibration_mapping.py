@@ -171,7 +171,11 @@ def test_a_ceiling_is_no_line() -> None:
     assert len(back.b.linear) == 1
 
 
-def test_error_of_the_quotas_is_in_the_interval() -> None:
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("samples", "least"), [(40, 34), pytest.param(200, 181, marks=pytest.mark.slow)]
+)
+def test_error_of_the_quotas_is_in_the_interval(samples: int, least: int) -> None:
     """Windows of one quota agree with each other, but all are off."""
     held = [
         covers(
@@ -182,10 +186,10 @@ def test_error_of_the_quotas_is_in_the_interval() -> None:
             ).on[0],
             0.7 * 28 / 17,
         )
-        for seed in range(200)
+        for seed in range(samples)
     ]
-    # 99 % of samples of 200 with a true share of 95 % have at least 181.
-    assert 181 <= sum(held) < 200
+    # 99 % of samples of 200 with a true share of 95 % have at least 181; of 40, at least 34.
+    assert least <= sum(held) < samples
 
 
 def test_what_is_not_comparable_is_refused() -> None:

@@ -247,6 +247,7 @@ def test_complaints_name_the_command_or_the_option(complaint: str, option: str) 
     assert as_option(complaint) == option
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

@@ -36,6 +36,7 @@ def report(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
     said = report(str(folder))
     answers = pipeline.answers(None, pipeline.results_of(folder))
@@ -72,11 +73,13 @@ def test_of_many_cells_those_are_shown_that_differ_most_and_least() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_terminal_says_in_fifteen_lines_besides_the_table(folder: Path) -> None:
     said = report(str(folder)).splitlines()
     assert len(said) <= 15 + screen.MOST_ROWS
 
 
+@pytest.mark.long
 def test_json_alone_is_what_programs_get(folder: Path) -> None:
     told = json.loads(report(str(folder), "--json", "-"))
     assert told["written"] == [str(folder / "report.html")]
@@ -85,6 +88,7 @@ def test_json_alone_is_what_programs_get(folder: Path) -> None:
     assert told["headline"]
 
 
+@pytest.mark.long
 def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: Path) -> None:
     report(str(folder))
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}

@@ -333,6 +333,7 @@ def test_few_trials_are_told_what_is_missing() -> None:
     assert only("few", ask("network_repetitions", carry))["least"] == 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 2, 5, 6, 7, 12])
 @pytest.mark.parametrize("budget", ["reset", "carry"])
 def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
@@ -420,6 +421,7 @@ def test_findings_are_data(carried: Results) -> None:
         assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
 
 
+@pytest.mark.long
 def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
     """A program that sends nothing, at four budgets: location and spread, 5 % each."""
     experiments = 40
@@ -435,10 +437,14 @@ def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
     assert spread <= most
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("experiments", [10, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.8}], ids=str)
-def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(machine: dict[str, float]) -> None:
+def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
+    machine: dict[str, float], experiments: int
+) -> None:
     """Tokens fall from trial to trial, but never run out."""
-    experiments, alarms = 40, 0
+    alarms = 0
     program = Program(sends={2: 1e9}, **machine)
     for seed in range(experiments):
         found = networks(

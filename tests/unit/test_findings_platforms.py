@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
+from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.platform_kinds import intensities, kind_of
-from tare.experiment.journal import SEEN
 from tare.experiment.results import Results
 from tare.experiment.specification import Cell
 from tare.registry import scan
@@ -24,18 +24,11 @@ from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
 from tare.wiring import SUPPLIES
 
-SIZES = ("0.25c", "0.5c", "1c", "2c")
-
 
 def ask(name: str, results: Results) -> Finding:
     found = scan("findings")[name].find(results)
     assert found is not None
     return found
-
-
-def halves(levels: dict[str, str]) -> bool:
-    """Half a core cannot be pinned."""
-    return levels["pinning"] == "pinned" and float(levels["size"][:-1]) < 1
 
 
 def containers_shrink(levels: dict[str, str]) -> Behaviour:
@@ -63,7 +56,7 @@ def sized() -> Results:
         pinnings=("none", "pinned"),
         sizes=SIZES,
         trials=14,
-        leave_out=halves,
+        leave_out=half_a_core_pinned,
         emulated=("vm",),
         more=held_back,
         metric="wall_ns",
@@ -173,6 +166,7 @@ def test_what_pinning_removes_of_pso_is_told() -> None:
     assert pinning["pso"].low > 1
 
 
+@pytest.mark.long
 def test_emulated_platforms_are_never_told_as_a_cost(
     sized: Results, findings: list[Finding]
 ) -> None:
@@ -369,7 +363,7 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
         pinnings=("none", "pinned"),
         sizes=SIZES,
         trials=8,
-        leave_out=halves,
+        leave_out=half_a_core_pinned,
     )
     lines = ask("platform_advice", results).advice
     assert ids(lines)[:2] == [
@@ -511,19 +505,8 @@ def test_a_workload_that_waits_for_a_cpu_is_no_io() -> None:
 
 
 def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
-    results = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
-    instances = []
-    for i, cell in enumerate(results.trial_table.drop_duplicates("cell").to_dict("records")):
-        cores, pinned = int(cell["size"][0]), cell["pinning"] == "pinned"
-        instances.append(
-            {k: cell[k] for k in ("platform", "size", "pinning")}
-            | {"instance": f"tare-{i}", "cores": None if pinned else float(cores)}
-            | {"cpus": list(range(cores)) if pinned else None}
-            | dict.fromkeys(SEEN)
-            | {"cpus_affinity": cores if pinned else 2}
-        )
-    results = dataclasses.replace(results, instances=pd.DataFrame(instances))
-    found = ask("platform_seen", results)
+    made = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
+    found = ask("platform_seen", with_seen(made))
     seen = {
         (r["platform"], r["pinning"], r["size"]): (r["cores"], r["cpus_affinity"])
         for r in rows(found, "Visible resources")
@@ -540,6 +523,7 @@ def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     assert order == sorted(order)
 
 
+@pytest.mark.long
 def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
     for trials in (1, 3):
         results = make(
@@ -549,7 +533,7 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
             pinnings=("none", "pinned"),
             sizes=SIZES,
             trials=trials,
-            leave_out=halves,
+            leave_out=half_a_core_pinned,
             emulated=("vm",),
         )
         found = all_findings(results, SUPPLIES.findings())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 from pathlib import Path
-from typing import Any
 
 import journals
 import msgspec
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 import sweeps
 import synthetic
+from situations import BUSY, CALM, in_two_sessions, with_takes
 from synthetic import MS, Behaviour
 
 from tare.errors import ChangedError, StoreError
@@ -25,54 +25,21 @@ from tare.experiment.findings.cells import basis_of, cells_of
 from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.same_machine import UNIT
 from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
-from tare.experiment.results import FIGURES, TAKES, Results
+from tare.experiment.results import Results
 from tare.features.calibration import session as calibrate_sweep
-from tare.features.compare import answer
 from tare.features.run.screen import summarize
+from tare.measure.comparison import session as comparing
 from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.wiring import SUPPLIES
 
 HERE = Path("here")
-CALM, BUSY = 0.02, 1.3
-
-
-def _with(results: Results, *levels: tuple[Any, ...], recorded: bool = True) -> Results:
-    """Give sessions takes in which getpid is at a level, and fork always the same.
-
-    Each is (session, moment, level), with how many CPUs others used, and the number of the take.
-    """
-    rng = np.random.default_rng(1)
-    figures, takes = [], []
-    for session, moment, getpid, *more in levels:
-        others, take = (*more, *(CALM, 1)[len(more) :])
-        figures += [
-            (session, moment, metric, "ns", "lower", 0.1,
-             tuple(map(float, level * rng.normal(1, 0.01, 8))), take)
-            for metric, level in (("syscall.getpid", getpid), ("process.fork", 70_000.0))
-        ]  # fmt: skip
-        takes.append((session, moment, take, 5.0, 2, 0.1, others, 0.0, 0.1, 0.0, 0.0))
-    return dataclasses.replace(
-        results,
-        figures=pd.DataFrame(figures, columns=list(FIGURES)),
-        takes=pd.DataFrame(takes if recorded else [], columns=list(TAKES)),
-    )
-
-
-def _two(made: Results, first: int = 10) -> Results:
-    """Divide results into two sessions after so many blocks."""
-    trials = made.trial_table.assign(session=np.where(made.trial_table["block"] < first, 1, 2))
-    sessions = pd.DataFrame(
-        [(1, "2030-01-01", "2030-01-01", "", 1), (2, "2030-01-02", "2030-01-02", "", 2)],
-        columns=["session", "started", "ended", "boot_id", "nonce"],
-    )
-    return dataclasses.replace(made, trial_table=trials, sessions=sessions)
 
 
 @pytest.fixture
 def results() -> Results:
-    return _two(synthetic.make(trials=20))
+    return in_two_sessions(synthetic.make(trials=20))
 
 
 def _plain(text: str) -> str:
@@ -87,12 +54,12 @@ def _verdict(results: Results) -> tuple[str, str | None]:
 
 def test_nothing_is_said_where_nothing_was_looked_at(results: Results) -> None:
     assert UNIT.find(results) is None
-    assert UNIT.find(_with(results, (1, "before", 80.0))) is None
+    assert UNIT.find(with_takes(results, (1, "before", 80.0))) is None
     assert judged(results, (), HERE) is results
 
 
 def test_a_machine_that_stayed_the_same(results: Results) -> None:
-    same = _with(results, (1, "before", 80.0), (1, "after", 81.0), (2, "before", 80.0))
+    same = with_takes(results, (1, "before", 80.0), (1, "after", 81.0), (2, "before", 80.0))
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
@@ -117,7 +84,9 @@ def test_a_machine_that_stayed_the_same(results: Results) -> None:
 
 
 def test_a_machine_that_changed_within_a_session(results: Results) -> None:
-    one = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 141.0, CALM, 2))
+    one = with_takes(
+        results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 141.0, CALM, 2)
+    )
     found = UNIT.find(one)
     assert found is not None
     assert found.verdict == "no"
@@ -142,7 +111,7 @@ CHANGED = ((1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "a
 
 
 def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> None:
-    other = judged(_with(results, *CHANGED), (), HERE)
+    other = judged(with_takes(results, *CHANGED), (), HERE)
     assert other.levels_of == 2
     assert set(other.trial_table["session"]) == {1, 2}
     levels = other.of_levels
@@ -158,7 +127,7 @@ def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> Non
 
 
 def test_sessions_that_were_asked_for_are_judged_alike(results: Results) -> None:
-    other = _with(results, *CHANGED)
+    other = with_takes(results, *CHANGED)
     assert judged(other, (1, 2), HERE).levels_of == 2
     alone = judged(other, (2,), HERE)
     assert alone.levels_of is None
@@ -171,7 +140,7 @@ def test_sessions_that_were_asked_for_are_judged_alike(results: Results) -> None
 
 def test_a_disturbed_moment_is_no_other_machine(results: Results) -> None:
     """Even where it is not known how busy the machine was."""
-    disturbed = _with(
+    disturbed = with_takes(
         results,
         (1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 80.0),
         recorded=False,
@@ -182,7 +151,9 @@ def test_a_disturbed_moment_is_no_other_machine(results: Results) -> None:
 @pytest.mark.parametrize("killed", [1, 2])
 def test_a_session_with_one_take_has_no_veto(results: Results, killed: int) -> None:
     other = 3 - killed
-    cut = _with(results, (killed, "before", 128.0), (other, "before", 80.0), (other, "after", 80.0))
+    cut = with_takes(
+        results, (killed, "before", 128.0), (other, "before", 80.0), (other, "after", 80.0)
+    )
     assert _verdict(cut) == ("inconclusive", "one take")
     assert judged(cut, (), HERE) is cut
     assert caveats(cut) == ()
@@ -198,7 +169,7 @@ def test_a_session_with_one_take_has_no_veto(results: Results, killed: int) -> N
 def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: int) -> None:
     """One take beside an upgrade of packages, of four that all show a difference."""
     levels = [(*some, BUSY if number == busy else CALM) for number, some in enumerate(CHANGED)]
-    disturbed = _with(results, *levels)
+    disturbed = with_takes(results, *levels)
     assert _verdict(disturbed) == ("inconclusive", "busy")
     assert judged(disturbed, (), HERE) is disturbed
     [caveat] = caveats(disturbed)
@@ -214,13 +185,13 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
 
 
 def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> None:
-    repeated = _with(
+    repeated = with_takes(
         results,
         (1, "before", 80.0), (1, "after", 80.0),
         (2, "before", 200.0, BUSY, 1), (2, "before", 80.0, CALM, 2), (2, "after", 80.0),
     )  # fmt: skip
     assert _verdict(repeated) == ("same", None)
-    real = _with(
+    real = with_takes(
         results,
         *CHANGED[:2],
         (2, "before", 200.0, BUSY, 1), (2, "before", 140.0, CALM, 2), (2, "after", 140.0),
@@ -232,19 +203,23 @@ def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> No
 
 
 def test_a_change_within_a_session_is_there_when_it_is_looked_at_again(results: Results) -> None:
-    seen_once = _with(results, (1, "before", 80.0), (1, "after", 140.0))
+    seen_once = with_takes(results, (1, "before", 80.0), (1, "after", 140.0))
     assert _verdict(seen_once) == ("inconclusive", "one take")
     assert caveats(seen_once) == ()
-    once = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 80.0, CALM, 2))
+    once = with_takes(
+        results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 80.0, CALM, 2)
+    )
     assert caveats(once) == ()
-    twice = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 141.0, CALM, 2))
+    twice = with_takes(
+        results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 141.0, CALM, 2)
+    )
     assert [c.kind for c in caveats(twice)] == ["changed"]
 
 
 def test_folders_that_do_not_know_how_busy_it_was_are_judged_by_their_takes(
     results: Results,
 ) -> None:
-    old = _with(results, *CHANGED, recorded=False)
+    old = with_takes(results, *CHANGED, recorded=False)
     assert _verdict(old) == ("changed", None)
     found = UNIT.find(old)
     assert found is not None
@@ -252,7 +227,9 @@ def test_folders_that_do_not_know_how_busy_it_was_are_judged_by_their_takes(
 
 
 def test_levels_are_those_of_the_newest_session_with_the_most_cells() -> None:
-    made = _with(_two(synthetic.make(platforms=("bare", "docker"), trials=20), 18), *CHANGED)
+    made = with_takes(
+        in_two_sessions(synthetic.make(platforms=("bare", "docker"), trials=20), 18), *CHANGED
+    )
     assert judged(made, (), HERE).levels_of == 2
     short = made.trial_table[(made.trial_table["session"] == 1) | (made.trial_table["cell"] == 0)]
     assert judged(dataclasses.replace(made, trial_table=short), (), HERE).levels_of == 1
@@ -266,12 +243,12 @@ def _slower_machine() -> Results:
         workers=(1,),
         trials=24,
     )
-    made = _two(made, 12)
+    made = in_two_sessions(made, 12)
     late = set(made.trial_table.loc[made.trial_table["session"] == 2, "trial"])
     samples = made.sample_table.copy()
     rows = samples["trial"].isin(late)
     samples.loc[rows, "value"] = samples.loc[rows, "value"] * 2
-    return dataclasses.replace(_with(made, *CHANGED), sample_table=samples)
+    return dataclasses.replace(with_takes(made, *CHANGED), sample_table=samples)
 
 
 def test_comparisons_hold_over_all_sessions_and_levels_are_of_one() -> None:
@@ -324,6 +301,7 @@ def test_a_comparison_s_medians_are_of_one_session() -> None:
     assert d.comparison.median_ratio == pytest.approx(1.2, rel=0.02)
 
 
+@pytest.mark.long
 def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     made = _slower_machine()
     folder = _folder(made, tmp_path / "out")
@@ -369,7 +347,7 @@ def _told(made: Results, folder: Path, gate: float | None) -> int:
         gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
         markdown=str(folder / "a.md"), supplies=SUPPLIES,
     )  # fmt: skip
-    return answer.tell(found, made, "finished", folder, wanted)
+    return comparing.tell(found, made, "finished", folder, wanted)
 
 
 def test_a_comparison_is_told_everywhere_with_its_caveat(
@@ -390,6 +368,7 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
         assert said[0] in _plain((tmp_path / name).read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gate", "code"), [(0.5, 0), (0.03, 1)])
 def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: int) -> None:
     assert _told(judged(_compared(), (), tmp_path), tmp_path, gate) == code
@@ -411,6 +390,7 @@ def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     assert len(told["trials"]) == 24
 
 
+@pytest.mark.long
 def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
     made = sweeps.make(sweeps.Sweep(sessions={1: 1.0, 2: 0.5}), trials=14)
     trials = made.trial_table
@@ -419,7 +399,7 @@ def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
         [(n, "2030-01-01", "2030-01-01", "", n) for n in (1, 2)],
         columns=["session", "started", "ended", "boot_id", "nonce"],
     )
-    made = _with(dataclasses.replace(made, sessions=sessions), *CHANGED)
+    made = with_takes(dataclasses.replace(made, sessions=sessions), *CHANGED)
     told = calibrate_sweep.conclusion(_folder(made, tmp_path / "out"), "finished", SUPPLIES)
     assert told.levels_of == 2
     assert {p.n for p in told.calibration.points} == {7}

@@ -7,50 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 import synthetic
 from said import args, ids
+from situations import network_fingerprint as fingerprint
+from situations import with_networks
 
 from tare.experiment.findings.caveats import sentences
 from tare.experiment.findings.same_network import UNIT, apart
 from tare.experiment.findings.sessions import caveats, judged
 from tare.experiment.fingerprints.network import cache
 from tare.experiment.fingerprints.network.cache import GIVEN, REMEMBERED
-from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
+from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.results import Results
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.measure.baseline import Session, networked
-from tare.measure.baseline.stable_facts import lasting
+from tare.measure.baseline.agreement import lasting
 from tare.render import files
 from tare.render.words import shown, text
 from tare.results.message import Amount, Message, each, message
 
 
-def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
-    rate = 1e9 * gbps
-    figures = {
-        "bandwidth.fresh": Figure(
-            value=rate, ci=(rate * (1 - width), rate * (1 + width)), unit="bits/s", n=12
-        ),
-        "latency.unpaced.p50": Figure(value=50e3, ci=(49e3, 51e3), unit="ns", n=12),
-    }
-    return NetworkFingerprint(
-        tare="0.1.0", agent="0" * 64, started="2030-01-01T00:00:00Z", seconds=10.0, effort="brief",
-        end="192.0.2.1", direction="out", streams=1, figures=figures, writes=(), shaping=None,
-        searched=None, here={"mtu": mtu}, there={"mtu": mtu},
-    )  # fmt: skip
-
-
-def sessions(*told: tuple[NetworkFingerprint, str]) -> Results:
-    made = synthetic.make(trials=20)
-    rows = [
-        (number, None, None, fact.name, fact.value, fact.unit, fact.source)
-        for number, (one, origin) in enumerate(told, 1)
-        for fact in cache.of(one, origin)
-    ]
-    facts = pd.DataFrame(
-        rows, columns=["session", "instance", "platform", "name", "value", "unit", "source"]
-    )
-    return dataclasses.replace(made, facts=facts)
+def sessions(*given: tuple[NetworkFingerprint, str]) -> Results:
+    return with_networks(synthetic.make(trials=20), *given)
 
 
 def test_one_session_says_what_its_network_was() -> None:
@@ -141,6 +120,7 @@ def test_baselines_of_another_network_do_not_agree() -> None:
     assert apart(old.network, a) is None
 
 
+@pytest.mark.long
 def test_page_of_a_fingerprint(tmp_path: Path) -> None:
     (page,) = files.write(
         network_fingerprint_page.make(fingerprint(9.4), "tare net fingerprint 192.0.2.1"),

@@ -6,32 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import numpy as np
-import pandas as pd
 import synthetic
+from situations import with_starts
 
 from tare.experiment.findings.starts import UNIT
-from tare.experiment.results import Results
 from tare.render.words import sentence
 from tare.results.message import Message
 
 MS = 1_000_000
-
-
-def started(**medians: float) -> Results:
-    """Give each platform twenty starts of so many ms; the first takes ten times as long."""
-    rng = np.random.default_rng(1)
-    rows = [
-        {
-            "platform": platform,
-            "cold": k == 0,
-            "start_ns": int(ms * MS * rng.lognormal(0, 0.05) * (10 if k == 0 else 1)),
-            "stop_ns": None if k == 19 else int(ms * MS / 2),
-        }
-        for platform, ms in medians.items()
-        for k in range(20)
-    ]
-    return replace(synthetic.make(), instances=pd.DataFrame(rows))
 
 
 def in_order(medians: object) -> list[Any]:
@@ -43,7 +25,7 @@ def in_order(medians: object) -> list[Any]:
 
 
 def test_medians_leave_the_first_start_out() -> None:
-    found = UNIT.find(started(bare=2, docker=300, bubblewrap=20))
+    found = UNIT.find(with_starts(synthetic.make(), bare=2, docker=300, bubblewrap=20))
     assert found is not None
     values = {e.levels["platform"]: e.value for e in found.estimates}
     assert list(values) == ["bare", "docker", "bubblewrap"]
@@ -58,7 +40,7 @@ def test_medians_leave_the_first_start_out() -> None:
 
 
 def test_where_each_trial_starts_one_all_platforms_are_named() -> None:
-    some = started(bare=2, docker=300, bubblewrap=20)
+    some = with_starts(synthetic.make(), bare=2, docker=300, bubblewrap=20)
     anew = replace(some, experiment=msgspec.structs.replace(some.experiment, fresh="trial"))
     found = UNIT.find(anew)
     assert found is not None
@@ -68,7 +50,7 @@ def test_where_each_trial_starts_one_all_platforms_are_named() -> None:
 
 
 def test_it_is_not_asked_of_a_single_platform() -> None:
-    assert UNIT.find(started(bare=2)) is None
+    assert UNIT.find(with_starts(synthetic.make(), bare=2)) is None
     assert UNIT.find(synthetic.make()) is None
-    few = started(bare=2, docker=300)
+    few = with_starts(synthetic.make(), bare=2, docker=300)
     assert UNIT.find(replace(few, instances=few.instances.groupby("platform").head(3))) is None

@@ -9,19 +9,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from imported import DATA, sound
 
 from tare import readers
 from tare.errors import InputError
 from tare.features.audit.raters import agreements
-from tare.readers import Columns, Imported
+from tare.readers import Columns
 from tare.registry import scan
-from tare.render.words import text
 
-DATA = Path(__file__).parents[1] / "data" / "interop"
 #: The formats that are read whole, and what else is to be read of each.
 FORMATS = {
     "hyperfine": [None, "memory_peak_resident"],
@@ -64,26 +62,6 @@ def read_or_refuse(file: Path, name: str) -> None:
             assert not complaint or (complaint.isprintable() and file.name in complaint)
 
 
-def sound(found: Imported) -> None:
-    """Hold what was read against what ``Imported`` promises."""
-    assert found.series
-    keys = [(one.metric, *sorted(one.key.items())) for one in found.series]
-    assert len(set(keys)) == len(keys)
-    for one in found.series:
-        assert one.values.dtype == np.float64
-        assert np.isfinite(one.values).all()
-        assert one.trial is None or one.trial.shape == one.values.shape
-        assert all(math.isfinite(value) for value in one.reported.values())
-        assert {d.kind for d in one.defects} <= {"corrupt", "mixed units", "summary only"}
-        names = [*one.key, *one.key.values()]
-        assert all(name.isprintable() for name in names)
-        said = [*one.notes, *(d.message for d in one.defects)]
-        assert all(text(message).isprintable() for message in said)
-    spec = found.specification
-    phrases = [spec.repetitions, spec.statistic, spec.spread, spec.environment, *found.notes]
-    assert all(phrase is None or text(phrase).isprintable() for phrase in phrases)
-
-
 def place(value: Any, data: st.DataObject) -> tuple[Any, ...]:
     """Walk to a value: as likely into a short list as into a long one."""
     path: tuple[Any, ...] = ()
@@ -111,16 +89,6 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return whole
 
 
-@pytest.mark.parametrize(("name", "file"), FILES)
-def test_what_a_tool_wrote_is_recognised_by_its_format_alone(name: str, file: Path) -> None:
-    head = file.read_bytes()[:4096]
-    takers = [
-        unit for unit, format in scan("tare.readers").items() if format.recognises(head, file)
-    ]
-    assert takers == [name]
-    read_or_refuse(file, name)
-
-
 @pytest.mark.parametrize(("name", "file"), [f for f in JSON_FILES if "refused" not in f.id])
 def test_a_file_that_was_sorted_and_indented_is_recognised(
     tmp_path: Path, name: str, file: Path
@@ -132,6 +100,7 @@ def test_a_file_that_was_sorted_and_indented_is_recognised(
     assert [unit for unit, format in units if format.recognises(head, file)] == [name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "file"), JSON_FILES)
 @given(data=st.data())
 @KEEP
@@ -159,6 +128,7 @@ def test_a_changed_value_never_breaks_the_reader(
     read_or_refuse(broken, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "file"), FILES)
 @given(data=st.data())
 @KEEP

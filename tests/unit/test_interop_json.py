@@ -71,6 +71,7 @@ def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
     assert notes == (message("interop.json.duplicate", key="'a'", n=1),)
 
 
+@pytest.mark.long
 def test_a_million_keys_are_only_many(tmp_path: Path) -> None:
     many = json.dumps({str(i): i for i in range(1_000_000)})
     root, notes = json_file.load(written(tmp_path, many))

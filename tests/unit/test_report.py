@@ -6,15 +6,13 @@ import os
 import re
 import time
 import xml.dom.minidom
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import journals
 import msgspec
-import networked
 import pytest
-import sweeps
+import situations
 import synthetic
 from said import args
 from synthetic import Behaviour
@@ -28,37 +26,22 @@ from tare.render import files, html, markdown, pictures, screen, words
 from tare.render.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.wiring import SUPPLIES
 
+pytestmark = pytest.mark.long
+
 CHARTS = sorted(SUPPLIES.charts())
+#: Situations that show every chart together.
+SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network")
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
-
-
-def disturbed(levels: dict[str, str]) -> Behaviour:
-    """Docker costs and is less stable; two workers wait for each other; inputs matter."""
-    docker, two = levels["platform"] == "docker", levels["workers"] == "2"
-    return Behaviour(
-        mean_ns=synthetic.MS * (210 if docker else 200),
-        spread=0.01 * (3 if docker else 1) * (3 if two else 1),
-        waiting=0.8 if two else 0.0,
-        inputs=0.01,
-        worker_difference=0.03,
-    )
 
 
 @pytest.fixture(scope="module")
 def results():
-    return synthetic.make(
-        disturbed,
-        pinnings=("none", "spread"),
-        trials=24,
-        iterations=2,
-        inputs=4,
-        notes=["isolate was left out: it is not on PATH."],
-    )
+    return situations.results("platforms")
 
 
 @pytest.fixture(scope="module")
-def findings(results):
-    return all_findings(results, SUPPLIES.findings())
+def findings():
+    return situations.findings("platforms")
 
 
 @pytest.fixture(scope="module")
@@ -69,65 +52,21 @@ def folder(results, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(results, findings, folder):
-    return page.make(results, findings, origin(folder, store.load(folder)))
+    return page.make(results, findings, origin(folder, store.load(folder)), SUPPLIES.charts())
 
 
 @pytest.fixture(scope="module")
-def compared(results, folder):
-    """Make the page of the same trials where a sequential comparison was asked for."""
-    stopping = msgspec.structs.replace(results.experiment.stopping, compare="platform")
-    asked = msgspec.structs.replace(results.experiment, stopping=stopping)
-    results = replace(results, experiment=asked)
-    return page.make(
-        results, all_findings(results, SUPPLIES.findings()), origin(folder, store.load(folder))
-    )
-
-
-@pytest.fixture(scope="module")
-def swept(folder):
-    """Make the page of a calibration, whose charts no other experiment has."""
-    return _swept(folder, sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)]))
-
-
-@pytest.fixture(scope="module")
-def swept_twice(folder):
-    return _swept(folder, sweeps.make(platforms=("bare", "docker")))
-
-
-@pytest.fixture(scope="module")
-def sized(folder):
-    """Make the page of platforms over sizes, one of them emulated."""
-
-    def halves(levels):
-        return levels["pinning"] == "pinned" and levels["size"] in ("0.25c", "0.5c")
-
-    results = synthetic.make(
-        platforms=("bare", "docker", "vm"),
-        workers=(1,),
-        pinnings=("none", "pinned"),
-        sizes=("0.25c", "0.5c", "1c", "2c"),
-        trials=8,
-        leave_out=halves,
-        emulated=("vm",),
-    )
-    return _swept(folder, results)
-
-
-def _swept(folder, results):
-    return page.make(
-        results, all_findings(results, SUPPLIES.findings()), origin(folder, store.load(folder))
-    )
-
-
-@pytest.fixture(scope="module")
-def shaped(folder):
-    """Make the page of a program under several budgets of its network."""
-    return _swept(folder, networked.make(networked.budgets(4, 1), trials=13, budget="carry"))
-
-
-@pytest.fixture(scope="module")
-def every(made, compared, swept, swept_twice, sized, shaped):
-    return (made, compared, swept, swept_twice, sized, shaped)
+def every(folder):
+    """Make pages that show every chart together."""
+    return {
+        name: page.make(
+            situations.results(name),
+            situations.findings(name),
+            origin(folder, store.load(folder)),
+            SUPPLIES.charts(),
+        )
+        for name in SHOWING
+    }
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +135,7 @@ def test_every_row_of_every_table_is_there(rendered, made):
 
 def test_every_chart_that_a_finding_names_is_drawn_and_told(every):
     drawn = set()
-    for one in every:
+    for one in every.values():
         named = {name for s in one.sections for name in s.finding.charts}
         assert named <= set(CHARTS)
         drawn |= {figure.name for figure in one.figures}
@@ -208,7 +147,7 @@ def test_every_chart_that_a_finding_names_is_drawn_and_told(every):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_by_itself_knows_its_colours(every, name):
-    spec = next(f.spec for one in every for f in one.figures if f.name == name)
+    spec = next(f.spec for one in every.values() for f in one.figures if f.name == name)
     plain = json.dumps(by_itself(spec))
     assert "var(--" not in plain
     assert "usermeta" not in plain
@@ -216,7 +155,7 @@ def test_a_chart_by_itself_knows_its_colours(every, name):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_needs_nothing_from_outside(every, name):
-    spec = next(f.spec for one in every for f in one.figures if f.name == name)
+    spec = next(f.spec for one in every.values() for f in one.figures if f.name == name)
     assert '"url"' not in json.dumps(spec)
 
 
@@ -250,7 +189,7 @@ def test_where_there_is_nothing_to_see_nothing_is_drawn(name):
 )
 def test_any_experiment_has_a_page(options, tmp_path):
     made = synthetic.make(**options)
-    written = report.write(journals.write(made, tmp_path / "out"))
+    written = report.write(journals.write(made, tmp_path / "out"), SUPPLIES)
     assert made.experiment.question in shown(written[0].read_text())
 
 
@@ -321,7 +260,7 @@ def test_an_open_question_is_not_answered_by_yes_or_no(findings):
 def test_failed_trials_are_said(tmp_path):
     made = synthetic.make(Behaviour(failing=0.3), trials=12)
     failed = (made.trial_table["status"] == "failed").sum()
-    text = shown(report.write(journals.write(made, tmp_path / "out"))[0].read_text())
+    text = shown(report.write(journals.write(made, tmp_path / "out"), SUPPLIES)[0].read_text())
     assert f"{failed} trials failed" in text
 
 
@@ -378,13 +317,13 @@ def test_no_name_turns_the_direction_of_a_line_or_gives_a_terminal_orders(tmp_pa
 
 
 def test_a_document_and_its_charts_lie_together(small, tmp_path):
-    document, *drawn = report.write(small, small / "small.md")
+    document, *drawn = report.write(small, SUPPLIES, small / "small.md")
     assert drawn
     assert all(path.relative_to(small).as_posix() in document.read_text() for path in drawn)
 
 
 def test_charts_for_papers(small):
-    drawn = files.write_charts(report.document(small), "png", small / "charts")
+    drawn = files.write_charts(report.document(small, SUPPLIES), "png", small / "charts")
     assert drawn
     assert {p.parent for p in drawn} == {small / "charts"}
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in drawn)
@@ -394,7 +333,7 @@ def test_charts_for_papers(small):
 def test_where_no_report_can_be_written(small, tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as caught:
-        report.write(small, tmp_path / "file" / name)
+        report.write(small, SUPPLIES, tmp_path / "file" / name)
     assert str(tmp_path / "file") in caught.value.message
 
 
@@ -467,23 +406,24 @@ def test_what_is_no_json_is_no_report(tmp_path, content):
 
 
 def test_a_report_has_the_format_that_its_name_ends_in(small, tmp_path):
-    document = report.write(small, tmp_path / "small.md")[0].read_text()
+    document = report.write(small, SUPPLIES, tmp_path / "small.md")[0].read_text()
     assert not document.startswith("<")
     assert "](small-charts/" in document
-    page = report.write(small, tmp_path / "small.html")[0].read_text()
+    page = report.write(small, SUPPLIES, tmp_path / "small.html")[0].read_text()
     assert page.lower().startswith("<!doctype html")
     with pytest.raises(StoreError, match=r"small\.txt"):
-        report.write(small, tmp_path / "small.txt")
+        report.write(small, SUPPLIES, tmp_path / "small.txt")
 
 
 def test_the_same_results_give_the_same_page(small, tmp_path):
-    one = report.write(small, tmp_path / "1.html")[0].read_bytes()
-    assert report.write(small, tmp_path / "2.html")[0].read_bytes() == one
+    one = report.write(small, SUPPLIES, tmp_path / "1.html")[0].read_bytes()
+    assert report.write(small, SUPPLIES, tmp_path / "2.html")[0].read_bytes() == one
 
 
-def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
-    assert [f.name for f in swept.figures] == ["calibration", "calibration_delivered"]
-    assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]
+def test_a_sweep_has_the_charts_of_sweeps_alone(every):
+    for name, second in (("sweep", "delivered"), ("sweep by platform", "several")):
+        drawn = [f.name for f in every[name].figures]
+        assert drawn == ["calibration", f"calibration_{second}"]
 
 
 def test_a_name_that_looks_like_a_link_is_a_name(tmp_path):

@@ -230,6 +230,7 @@ def test_the_document_survives_json(accuracy: Accuracy) -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=Document) == found
 
 
+@pytest.mark.long
 def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
     found = document(accuracy, ALARMS, 1)
     written = files.write(page.make(found, "tare selftest"), tmp_path / "selftest.html")

@@ -45,6 +45,7 @@ def test_many_differences_are_searched_for_as_few_are_sorted(
     assert brunner_munzel_interval(a, b) == pytest.approx(sorted_, abs=1e-9)
 
 
+@pytest.mark.long
 @given(st.integers(6, 30), st.integers(6, 30), st.floats(-5, 5))
 def test_a_shift_shifts_the_interval(m: int, n: int, shift: float) -> None:
     rng = np.random.default_rng(m * 100 + n)
@@ -74,18 +75,20 @@ def test_a_small_sample_of_large_spread_alarms_no_more_than_another() -> None:
     assert alarms <= stats.binom.ppf(0.99, 2000, 0.06)
 
 
-def test_unpaired_comparisons_cover_the_true_ratio() -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("replicates", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_unpaired_comparisons_cover_the_true_ratio(replicates: int) -> None:
     """Nominal 95 %; lognormal, unequal n."""
     rng = np.random.default_rng(3)
     missed = 0
-    for _ in range(1000):
+    for _ in range(replicates):
         a = np.exp(0.1 * rng.standard_normal(15))
         b = 1.1 * np.exp(0.1 * rng.standard_normal(25))
         c = compare_unpaired(a, b)
         assert c.low is not None
         assert c.high is not None
         missed += not c.low <= 1.1 <= c.high
-    assert missed <= stats.binom.ppf(0.999, 1000, 0.05)
+    assert missed <= stats.binom.ppf(0.999, replicates, 0.05)
 
 
 def test_too_few_have_a_ratio_without_interval() -> None:

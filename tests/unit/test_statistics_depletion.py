@@ -71,15 +71,17 @@ def test_a_bucket_that_empties_half_way_is_seen_however_clear_the_step() -> None
     assert found.low < 5 < found.high
 
 
-def test_trials_that_do_not_mind_are_seldom_said_to() -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("replicates", [400, pytest.param(2000, marks=pytest.mark.slow)])
+def test_trials_that_do_not_mind_are_seldom_said_to(replicates: int) -> None:
     """Independent values, whatever their distribution, and a budget that falls."""
     rng = np.random.default_rng(12)
     fallen, alarms = np.arange(20.0), 0
-    for kind in range(2000):
+    for kind in range(replicates):
         noise = rng.standard_t(2, 20) if kind % 2 else rng.standard_normal(20)
         found = follows(noise, fallen)
         alarms += found is not None and found.p <= 0.05
-    assert alarms <= stats.binom.ppf(0.99, 2000, 0.05)
+    assert alarms <= stats.binom.ppf(0.99, replicates, 0.05)
 
 
 def test_the_first_trials_mislead_where_the_budget_ends_later() -> None:

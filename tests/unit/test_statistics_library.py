@@ -34,6 +34,7 @@ def test_importing_the_package_loads_no_numbers() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.long
 def test_the_guide_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
     assert len(blocks) >= 4

@@ -1,0 +1,245 @@
+"""Made-up results of one experiment of each kind: for every finding, one in which it answers.
+
+A new finding or chart that answers in none of them needs a situation here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import journals
+import msgspec
+import networked
+import numpy as np
+import pandas as pd
+import sweeps
+import synthetic
+from synthetic import MS, Behaviour
+
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.sessions import judged
+from tare.experiment.fingerprints.network import cache as remembered
+from tare.experiment.fingerprints.network.cache import GIVEN
+from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
+from tare.experiment.journal import SEEN
+from tare.experiment.results import FIGURES, INSTANCES, TAKES, Results
+from tare.experiment.specification import Stopping
+from tare.results.finding import Finding
+from tare.wiring import SUPPLIES
+
+SIZES = ("0.25c", "0.5c", "1c", "2c")
+#: What a session stores of the machine's calibration.
+CALIBRATION = {
+    "calibration_date": "2026-05-01 10:00",
+    "calibration_workload": "linpack (size 1000)",
+    "calibration_platform": "bare",
+    "calibration_verdict": "linear",
+    "calibration_linear": "0.1 to 2",
+    "calibration_lost_share": 0.002,
+    "calibration_r_squared": 0.99951,
+}
+CALM, BUSY = 0.02, 1.3
+
+
+def disturbed(levels: dict[str, str]) -> Behaviour:
+    """Docker costs and is less stable; two workers wait for each other; inputs matter."""
+    docker, two = levels["platform"] == "docker", levels["workers"] == "2"
+    return Behaviour(
+        mean_ns=MS * (210 if docker else 200),
+        spread=0.01 * (3 if docker else 1) * (3 if two else 1),
+        waiting=0.8 if two else 0.0,
+        inputs=0.01,
+        worker_difference=0.03,
+    )
+
+
+def half_a_core_pinned(levels: dict[str, str]) -> bool:
+    """Half a core cannot be pinned."""
+    return levels["pinning"] == "pinned" and float(levels["size"][:-1]) < 1
+
+
+def failing_on_docker(levels: dict[str, str]) -> Behaviour:
+    return Behaviour(failing=0.5 if levels["platform"] == "docker" else 0.0)
+
+
+def with_quotas(
+    *quotas: float, facts: Mapping[str, Any] = CALIBRATION, own: bool = False, **more: Any
+) -> Results:
+    """Spread the trials of bare over some quotas, on a machine that was calibrated."""
+    found = synthetic.make(**{"platforms": ("bare",), "workers": (1, 2), "trials": 10, **more})
+    trials = found.trial_table
+    if quotas:
+        levels = [f"{quotas[i % len(quotas)]:g}" for i in range(len(trials))]
+        trials = trials.assign(quota=levels)
+    known = [
+        {"session": 0, "instance": None, "platform": None, "name": name, "value": value,
+         "unit": None, "source": "tare calibrate"}
+        for name, value in facts.items()
+    ]  # fmt: skip
+    return dataclasses.replace(
+        found,
+        experiment=msgspec.structs.replace(found.experiment, instances="own" if own else "shared"),
+        trial_table=trials,
+        facts=pd.concat([found.facts, pd.DataFrame(known)], ignore_index=True),
+    )
+
+
+def with_starts(results: Results, **medians: float) -> Results:
+    """Give each platform twenty starts of so many ms; the first takes ten times as long."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "platform": platform,
+            "cold": k == 0,
+            "start_ns": int(ms * MS * rng.lognormal(0, 0.05) * (10 if k == 0 else 1)),
+            "stop_ns": None if k == 19 else int(ms * MS / 2),
+        }
+        for platform, ms in medians.items()
+        for k in range(20)
+    ]
+    return _with_instances(results, rows)
+
+
+def with_seen(results: Results) -> Results:
+    """Give each cell an instance, in which a program sees two CPUs, or those of its pinning."""
+    instances = []
+    for i, cell in enumerate(results.trial_table.drop_duplicates("cell").to_dict("records")):
+        cores, pinned = float(cell["size"][:-1]), cell["pinning"] == "pinned"
+        instances.append(
+            {k: cell[k] for k in ("platform", "size", "pinning")}
+            | {"instance": f"tare-{i}", "cores": None if pinned else cores}
+            | {"cpus": list(range(int(cores))) if pinned else None}
+            | {"cpus_affinity": int(cores) if pinned else 2}
+        )
+    return _with_instances(results, instances)
+
+
+def _with_instances(results: Results, rows: list[dict[str, Any]]) -> Results:
+    return dataclasses.replace(results, instances=pd.DataFrame(rows, columns=[*INSTANCES, *SEEN]))
+
+
+def with_takes(results: Results, *levels: tuple[Any, ...], recorded: bool = True) -> Results:
+    """Give sessions takes in which getpid is at a level, and fork always the same.
+
+    Each is (session, moment, level), with how many CPUs others used, and the number of the take.
+    """
+    rng = np.random.default_rng(1)
+    figures, takes = [], []
+    for session, moment, getpid, *more in levels:
+        others, take = (*more, *(CALM, 1)[len(more) :])
+        figures += [
+            (session, moment, metric, "ns", "lower", 0.1,
+             tuple(map(float, level * rng.normal(1, 0.01, 8))), take)
+            for metric, level in (("syscall.getpid", getpid), ("process.fork", 70_000.0))
+        ]  # fmt: skip
+        takes.append((session, moment, take, 5.0, 2, 0.1, others, 0.0, 0.1, 0.0, 0.0))
+    return dataclasses.replace(
+        results,
+        figures=pd.DataFrame(figures, columns=list(FIGURES)),
+        takes=pd.DataFrame(takes if recorded else [], columns=list(TAKES)),
+    )
+
+
+def in_two_sessions(made: Results, first: int = 10) -> Results:
+    """Divide results into two sessions after so many blocks."""
+    trials = made.trial_table.assign(session=np.where(made.trial_table["block"] < first, 1, 2))
+    sessions = pd.DataFrame(
+        [(1, "2030-01-01", "2030-01-01", "", 1), (2, "2030-01-02", "2030-01-02", "", 2)],
+        columns=["session", "started", "ended", "boot_id", "nonce"],
+    )
+    return dataclasses.replace(made, trial_table=trials, sessions=sessions)
+
+
+def network_fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
+    rate = 1e9 * gbps
+    figures = {
+        "bandwidth.fresh": Figure(
+            value=rate, ci=(rate * (1 - width), rate * (1 + width)), unit="bits/s", n=12
+        ),
+        "latency.unpaced.p50": Figure(value=50e3, ci=(49e3, 51e3), unit="ns", n=12),
+    }
+    return NetworkFingerprint(
+        tare="0.1.0", agent="0" * 64, started="2030-01-01T00:00:00Z", seconds=10.0, effort="brief",
+        end="192.0.2.1", direction="out", streams=1, figures=figures, writes=(), shaping=None,
+        searched=None, here={"mtu": mtu}, there={"mtu": mtu},
+    )  # fmt: skip
+
+
+def with_networks(results: Results, *given: tuple[NetworkFingerprint, str]) -> Results:
+    """Give each session a fingerprint of its network, and where it is from."""
+    rows = [
+        (number, None, None, fact.name, fact.value, fact.unit, fact.source)
+        for number, (one, origin) in enumerate(given, 1)
+        for fact in remembered.of(one, origin)
+    ]
+    columns = ["session", "instance", "platform", "name", "value", "unit", "source"]
+    return dataclasses.replace(results, facts=pd.DataFrame(rows, columns=columns))
+
+
+def _planned(made: Results) -> Results:
+    return dataclasses.replace(made, planned=journals.cells(made))
+
+
+_SITUATIONS: dict[str, Callable[[], Results]] = {
+    "platforms": lambda: synthetic.make(
+        disturbed,
+        pinnings=("none", "spread"),
+        trials=24,
+        iterations=2,
+        inputs=4,
+        notes=["isolate was left out: it is not on PATH."],
+    ),
+    "comparison": lambda: synthetic.make(
+        disturbed, workers=(1,), trials=24, stopping=Stopping(compare="platform")
+    ),
+    "one cell": lambda: synthetic.make(platforms=("bare",), workers=(1,), trials=24),
+    "failures": lambda: _planned(
+        synthetic.make(failing_on_docker, trials=8, stopping=Stopping(trials=8, budget_s=None))
+    ),
+    "sizes": lambda: with_seen(
+        synthetic.make(
+            platforms=("bare", "docker", "vm"),
+            workers=(1,),
+            pinnings=("none", "pinned"),
+            sizes=SIZES,
+            trials=8,
+            leave_out=half_a_core_pinned,
+            emulated=("vm",),
+        )
+    ),
+    "starts": lambda: with_starts(synthetic.make(trials=8), bare=2, docker=300),
+    "quotas": lambda: with_quotas(0.5, 1.0),
+    "sweep": lambda: sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)]),
+    "sweep by platform": lambda: sweeps.make(platforms=("bare", "docker")),
+    "network": lambda: networked.make(
+        networked.budgets(4, 1), networked.Program(sends={1: 1e8, 2: 3e9}), trials=13,
+        budget="carry",
+    ),
+    "changed machine": lambda: judged(
+        with_takes(
+            in_two_sessions(synthetic.make(trials=20)),
+            (1, "before", 100.0), (1, "after", 100.0), (2, "before", 150.0), (2, "after", 150.0),
+        ),
+        (), Path("here"),
+    ),
+    "networks of sessions": lambda: with_networks(
+        synthetic.make(trials=20), (network_fingerprint(9.4), GIVEN)
+    ),
+}  # fmt: skip
+NAMES = tuple(_SITUATIONS)
+
+
+@cache
+def results(name: str) -> Results:
+    """Return the results of a situation; the same ones to every test."""
+    return _SITUATIONS[name]()
+
+
+@cache
+def findings(name: str) -> tuple[Finding, ...]:
+    """Return all findings of a situation."""
+    return tuple(all_findings(results(name), SUPPLIES.findings()))
