@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tare import state
+from tare.host import state
 
 ROOT = Path(__file__).parents[1]
 #: Beside the leases: who shares those, shares the machine. Others cannot write there.

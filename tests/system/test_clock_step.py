@@ -16,8 +16,8 @@ pytestmark = pytest.mark.system
 #: it: agents and the kernel stamp with clocks that nobody sets.
 STEPPED = """
 import datetime, sys, time, types
-from tare.execute import opening
-from tare.execute.tally import Tally
+from tare.experiment.session import opening
+from tare.experiment.session.session_state import Tally
 step, ended, add = float(sys.argv.pop(1)), [], Tally.add
 Tally.add = lambda *given: (ended.append(1), add(*given))[1]
 real, of_day = time.time, datetime.datetime

@@ -23,7 +23,9 @@ AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 SCRIPT = """
 import json, os
 from pathlib import Path
-from tare import lease, platforms, remnants
+from tare import platforms
+from tare.experiment import remnants
+from tare.host import lease
 from tare.errors import PlatformError
 
 found = {stack: platforms.availability(stack) for stack in platforms.offered()}

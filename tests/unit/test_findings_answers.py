@@ -18,7 +18,6 @@ from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import stop_table
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping, WindowSpec
-from tare.registry import scan
 from tare.render.words import paragraph
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
@@ -437,7 +436,7 @@ def test_every_finding_stands_tiny_experiments(trials: int) -> None:
 def test_units_say_what_they_are_and_have_one_place() -> None:
     units = wiring.units("finding").values()
     assert len({unit.order for unit in units}) == len(units)
-    for unit in scan("statistics").values():
+    for unit in wiring.units("statistic").values():
         assert unit.methods
         assert all(method.__doc__ for method in unit.methods)
 

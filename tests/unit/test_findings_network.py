@@ -10,6 +10,7 @@ import pytest
 from networked import RATES, Program, budgets, make
 from scipy import stats
 
+from tare import wiring
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
@@ -25,7 +26,6 @@ from tare.features.network.findings.need import needs
 from tare.features.network.findings.network_advice import advise
 from tare.features.network.findings.network_slowdown import slowdowns
 from tare.features.network.findings.network_spread import spreads
-from tare.registry import scan
 from tare.render.words import sentence, shown, text
 from tare.results.finding import Finding
 from tare.results.message import Levels, Message, each
@@ -51,7 +51,7 @@ def carried() -> Results:
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = scan("findings")[name].find(results)
+    found = wiring.units("finding")[name].find(results)
     assert isinstance(found, Finding)
     return found
 
@@ -412,7 +412,7 @@ def test_experiments_without_the_factor_are_not_asked() -> None:
     from synthetic import make as plain
 
     results = plain(trials=6)
-    assert all(scan("findings")[name].find(results) is None for name in NAMES)
+    assert all(wiring.units("finding")[name].find(results) is None for name in NAMES)
 
 
 def test_findings_are_data(carried: Results) -> None:

@@ -13,12 +13,12 @@ import pytest
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
+from tare import wiring
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.platform_kinds import intensities, kind_of
 from tare.experiment.results import Results
 from tare.experiment.specification import Cell
-from tare.registry import scan
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
@@ -26,7 +26,7 @@ from tare.wiring import SUPPLIES
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = scan("findings")[name].find(results)
+    found = wiring.units("finding")[name].find(results)
     assert found is not None
     return found
 

@@ -27,7 +27,7 @@ from tare.results.message import message
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tare import lease
+from tare.host import lease
 lease._folders = lambda: [Path(sys.argv[1])]
 with lease.hold(sys.argv[2]):
     print("held", flush=True)

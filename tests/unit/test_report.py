@@ -52,7 +52,12 @@ def folder(results, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(results, findings, folder):
-    return page.make(results, findings, origin(folder, store.load(folder)), SUPPLIES.charts())
+    return page.make(
+        results,
+        findings,
+        origin(folder, store.load(folder)),
+        SUPPLIES.charts(),
+    )
 
 
 @pytest.fixture(scope="module")

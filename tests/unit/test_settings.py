@@ -31,8 +31,8 @@ SWAPPINESS = "/proc/sys/vm/swappiness"
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tare import lease, settings
-from tare.kernel_files import KernelFiles
+from tare.host import lease, settings
+from tare.host.kernel_files import KernelFiles
 lease._folders = lambda: [Path(sys.argv[1])]
 wanted = dict(word.split("=") for word in sys.argv[3:])
 with settings.hold(wanted, kernel=KernelFiles(Path(sys.argv[2]))):

@@ -31,9 +31,10 @@ def test_binomial_quantiles_are_scipys(p: float, q: float) -> None:
 def test_a_session_does_not_hold_scipy() -> None:
     script = (
         "import sys\n"
-        "from tare import conclude, execute\n"
+        "from tare.experiment import pipeline, session\n"
         "from tare.statistics import repetitions\n"
-        "from tare.features.machine.fingerprint import brief, difference\n"
+        "from tare.experiment.fingerprints.machine import difference\n"
+        "from tare.features.machine.fingerprint import brief\n"
         "import numpy as np\n"
         "values = [(n, 1 + n % 7 / 1000) for n in range(60)]\n"
         "repetitions.decide({0: values}, 0.02)\n"
