@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tare.experiment.fingerprints.network import file
 from tare.experiment.fingerprints.network.document import NetworkFingerprint
-from tare.experiment.fingerprints.network.messages import value_told
 from tare.networks import peering
+from tare.units import quantity
 
 TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 #: High, low, budget, refill; the second is that of CLOUDNET's c5.xlarge in small, in the third
@@ -66,16 +66,16 @@ def _tell(bucket: tuple[float, ...], found: NetworkFingerprint) -> None:
     kind = "nothing" if found.shaping is None else found.shaping.kind
     ended = "" if found.searched is None else found.searched.ended
     for name, asked in zip(NAMES, bucket, strict=True):
-        label = f"{name} {value_told(asked, UNITS[name])}"
+        label = f"{name} {quantity(asked, UNITS[name])}"
         figure = found.figures.get(f"bucket.{name}")
         if figure is None:
             print(f"{label:>38}  {'not identified':>44}")
             continue
         low, high = figure.ci or (figure.value, figure.value)
-        value, start, end = (value_told(x, UNITS[name]) for x in (figure.value, low, high))
+        value, start, end = (quantity(x, UNITS[name]) for x in (figure.value, low, high))
         error = 100 * (figure.value / asked - 1)
         print(f"{label:>38}  {f'{value} [{start}, {end}]':>44}  {error:+.2f} %")
-    spent = value_told(found.spent_bits, "bits")
+    spent = quantity(found.spent_bits, "bits")
     print(f"    called a {kind} after {found.seconds:.0f} s and {spent}: {ended}", flush=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.features.audit import Question, audit
+from tare.features.audit.audit import Question, audit
 from tare.features.audit.messages import reasons
 from tare.features.audit.naming import in_order
 from tare.features.audit.next_steps import follow_up

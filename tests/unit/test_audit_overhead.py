@@ -11,9 +11,9 @@ import pytest
 from said import args
 
 from tare.errors import InputError
-from tare.features.audit import Audit, Question, Sizing, audit
 from tare.features.audit import overhead_messages as words
 from tare.features.audit.answers import findings
+from tare.features.audit.audit import Audit, Question, Sizing, audit
 from tare.features.audit.cold import cold_start
 from tare.features.audit.cold_messages import cold_start as begin
 from tare.features.audit.contract import as_json

@@ -12,9 +12,10 @@ import pytest
 from said import args
 
 from tare.errors import InputError
-from tare.features.audit import Audit, Question, audit, page
 from tare.features.audit import messages as words
+from tare.features.audit import page
 from tare.features.audit.answers import findings
+from tare.features.audit.audit import Audit, Question, audit
 from tare.features.audit.contract import as_json, plain
 from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements

@@ -5,7 +5,6 @@ Usable without an experiment, on plain arrays (docs/reference/library.md)::
     from tare import statistics
     statistics.quantile_interval(values)
     statistics.trust.trust(values, trials_known=True)
-    statistics.charts.shown(statistics.charts.course(values))
 
 Functions whose name is not that of a file can be had from here; every other one from its file. Each
 is loaded when it is first asked for: nobody waits for what nobody uses.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.features.audit import Audit
 from tare.features.audit import messages as words
+from tare.features.audit.audit import Audit
 from tare.features.audit.specification import CRITERIA
 from tare.features.audit.variance import VarianceAudit
 from tare.render.words import text

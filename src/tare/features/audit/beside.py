@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.features.audit import Audit
 from tare.features.audit import messages as words
+from tare.features.audit.audit import Audit
 from tare.features.audit.comparison import MOST_COMPARED, ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.render.words import text

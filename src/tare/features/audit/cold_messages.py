@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.features.audit import Audit
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold import ColdStart
 from tare.results.message import Message, message
 from tare.units import change

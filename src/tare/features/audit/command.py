@@ -88,8 +88,8 @@ def audit(
     # Matrices here are small: threads of the linear algebra would only wait for each other
     # [200 series of 1,000 values on two cores: 30 s with them, 5 s without].
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from tare.features.audit import audit as look
     from tare.features.audit import page
+    from tare.features.audit.audit import audit as look
     from tare.features.audit.contract import as_json
     from tare.features.audit.next_steps import follow_up
     from tare.features.audit.question import PRECISION, QUANTILES, Question, Sizing

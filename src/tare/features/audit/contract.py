@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.audit import Audit, FileAudit
+from tare.features.audit.audit import Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.overhead_contract import cold_as_json, overhead_as_json
 from tare.features.audit.series import SeriesAudit

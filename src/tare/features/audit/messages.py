@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from tare.features.audit import VERDICTS, Audit, FileAudit
+from tare.features.audit.audit import VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.series import SeriesAudit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from tare.cli.again import again
-from tare.features.audit import Audit
+from tare.features.audit.audit import Audit
 from tare.results.message import Chosen, Message, Said, message
 from tare.units import chosen
 

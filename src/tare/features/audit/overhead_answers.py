@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.features.audit import Audit
 from tare.features.audit import overhead_messages as words
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.cold_messages import cold_start, item_name
 from tare.features.audit.overhead import Cost, Line, OverheadAudit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli import console
-from tare.features.audit import Audit
 from tare.features.audit import overhead_messages as words
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold_messages import cold_start, item_name
 from tare.features.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.render.words import sentence, shown

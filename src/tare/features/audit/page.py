@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 import tare
-from tare.features.audit import Audit
 from tare.features.audit import messages as words
 from tare.features.audit.answers import findings
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold_messages import cold_start, item_name
 from tare.features.audit.overhead_messages import brief
 from tare.features.audit.page_figures import figures

@@ -2,7 +2,7 @@
 
 ::
 
-    from tare.identification import identify, next_phase
+    from tare.features.network.identify import identify, next_phase
     found = identify(trace, {"host": "a"})
     what = next_phase(trace)  # send, rest or done
 """

@@ -1,0 +1,165 @@
+"""Can these numbers be trusted? Verdicts on series of results, whoever measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tare.features.audit.cold import ColdStart, cold_start
+from tare.features.audit.comparison import ComparisonAudit, compare_series
+from tare.features.audit.design import design_of
+from tare.features.audit.naming import named, varied
+from tare.features.audit.overhead import OverheadAudit, overhead
+from tare.features.audit.question import Question, Sizing, Tell, silent
+from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
+from tare.features.audit.specification import Score, score
+from tare.features.audit.variance import VarianceAudit, explain
+from tare.readers import Columns, Imported, Series, read
+from tare.statistics.trust import Verdict
+
+__all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
+
+#: Key that tells the files of an audit apart, where there are several.
+FILE = "file"
+
+
+@dataclass(frozen=True)
+class FileAudit:
+    """What an audit says of a file as a whole."""
+
+    imported: Imported
+    score: Score
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.imported.file
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit of one or more files of results.
+
+    Attributes
+    ----------
+    question : Question
+    files : tuple of FileAudit
+    series : tuple of SeriesAudit
+        In the order of the files.
+    cold : ColdStart or None
+        The first values of all series beside the rest.
+    overhead : OverheadAudit or None
+        What platforms cost, where that is asked for or the columns plainly are a study of them.
+    comparisons : tuple of ComparisonAudit
+        Pairs named by ``compare``; one family.
+    variance : tuple of VarianceAudit
+        One a metric, where several columns were named.
+    """
+
+    question: Question
+    files: tuple[FileAudit, ...]
+    series: tuple[SeriesAudit, ...]
+    cold: ColdStart | None = None
+    overhead: OverheadAudit | None = None
+    comparisons: tuple[ComparisonAudit, ...] = ()
+    variance: tuple[VarianceAudit, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the worst series."""
+        return max((s.trust.verdict for s in self.series), key=VERDICTS.index)
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 2 by the worst series; at least 1 where a required precision was missed."""
+        missed = self.question.precision_required and any(not s.reached for s in self.series)
+        return max(VERDICTS.index(self.verdict), int(missed))
+
+    def count(self, verdict: Verdict) -> int:
+        """Series with this verdict."""
+        return sum(s.trust.verdict == verdict for s in self.series)
+
+
+def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = silent) -> Audit:
+    """Audit files of results.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        In any format that :mod:`tare.readers` reads.
+    question : Question, optional
+        Precision, confidence, quantiles, what the columns mean.
+    tell : callable, optional
+        Told of progress.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or lacks what was named.
+    """
+    question = question or Question()
+    asked = _without_file(question.columns) if len(files) > 1 else question.columns
+    imported = []
+    for i, file in enumerate(files):
+        tell("reading", i, len(files))
+        imported.append(read(file, asked, question.format))
+    found = [(one.file, s) for one in imported for s in one.series]
+    keys = _keys(found)
+    apart = varied(keys)
+    series = []
+    for i, ((file, s), key) in enumerate(zip(found, keys, strict=True)):
+        tell("looking at series", i, len(found))
+        name = named(key, apart) or s.metric
+        if keys.count(key) > 1 and s.metric not in name:
+            name = f"{name} · {s.metric}"
+        series.append(audit_series(file, s, key, name, question))
+    read_in = tuple(FileAudit(one, score(one.specification)) for one in imported)
+    cold = cold_start(series)
+    made = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
+    return made if question.finding else _beside(made, tell)
+
+
+def _overhead(
+    series: Sequence[SeriesAudit], cold: ColdStart | None, question: Question
+) -> OverheadAudit | None:
+    """Tell what platforms cost, where that is asked for or plain to be a study of them."""
+    asked = question.finding == "overhead"
+    design = design_of(series, question.columns.compare, question.sizing, asked=asked)
+    return None if design is None else overhead(series, design, cold, question)
+
+
+def _beside(found: Audit, tell: Tell) -> Audit:
+    """Compare series with each other, and say what explains their variance."""
+    question, series = found.question, found.series
+    columns = question.columns
+    compared = compare_series(series, columns.compare, question, tell) if columns.compare else []
+    tell("decomposing the variance", 0, 1)
+    factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
+    return replace(
+        found,
+        comparisons=tuple(compared),
+        variance=explain(series, factors, question.seed),
+    )
+
+
+def _keys(found: Sequence[tuple[Path, Series]]) -> list[dict[str, str]]:
+    """Name series so that no two of an audit are called the same."""
+    files = list(dict.fromkeys(file for file, _ in found))
+    short = _short(files)
+    return [{**({FILE: short[file]} if len(files) > 1 else {}), **dict(s.key)} for file, s in found]
+
+
+def _without_file(columns: Columns) -> Columns:
+    """Leave out the key that an audit of several files has, and no file itself."""
+    group, compare = (
+        tuple(c for c in some if c != FILE) for some in (columns.group, columns.compare)
+    )
+    return replace(columns, group=group, compare=compare)
+
+
+def _short(files: Sequence[Path]) -> dict[Path, str]:
+    """Name files by their last part where that tells them apart."""
+    names = [file.name for file in files]
+    unique = len(set(names)) == len(names)
+    return {file: file.name if unique else str(file) for file in files}
