@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trees import MACHINES, grow, seen
 
-from tare.features.machine import doctor
+from tare.features.machine.doctor import examination
 from tare.features.machine.doctor.checks.noise import period
 from tare.features.machine.doctor.noise_readings import CpuNoise, Noise
 from tare.features.machine.doctor.view import ClockState, Snapshot, View
@@ -43,7 +43,7 @@ EXPECTED = {
 
 
 def told(machine: str, root: Path) -> dict[str, Any]:
-    return doctor.examine(seen(machine, root)).diagnoses
+    return examination.examine(seen(machine, root)).diagnoses
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -59,7 +59,7 @@ def test_what_is_bad_says_for_what_why_how_much_and_from_where(
     machine: str, tmp_path: Path
 ) -> None:
     for one in told(machine, tmp_path).values():
-        assert set(one.purposes) <= set(doctor.PURPOSES)
+        assert set(one.purposes) <= set(examination.PURPOSES)
         if one.verdict == "fail":
             assert one.purposes
             assert one.why
@@ -71,10 +71,10 @@ def test_what_is_bad_says_for_what_why_how_much_and_from_where(
 
 
 def test_without_any_file_nothing_is_said_to_be_good_or_bad(tmp_path: Path) -> None:
-    report = doctor.examine(View(kernel=KernelFiles(tmp_path)))
+    report = examination.examine(View(kernel=KernelFiles(tmp_path)))
     assert {one.verdict for one in report.diagnoses.values()} == {"unknown"}
     assert report.unfit() == {}
-    assert doctor.facts(View(kernel=KernelFiles(tmp_path))) == {"unfit_for": "nothing"}
+    assert examination.facts(View(kernel=KernelFiles(tmp_path))) == {"unfit_for": "nothing"}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -83,7 +83,7 @@ def test_files_full_of_nonsense_are_no_crash(machine: str, tmp_path: Path) -> No
     for path in list(kernel.root.rglob("*")):
         if path.is_file() and path.name not in ("mounts", "cgroup"):
             path.write_bytes(b"\xff\x00 nonsense: -\n")
-    doctor.examine(View(kernel=kernel))
+    examination.examine(View(kernel=kernel))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_counters_of_no_kernel_are_left_out(file: str, text: str, tmp_path: Path
     kernel = grow("amd_laptop", tmp_path)
     (kernel.root / "proc" / file).write_text(text)
     snapshot = Snapshot.take(kernel, 1.0)
-    doctor.examine(View(kernel=kernel, before=snapshot, after=replace(snapshot, seconds=2.0)))
+    examination.examine(View(kernel=kernel, before=snapshot, after=replace(snapshot, seconds=2.0)))
 
 
 def test_a_virtual_machine_hides_its_frequency(tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_the_size_of_an_effect_is_that_of_this_machine(tmp_path: Path) -> None:
 def test_steal_is_counted_while_all_cpus_are_wanted(tmp_path: Path) -> None:
     view = seen("cloud_vm", tmp_path)
     assert view.after is not None
-    idle = doctor.examine(view).diagnoses["steal"]
+    idle = examination.examine(view).diagnoses["steal"]
     assert idle.data["now"] is None
     user, *most = view.after.ticks["cpu"]
     busy = replace(view.after, ticks={"cpu": (user + 2000, *most[:6], most[6] + 100, *most[7:])})
-    found = doctor.examine(replace(view, listened=busy)).diagnoses["steal"]
+    found = examination.examine(replace(view, listened=busy)).diagnoses["steal"]
     assert found.verdict == "fail"
     assert found.data["now"] == pytest.approx(0.05, abs=0.001)
 
@@ -129,11 +129,11 @@ def test_what_even_root_may_not_change_is_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = seen("intel_server", tmp_path)
-    report = doctor.examine(view)
-    here = doctor.attainable(report, view.kernel).fixes()
+    report = examination.examine(view)
+    here = examination.attainable(report, view.kernel).fixes()
     monkeypatch.setattr(view.kernel, "may_write", lambda name: "/proc/sys" not in name)
     monkeypatch.setattr(view.kernel, "is_read_only", lambda name: "/proc/sys" in name)
-    left = doctor.attainable(report, view.kernel).fixes()
+    left = examination.attainable(report, view.kernel).fixes()
     gone = {"numa_balancing", "swappiness", "autogroup", "watchdog"}
     assert set(here) - set(left) == gone
 
@@ -141,7 +141,7 @@ def test_what_even_root_may_not_change_is_not_offered(
 def test_load_of_other_containers_is_said_to_be_elsewhere(tmp_path: Path) -> None:
     view = seen("amd_laptop", tmp_path)
     assert view.after is not None
-    load = doctor.examine(replace(view, after=replace(view.after, processes={})))
+    load = examination.examine(replace(view, after=replace(view.after, processes={})))
     assert load.diagnoses["load"].value.args["unseen"]
     assert load.diagnoses["load"].change == message("doctor.load.end_any", unseen=True)
 
@@ -153,7 +153,7 @@ def test_what_is_typed_is_never_what_a_process_is_called(tmp_path: Path) -> None
         pid: replace(one, name="x; reboot") if one.name == "Web Content" else one
         for pid, one in view.after.processes.items()
     }
-    load = doctor.examine(replace(view, after=replace(view.after, processes=named)))
+    load = examination.examine(replace(view, after=replace(view.after, processes=named)))
     assert load.diagnoses["load"].change == message("doctor.load.end", program="'x; reboot'")
 
 
@@ -163,7 +163,7 @@ def test_a_hidden_proc_denies_nothing_of_the_clock(tmp_path: Path) -> None:
     folder = kernel.root / "sys/devices/system/clocksource/clocksource0"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "current_clocksource").write_text("tsc\n")
-    assert doctor.examine(View(kernel=kernel)).diagnoses["clock"].verdict == "ok"
+    assert examination.examine(View(kernel=kernel)).diagnoses["clock"].verdict == "ok"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_closes_a_leak_is_what_opened_it(
 ) -> None:
     kernel = grow(machine, tmp_path)
     (kernel.root / "proc/cmdline").write_text(line)
-    found = doctor.examine(View(kernel=kernel)).diagnoses["mitigations"]
+    found = examination.examine(View(kernel=kernel)).diagnoses["mitigations"]
     assert found.change == change
 
 
@@ -192,12 +192,12 @@ def test_who_may_use_one_cpu_only_has_no_room_for_two_workers(tmp_path: Path) ->
     status = kernel.root / "proc/self/status"
     kept = [one for one in status.read_text().splitlines() if "Cpus_allowed" not in one]
     status.write_text("\n".join([*kept, "Cpus_allowed_list:\t0"]))
-    found = doctor.examine(View(kernel=kernel)).diagnoses["cores"]
+    found = examination.examine(View(kernel=kernel)).diagnoses["cores"]
     assert (found.verdict, found.purposes) == ("warn", ("parallel",))
 
 
 def test_without_a_watch_no_rate_is_good(tmp_path: Path) -> None:
-    found = doctor.examine(View(kernel=grow("intel_server", tmp_path))).diagnoses
+    found = examination.examine(View(kernel=grow("intel_server", tmp_path))).diagnoses
     assert found["interrupts"].verdict == "unknown"
 
 
@@ -226,18 +226,18 @@ def test_a_mitigation_that_is_not_needed_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_purpose_is_spoken_against_by_what_is_bad_for_it(tmp_path: Path) -> None:
-    report = doctor.examine(seen("arm_board", tmp_path))
+    report = examination.examine(seen("arm_board", tmp_path))
     assert report.unfit() == {
         "times": ["cores", "governor"],
         "speed": ["cores", "governor"],
         "parallel": ["cores"],
     }
-    assert set(report.fit()) | set(report.unfit()) == set(doctor.PURPOSES)
+    assert set(report.fit()) | set(report.unfit()) == set(examination.PURPOSES)
     assert report.fixes() == {"governor": "performance"}
 
 
 def test_facts_take_no_time_and_hold_what_is_seen(tmp_path: Path) -> None:
-    found = doctor.facts(View(kernel=grow("intel_server", tmp_path)))
+    found = examination.facts(View(kernel=grow("intel_server", tmp_path)))
     assert found["governor"] == "powersave"
     assert "times" in found["unfit_for"]
     assert "noise" not in found
@@ -253,14 +253,14 @@ def test_a_clock_that_is_set_meanwhile_is_bad(tmp_path: Path) -> None:
         after=replace(view.after, offset_s=100.5),
         clock=ClockState(synchronised=True, rate_ppm=3.0, offset_ns=0),
     )
-    found = doctor.examine(stepped).diagnoses["time_sync"]
+    found = examination.examine(stepped).diagnoses["time_sync"]
     assert found.verdict == "fail"
     assert found.value.args["step"] == "+500.0"
 
 
 def test_a_full_disk_is_bad(tmp_path: Path) -> None:
     view = replace(seen("intel_server", tmp_path), room={"/tmp": 1 << 20})
-    assert doctor.examine(view).diagnoses["disk"].verdict == "fail"
+    assert examination.examine(view).diagnoses["disk"].verdict == "fail"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_noise_is_judged_by_the_cpu_that_lost_most(
 
     noise = Noise(seconds=10.0, cpus=(of(0, 0.0005), of(1, lost)))
     view = replace(seen("intel_server", tmp_path), noise=noise)
-    found = doctor.examine(view).diagnoses["noise"]
+    found = examination.examine(view).diagnoses["noise"]
     assert found.verdict == verdict
     if verdict == "fail":
         # The only one of its causes that is not ok on that machine.

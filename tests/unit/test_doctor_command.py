@@ -13,8 +13,7 @@ from trees import MACHINES, seen
 
 from tare.errors import ExperimentError
 from tare.experiment.pipeline import calling_user
-from tare.features.machine import doctor
-from tare.features.machine.doctor import command, fix, screen
+from tare.features.machine.doctor import command, examination, fix, screen
 from tare.host.settings import Change, Held
 from tare.host.settings.setting import NeedsRootError
 from tare.render.vocabulary import CHECKS
@@ -112,8 +111,8 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
-    report = doctor.examine(seen("arm_board", tmp_path))
-    first, second, *_, fixes = screen.summary(report, doctor.PURPOSES)
+    report = examination.examine(seen("arm_board", tmp_path))
+    first, second, *_, fixes = screen.summary(report, examination.PURPOSES)
     assert first.id == "doctor.report.unfit"
     assert first.args == {
         "purposes": [message("doctor.purpose.times"), message("doctor.purpose.speed")],
@@ -124,7 +123,7 @@ def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
 
 
 def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
-    report = doctor.examine(seen("arm_board", tmp_path))
+    report = examination.examine(seen("arm_board", tmp_path))
     (fit,) = screen.summary(report, ["disk"])
     assert fit.args == {"purposes": [message("doctor.purpose.disk")], "partial": True}
 
@@ -133,8 +132,8 @@ def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> 
 def test_every_line_is_printed_with_its_word(
     machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = doctor.examine(seen(machine, tmp_path))
-    screen.show(report, doctor.PURPOSES, every=True, sources=True)
+    report = examination.examine(seen(machine, tmp_path))
+    screen.show(report, examination.PURPOSES, every=True, sources=True)
     printed = capsys.readouterr().out
     for verdict in ("ok", "warn", "fail", "unknown"):
         count = sum(one.verdict == verdict for one in report.diagnoses.values())
@@ -146,8 +145,8 @@ def test_every_line_is_printed_with_its_word(
 def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
     machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = doctor.examine(seen(machine, tmp_path))
-    screen.show(report, doctor.PURPOSES, every=False, sources=False)
+    report = examination.examine(seen(machine, tmp_path))
+    screen.show(report, examination.PURPOSES, every=False, sources=False)
     printed = capsys.readouterr().out
     found = [line[2:].split()[0] for line in printed.splitlines() if line[:2] in SIGNS]
     assert found == sorted(found, key=["fail", "warn", "ok", "unknown"].index)
@@ -158,7 +157,7 @@ def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
 
 
 def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
-    report = doctor.examine(seen("arm_board", tmp_path))
+    report = examination.examine(seen("arm_board", tmp_path))
     (unfit,) = screen.summary(report, ["parallel"])
     assert unfit.id == "doctor.report.unfit"
     assert unfit.args == {
@@ -168,10 +167,10 @@ def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
 
 
 def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:
-    report = doctor.examine(seen("intel_server", tmp_path))
+    report = examination.examine(seen("intel_server", tmp_path))
     for purposes, asked in (
         (("memory",), "numa_balancing=off,huge_pages=madvise,swappiness=0"),
-        (doctor.PURPOSES, "all"),
+        (examination.PURPOSES, "all"),
     ):
         fixes = screen.summary(report, purposes)[-1]
         assert fixes.args["command"].endswith(f"tare doctor --fix {asked} -- COMMAND")

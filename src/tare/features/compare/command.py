@@ -16,8 +16,6 @@ from tare.cli.command_line import factors, given, how_to_see, workload
 from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
-from tare.features.compare.against_baseline import Stored, against
-from tare.features.compare.answer import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -204,6 +202,8 @@ def compare(
             supplies=ctx.obj, network=network_fingerprint,
         )  # fmt: skip
         if baseline is not None:
+            from tare.features.compare.against_baseline import Stored, against
+
             stored = Stored(baseline, baseline_name)
             raise typer.Exit(against(table, stored, trials, execution, wanted))
         table["experiment"] |= {
@@ -234,6 +234,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
     from tare.experiment.findings.failures import failures
     from tare.experiment.findings.judgement import failing
+    from tare.features.compare.answer import tell
     from tare.render.words import listing
 
     prepared = prepare(table, execution.network)

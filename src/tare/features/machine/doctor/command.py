@@ -11,7 +11,7 @@ from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from tare.features.machine.doctor import Purpose, Report
+    from tare.features.machine.doctor.examination import Purpose, Report
     from tare.features.machine.doctor.noise_readings import Noise
 
 
@@ -89,7 +89,7 @@ def told(report: Report) -> dict[str, Any]:
 
 
 def _examine(quiet_s: float, *, quick: bool) -> Report:
-    from tare.features.machine import doctor as machine
+    from tare.features.machine.doctor import examination as machine
 
     if quick:
         return machine.attainable(machine.examine(machine.look(watch_s=0)))
@@ -117,7 +117,7 @@ def _listen(quiet_s: float) -> Noise:
 
 
 def _purposes(asked: list[str] | None) -> list[Purpose]:
-    from tare.features.machine.doctor import PURPOSES
+    from tare.features.machine.doctor.examination import PURPOSES
 
     for name in asked or ():
         if name not in PURPOSES:

@@ -81,9 +81,9 @@ def _as_typed() -> Iterator[None]:
 def _wanted(asked: str) -> dict[str, str]:
     """Return value by setting: of ``all`` what the checks would change."""
     if asked == "all":
-        from tare.features.machine import doctor
+        from tare.features.machine.doctor import examination
 
-        return doctor.examine(doctor.look(watch_s=0)).fixes()
+        return examination.examine(examination.look(watch_s=0)).fixes()
     known = units()
     found: dict[str, str] = {}
     name = ""

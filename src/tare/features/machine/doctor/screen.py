@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tare.cli import console
-from tare.features.machine.doctor import Diagnosis, Purpose, Report, Verdict
+from tare.features.machine.doctor.examination import Diagnosis, Purpose, Report, Verdict
 from tare.host.settings import saved
 from tare.registry import scan
 from tare.render.vocabulary import CHECKS

@@ -1,0 +1,137 @@
+"""Is this machine fit to measure on? Every check is one file with one ``UNIT``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import msgspec
+from msgspec.structs import replace as replaced
+
+from tare import registry
+from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.diagnosis import PURPOSES, Diagnosis, Purpose, Verdict
+from tare.features.machine.doctor.noise_readings import Noise
+from tare.features.machine.doctor.view import Snapshot, View
+from tare.host import settings
+from tare.host.kernel_files import KernelFiles
+from tare.host.settings.setting import NeedsRootError
+from tare.render import words
+
+__all__ = [
+    "PURPOSES",
+    "Diagnosis",
+    "Purpose",
+    "Report",
+    "Verdict",
+    "attainable",
+    "examine",
+    "facts",
+    "look",
+]
+
+#: How long rates are counted over.
+WATCH_S = 1.0
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks say together."""
+
+    #: By check, in the order in which they are told.
+    diagnoses: dict[str, Diagnosis]
+
+    def unfit(self) -> dict[Purpose, list[str]]:
+        """Return the purposes that the machine is not fit for, each with the checks that say so."""
+        found: dict[Purpose, list[str]] = {}
+        for purpose in PURPOSES:
+            against = [
+                name
+                for name, told in self.diagnoses.items()
+                if told.verdict == "fail" and purpose in told.purposes
+            ]
+            if against:
+                found[purpose] = against
+        return found
+
+    def fit(self) -> list[Purpose]:
+        """Return the purposes that nothing speaks against."""
+        unfit = self.unfit()
+        return [purpose for purpose in PURPOSES if purpose not in unfit]
+
+    def fixes(self, purposes: Iterable[str] = PURPOSES) -> dict[str, str]:
+        """Return what tare can change for the better of some purposes: value by setting."""
+        wanted = set(purposes)
+        return {
+            setting: value
+            for told in self.diagnoses.values()
+            if wanted & set(told.purposes)
+            for setting, value in told.fix.items()
+        }
+
+
+def look(
+    kernel: KernelFiles | None = None,
+    *,
+    watch_s: float = WATCH_S,
+    noise: Callable[[], Noise | None] = lambda: None,
+) -> View:
+    """Look at a machine: its files, what changes over a moment, and its noise.
+
+    Parameters
+    ----------
+    kernel : KernelFiles, optional
+        Another machine's files.
+    watch_s : float
+        How long rates are counted over; 0: not at all.
+    noise : callable
+        Measures it, after that moment.
+    """
+    there = kernel or KernelFiles()
+    view = View.of(there)
+    if watch_s > 0:
+        before = Snapshot.take(there)
+        time.sleep(watch_s)
+        view = replace(view, before=before, after=Snapshot.take(there))
+    heard = noise()
+    return replace(view, noise=heard, listened=Snapshot.take(there) if heard else None)
+
+
+def examine(view: View) -> Report:
+    """Ask every check what it says of a machine."""
+    checks: dict[str, Check] = registry.scan("tare.features.machine.doctor.checks")
+    ordered = sorted(checks.values(), key=lambda check: (check.order, check.description.name))
+    return Report(diagnoses={check.description.name: check.diagnose(view) for check in ordered})
+
+
+def attainable(report: Report, kernel: KernelFiles | None = None) -> Report:
+    """Leave out what tare cannot change here even as root, as in most containers."""
+    refused = {
+        name
+        for name, error in settings.check(report.fixes(), kernel=kernel).items()
+        if error is not None and not isinstance(error, NeedsRootError)
+    }
+    return Report(
+        diagnoses={
+            name: replaced(one, fix={n: v for n, v in one.fix.items() if n not in refused})
+            for name, one in report.diagnoses.items()
+        }
+    )
+
+
+def facts(view: View | None = None) -> dict[str, str]:
+    """Return a summary for results: what each check sees, at a glance, without waiting.
+
+    Returns
+    -------
+    dict
+        Value by check, and under ``unfit_for`` the purposes that something speaks against.
+        What is not visible is left out.
+    """
+    report = examine(view or look(watch_s=0))
+    told = {
+        name: words.text(diagnosis.value)
+        for name, diagnosis in report.diagnoses.items()
+        if diagnosis.verdict != "unknown"
+    }
+    return {**told, "unfit_for": ", ".join(report.unfit()) or "nothing"}
