@@ -45,7 +45,7 @@ def test_files_of_the_answer_to_another_question_are_left_out(monkeypatch):
 )
 def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--out", "o", "a"])
-    monkeypatch.setattr(session, "by_cpu_time", lambda *_: None)
+    monkeypatch.setattr(answer, "by_cpu_time", lambda *_: None)
     monkeypatch.setattr(answer.console, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]

@@ -19,7 +19,7 @@ from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
 from tare.results.message import Duration, Message, message
-from tare.wiring import command_line
+from tare.wiring import SUPPLIES, command_line
 from tare.workloads.specification import WorkloadSpec
 
 
@@ -39,7 +39,7 @@ def report(*words: str) -> str:
 @pytest.mark.long
 def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
     said = report(str(folder))
-    answers = pipeline.answers(None, pipeline.results_of(folder))
+    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
     one = " ".join(said.split())
     assert answers.question in one
     for line in sentences(answers.headline):
@@ -50,7 +50,7 @@ def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
 def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
     folder: Path,
 ) -> None:
-    answers = pipeline.answers(None, pipeline.results_of(folder))
+    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
     overview = answers.overview
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column

@@ -27,8 +27,8 @@ from tare.experiment.findings.same_machine import UNIT
 from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
 from tare.experiment.results import Results
 from tare.features.calibration import session as calibrate_sweep
+from tare.features.compare.answer import tell
 from tare.features.run.screen import summarize
-from tare.measure.comparison import session as comparing
 from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence
 from tare.results.message import message
@@ -347,7 +347,7 @@ def _told(made: Results, folder: Path, gate: float | None) -> int:
         gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
         markdown=str(folder / "a.md"), supplies=SUPPLIES,
     )  # fmt: skip
-    return comparing.tell(found, made, "finished", folder, wanted)
+    return tell(found, made, "finished", folder, wanted)
 
 
 def test_a_comparison_is_told_everywhere_with_its_caveat(

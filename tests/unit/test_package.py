@@ -29,7 +29,7 @@ def test_the_wheel_has_the_version_of_the_package() -> None:
 
 
 def test_the_agent_has_the_version_of_the_package() -> None:
-    assert toml("agent/Cargo.toml")["package"]["version"] == tare.__version__
+    assert toml("agent/Cargo.toml")["workspace"]["package"]["version"] == tare.__version__
     locked = {one["name"]: one["version"] for one in toml("agent/Cargo.lock")["package"]}
     assert locked["tare-agent"] == tare.__version__
 
