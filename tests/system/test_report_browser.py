@@ -13,6 +13,7 @@ import journals
 import synthetic
 
 from tare.experiment import report
+from tare.wiring import SUPPLIES
 
 pytestmark = [
     pytest.mark.system,
@@ -37,7 +38,7 @@ def written(tmp_path_factory):
         inputs=4,
         notes=["isolate was left out: it is not on PATH."],
     )
-    return report.write(journals.write(made, tmp_path_factory.mktemp("page") / "out"))[0]
+    return report.write(journals.write(made, tmp_path_factory.mktemp("page") / "out"), SUPPLIES)[0]
 
 
 @pytest.fixture(scope="module")

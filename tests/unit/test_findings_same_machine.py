@@ -309,14 +309,16 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     assert results.levels_of == 2
     answers = pipeline.answers(folder, results, SUPPLIES.findings())
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
-    page = _plain(report.write(folder, None, answers.findings, results=results)[0].read_text())
+    page = _plain(
+        report.write(folder, SUPPLIES, None, answers.findings, results=results)[0].read_text()
+    )
     [changed_between, levels] = above(caveats(results), results.levels_of)
     assert levels == message("caveats.levels", session=2)
     caveat = page.index(sentence(changed_between))
     assert caveat < page.index('class="lead"')
-    text = report.write(folder, tmp_path / "both.md", sessions=(1, 2))[0].read_text()
+    text = report.write(folder, SUPPLIES, tmp_path / "both.md", sessions=(1, 2))[0].read_text()
     assert f"> {sentence(changed_between)}" in _plain(text.split("\n##")[0])
-    alone = report.write(folder, tmp_path / "one.md", sessions=(1,))[0].read_text()
+    alone = report.write(folder, SUPPLIES, tmp_path / "one.md", sessions=(1,))[0].read_text()
     assert "machine changed" not in alone
     store.export(folder, "takes", "csv", tmp_path / "takes.csv")
     assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5
