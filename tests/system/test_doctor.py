@@ -21,7 +21,7 @@ from tare import registry
 from tare.errors import TareError
 from tare.host import lease, settings
 from tare.host.kernel_files import KernelFiles
-from tare.host.settings import saved
+from tare.host.settings import restore
 from tare.host.settings.setting import Setting
 from tare.render import words
 from tare.results.message import message
@@ -72,7 +72,7 @@ def untouched() -> Iterator[dict[str, str | None]]:
         yield before
         assert now() == before
     finally:
-        for left in saved.remnants():
+        for left in restore.remnants():
             if not lease.sessions().get(left.name, False):
                 left.remove()
                 lease.forget(left.name)

@@ -14,7 +14,7 @@ import chromium
 import pytest
 
 from tare.experiment import journal
-from tare.render.harmless import ORDERS
+from tare.render.escaping import ORDERS
 
 pytestmark = pytest.mark.system
 

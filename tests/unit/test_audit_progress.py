@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from tare.cli import counter
-from tare.cli.counter import Progress
+from tare.cli import stages
+from tare.cli.stages import Progress
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(counter.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stages.time, "monotonic", lambda: now[0])
     return now
 
 

@@ -8,7 +8,7 @@ import pytest
 from test_calibration_sweep import KERNELS
 
 from tare.errors import ExperimentError, StoreError, TareError
-from tare.experiment import catalogue, machine
+from tare.experiment import catalogue, machine_facts
 from tare.features.calibration import options as calibrate_asked
 from tare.features.calibration import sweep_command
 from tare.features.calibration.command import each_its_option
@@ -29,8 +29,8 @@ TOPOLOGY = {
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Catalogue(kernels=KERNELS, metrics={}, probes={}, platforms={}, loads={})
     monkeypatch.setattr(catalogue, "catalogue", lambda: known)
-    monkeypatch.setattr(machine, "topology", lambda: TOPOLOGY)
-    monkeypatch.setattr(machine, "available_bytes", lambda: 4 << 30)
+    monkeypatch.setattr(machine_facts, "topology", lambda: TOPOLOGY)
+    monkeypatch.setattr(machine_facts, "available_bytes", lambda: 4 << 30)
 
 
 def test_the_default_is_linpack_at_tenths_of_all_cpus() -> None:

@@ -14,7 +14,7 @@ from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.completeness import find, over_budget, short_cells
 from tare.experiment.findings.headline import headline
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.results.message import Chosen, message

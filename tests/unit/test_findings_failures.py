@@ -29,7 +29,7 @@ from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render import html, markdown
-from tare.render.harmless import ORDERS
+from tare.render.escaping import ORDERS
 from tare.render.words import sentence, sentences, text
 from tare.results.message import Levels, message
 from tare.wiring import SUPPLIES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.experiment.findings.phrasing import at_levels, where
+from tare.experiment.findings.level_names import at_levels, where
 from tare.render.words import listing
 from tare.results.message import Levels
 

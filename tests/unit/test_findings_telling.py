@@ -10,8 +10,8 @@ from synthetic import MS, Behaviour, make
 
 from tare.experiment.findings import platform_cells
 from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.comparison_summary import blocks_needed, corrected
 from tare.experiment.findings.headline import summarize, with_one_total
-from tare.experiment.findings.messages import blocks_needed, corrected
 from tare.experiment.specification import Stopping
 from tare.features.network.findings.dry import _host
 from tare.results.message import Amount, Duration, Message, message

@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from said import args, ids
 
 from tare.errors import InputError
-from tare.readers import Columns, Imported, Series, blocks, csv_rows, gathering, growing, read
+from tare.readers import (
+    Columns,
+    Imported,
+    Series,
+    blocks,
+    csv_rows,
+    gathering,
+    growing_columns,
+    read,
+)
 from tare.readers.readings import left_out
 from tare.render.words import text
 from tare.results.message import Message, message
@@ -372,7 +381,7 @@ def test_other_packings_are_named(tmp_path: Path, mark: bytes, how: str) -> None
 
 
 def test_sorting_needs_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "available", lambda: 20)
+    monkeypatch.setattr(growing_columns, "available", lambda: 20)
     assert only(tmp_path, "t,v\n1,5\n2,6\n", value="v", order="t").values.tolist() == [5, 6]
     with pytest.raises(InputError, match="not in order of time, and too large"):
         made(tmp_path, "t,v\n2,5\n1,6\n", value="v", order="t")
@@ -424,7 +433,7 @@ def interleaved(rows: int, groups: int) -> str:
 def test_where_values_are_kept_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int, groups: int
 ) -> None:
-    monkeypatch.setattr(growing, "MOST_RESIDENT_BYTES", bound)
+    monkeypatch.setattr(growing_columns, "MOST_RESIDENT_BYTES", bound)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 10)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "spool"))
     (tmp_path / "spool").mkdir()
@@ -445,7 +454,7 @@ def test_where_values_are_kept_does_not_matter(
 
 
 def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "MOST_RESIDENT_BYTES", 0)
+    monkeypatch.setattr(growing_columns, "MOST_RESIDENT_BYTES", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
     with pytest.raises(InputError, match=r"do not fit into memory, nor into .*absent"):
         made(tmp_path, "v\n1\n")

@@ -10,7 +10,7 @@ import pytest
 from tare.errors import PlatformError
 from tare.host import lease
 from tare.host.kernel_files import KernelFiles
-from tare.host.settings import saved
+from tare.host.settings import restore
 
 
 @pytest.fixture
@@ -25,17 +25,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_where_others_may_write_nothing_is_believed(mode: int, place: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    note = saved.Kept(
+    note = restore.Kept(
         name="tare-0123ab", pid=1, boot_id=None, since=0.0, wanted={"swappiness": "1"},
         saved={"swappiness": {"/victim": "theirs"}},
     )  # fmt: skip
     (place / "tare-0123ab.settings").write_bytes(msgspec.json.encode(note))
     (place / "tare-0123ab.lease").touch()
     # Otherwise it is what a dead session left.
-    assert [one.name for one in saved.remnants(KernelFiles(tmp_path))] == ["tare-0123ab"]
+    assert [one.name for one in restore.remnants(KernelFiles(tmp_path))] == ["tare-0123ab"]
     assert lease.sessions() == {"tare-0123ab": False}
     place.chmod(mode)
-    assert saved.remnants(KernelFiles(tmp_path)) == []
+    assert restore.remnants(KernelFiles(tmp_path)) == []
     assert lease.sessions() == {}
     with pytest.raises(PlatformError), lease.hold(lease.new_name()):
         pass

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.agent import record
-from tare.experiment import availability_filter, machine
+from tare.experiment import availability_filter, machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.session.files import Missing, from_here, missing, needed
 from tare.experiment.specification import Cell, Experiment
@@ -30,7 +30,7 @@ def test_where_the_files_are_this_machine_s_they_are_not_looked_for(
     monkeypatch.setattr("tare.experiment.session.needed", fail)
     spec = WorkloadSpec(name="a", command=("true",))
     asked = Experiment(name="a", question="b?", workloads=(spec,), factors={})
-    found = availability_filter.fitted(asked, Machine.parse(machine.topology()), skip=False)
+    found = availability_filter.fitted(asked, Machine.parse(machine_facts.topology()), skip=False)
     assert (found.experiment, found.notes) == (asked, [])
 
 

@@ -12,7 +12,7 @@ from tare import wiring
 from tare.cli import console as output
 from tare.cli import progress
 from tare.errors import InputError, StoreError
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 
 HOSTILE = "a\x1b[2Jbc\x9bd\u202ee\udcfff"
 SHOWN = "a\\x1b[2Jbc\\x9bd\\u202ee\\udcfff"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tare import platforms
 from tare.agent import client
 from tare.errors import PlatformError
-from tare.platforms import isolate, meta, stack
+from tare.platforms import box_file, isolate, stack
 from tare.platforms.layer import View
 
 DATA = Path(__file__).parents[1] / "data" / "isolate"
@@ -22,7 +22,7 @@ MS = 1_000_000
 
 
 def values(text: str) -> dict[str, int | float]:
-    return {figure.metric: figure.value for figure in meta.figures(text)}
+    return {figure.metric: figure.value for figure in box_file.figures(text)}
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_no_meta_file_breaks_it(text: str) -> None:
 def test_a_meta_file_is_read_as_a_file_only(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/etc/passwd")
-    (tmp_path / "large").write_bytes(b"x" * (meta.LIMIT + 1))
-    assert meta.read(tmp_path / "pipe") == ""
-    assert meta.read(tmp_path / "link") == ""
-    assert meta.read(tmp_path) == ""
-    assert len(meta.read(tmp_path / "large")) == meta.LIMIT
+    (tmp_path / "large").write_bytes(b"x" * (box_file.LIMIT + 1))
+    assert box_file.read(tmp_path / "pipe") == ""
+    assert box_file.read(tmp_path / "link") == ""
+    assert box_file.read(tmp_path) == ""
+    assert len(box_file.read(tmp_path / "large")) == box_file.LIMIT
 
 
 def test_versions() -> None:
-    assert meta.version((DATA / "v1.version").read_text()) == "1.10.1"
-    assert meta.version((DATA / "v2.version").read_text()) == "2.6"
+    assert box_file.version((DATA / "v1.version").read_text()) == "1.10.1"
+    assert box_file.version((DATA / "v2.version").read_text()) == "2.6"
     other = "isolate, the npm package"
-    assert meta.version(other) is None
+    assert box_file.version(other) is None
 
 
 class Stub:

@@ -17,7 +17,7 @@ import pytest
 from tare.errors import PlatformError
 from tare.experiment import remnants
 from tare.host import lease
-from tare.host.settings import saved
+from tare.host.settings import restore
 from tare.networks import remnants as networks
 from tare.platforms import groups, processes, users
 from tare.render.words import text
@@ -147,14 +147,14 @@ def test_cleanup_removes_what_the_dead_left_and_nothing_of_the_living(
 
 
 def test_a_note_of_settings_whose_lease_is_lost_is_of_the_dead(state: Path) -> None:
-    note = saved.Kept(
+    note = restore.Kept(
         name="tare-ffffff", pid=1, boot_id="another", since=1.0, wanted={}, saved={"swap": {}}
     )
-    saved._write(note)
+    restore._write(note)
     with lease.hold(lease.new_name()):
         rebooted = message("settings.left.rebooted", settings=["swap"])
         assert remnants.cleanup() == [text(rebooted)]
-    assert not saved.exists("tare-ffffff")
+    assert not restore.exists("tare-ffffff")
 
 
 def test_who_dies_during_a_cleanup_keeps_its_lease_for_the_next(

@@ -16,7 +16,7 @@ import pytest
 from tare import units
 from tare.agent import client
 from tare.errors import StoreError
-from tare.experiment import machine
+from tare.experiment import machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.plan import cells
 from tare.experiment.report.backing import machine_tables
@@ -182,11 +182,11 @@ def test_what_was_found_becomes_facts_of_later_sessions(
 ) -> None:
     monkeypatch.setattr(state, "folder", lambda: tmp_path / "state")
     topology = {"cores": 2, "packages": 1, "memory_bytes": 1}
-    before = {fact.name for fact in machine.facts(topology)}
+    before = {fact.name for fact in machine_facts.facts(topology)}
     assert not any(name.startswith("selftest_") for name in before)
     keep(document(accuracy, None, 1))
     keep(document(None, ALARMS, 2))
-    facts = {f.name: f for f in machine.facts(topology) if f.name.startswith("selftest_")}
+    facts = {f.name: f for f in machine_facts.facts(topology) if f.name.startswith("selftest_")}
     assert facts["selftest_wall_error_ns"].value == pytest.approx(0.1 * MS)
     assert facts["selftest_wall_error_ns"].source == "tare selftest"
     assert facts["selftest_verdict"].value == "yes"
@@ -206,7 +206,7 @@ def test_what_was_found_of_another_agent_or_kernel_is_no_fact(
         ["no document"],
     ):
         state.write(state.SELFTEST, other)
-        facts = machine.facts({"memory_bytes": 1})
+        facts = machine_facts.facts({"memory_bytes": 1})
         assert not any(f.name.startswith("selftest_") for f in facts)
     (tmp_path / state.SELFTEST).write_bytes(b"\x00damaged")
     assert state.read(state.SELFTEST) is None

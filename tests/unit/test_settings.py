@@ -18,7 +18,7 @@ from tare import registry
 from tare.errors import ExperimentError, PlatformError
 from tare.host import lease, settings
 from tare.host.kernel_files import KernelFiles, cpu_list, cpus
-from tare.host.settings import saved
+from tare.host.settings import restore
 from tare.render import words
 from tare.results.message import message
 
@@ -204,11 +204,11 @@ def test_what_a_holder_starts_nests(state: Path, server: KernelFiles) -> None:
 def test_cleanup_puts_back_what_a_killed_holder_left(
     state: Path, server: KernelFiles, holder: subprocess.Popen[str]
 ) -> None:
-    assert saved.remnants(server)
+    assert restore.remnants(server)
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert server.read(SWAPPINESS) == "0"
-    (left,) = saved.remnants(server)
+    (left,) = restore.remnants(server)
     assert [one.args for one in args(left.what, "settings.left.changed")["settings"]] == [
         {"setting": "governor", "was": ["scaling_governor powersave"]},
         {"setting": "swappiness", "was": ["swappiness 60"]},
@@ -216,7 +216,7 @@ def test_cleanup_puts_back_what_a_killed_holder_left(
     left.remove()
     assert server.read(SWAPPINESS) == "60"
     assert server.read(FREQUENCY.format(3, "scaling_governor")) == "powersave"
-    assert saved.remnants(server) == []
+    assert restore.remnants(server) == []
 
 
 def test_whoever_comes_next_puts_back_first(
@@ -241,8 +241,8 @@ def test_a_terminated_holder_puts_back_by_itself(state: Path, server: KernelFile
 
 def test_the_last_of_two_dead_goes_first(state: Path, server: KernelFiles) -> None:
     def note(name: str, since: float, was: str) -> None:
-        saved._write(
-            saved.Kept(
+        restore._write(
+            restore.Kept(
                 name=name,
                 pid=1,
                 boot_id=server.read(BOOT),
@@ -255,7 +255,7 @@ def test_the_last_of_two_dead_goes_first(state: Path, server: KernelFiles) -> No
     note("tare-00000a", 1.0, "60")
     note("tare-00000b", 2.0, "10")
     server.write(SWAPPINESS, "1")
-    for left in saved.remnants(server):
+    for left in restore.remnants(server):
         left.remove()
     assert server.read(SWAPPINESS) == "60"
 
@@ -268,12 +268,12 @@ def test_the_order_is_not_of_the_time_of_day(
     now = time.time()
     was = server.read(SWAPPINESS)
     # As if the first still lived when the second changed what it had changed.
-    monkeypatch.setattr(saved, "_put_back_dead", lambda kernel: None)
+    monkeypatch.setattr(restore, "_put_back_dead", lambda kernel: None)
     for name, at, value in (("tare-00000a", now, "10"), ("tare-00000b", now + step_s, "1")):
         monkeypatch.setattr("time.time", lambda at=at: at)
-        saved.keep(name, server, units, {"swappiness": value})
+        restore.keep(name, server, units, {"swappiness": value})
         server.write(SWAPPINESS, value)
-    for left in saved.remnants(server):
+    for left in restore.remnants(server):
         left.remove()
     assert server.read(SWAPPINESS) == was
 
@@ -285,7 +285,7 @@ def test_after_a_reboot_there_is_nothing_to_put_back(
     holder.wait()
     server.write(BOOT, "99999999-2222-3333-4444-555555555555")
     server.write(SWAPPINESS, "33")
-    (left,) = saved.remnants(server)
+    (left,) = restore.remnants(server)
     left_over = args(left.what, "settings.left.rebooted")
     assert left_over == {"settings": ["governor", "swappiness"]}
     left.remove()
@@ -313,7 +313,7 @@ def test_what_cannot_be_put_back_is_kept_and_told(
     assert len(notes(state)) == 2
     monkeypatch.undo()
     monkeypatch.setattr(lease, "_folders", lambda: [state / "leases"])
-    saved.remnants(server)[0].remove()
+    restore.remnants(server)[0].remove()
     assert server.read(SWAPPINESS) == "60"
 
 
@@ -339,7 +339,7 @@ def test_files_that_depend_on_each_other_are_put_back_in_any_order(
 
 def test_what_was_saved_damaged_is_no_crash(state: Path, server: KernelFiles) -> None:
     (state / "leases" / "tare-00000a.settings").write_text("{")
-    assert saved.remnants(server) == []
+    assert restore.remnants(server) == []
 
 
 def test_interrupts_go_where_they_are_sent_and_back(state: Path, server: KernelFiles) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tare.agent import client
-from tare.experiment import machine
+from tare.experiment import machine_facts
 from tare.host import state
 
 GOOD = {"name": "selftest_wall_error_ns", "value": 5.0, "unit": "ns"}
@@ -27,7 +27,7 @@ def told(facts: Any) -> dict[str, Any]:
         state.SELFTEST,
         {"agent_digest": client.digest(), "kernel": os.uname().release, "facts": facts},
     )
-    found = machine.facts({"memory_bytes": 1})
+    found = machine_facts.facts({"memory_bytes": 1})
     return {f.name: f.value for f in found if f.source == "tare selftest"}
 
 

@@ -18,7 +18,7 @@ from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.errors import InterruptError, TareError, UsageError
 from tare.experiment.supplies import Supplies
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code

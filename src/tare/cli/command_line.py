@@ -103,9 +103,9 @@ def _file(input: str) -> Path:
 
 def spent_s() -> float:
     """Return what of a budget is not for measuring: the answer is to be there when it is over."""
-    from tare.experiment import machine
+    from tare.experiment import machine_facts
 
-    return machine.own_age_s() + CONCLUDING_S
+    return machine_facts.own_age_s() + CONCLUDING_S
 
 
 def factors(

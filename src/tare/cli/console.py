@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tare import units
 from tare.errors import StoreError
-from tare.render.harmless import ORDERS, harmless
+from tare.render.escaping import ORDERS, harmless
 from tare.render.terminal import Row, fitted
 
 if TYPE_CHECKING:

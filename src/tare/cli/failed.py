@@ -19,7 +19,7 @@ import msgspec
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 from tare.render.junit import possible
 
 

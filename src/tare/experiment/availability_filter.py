@@ -12,7 +12,7 @@ from tare import loads, platforms
 from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.experiment import journal, plan, session
 from tare.experiment.placement import Machine
-from tare.experiment.session import network_trial
+from tare.experiment.session import network_check
 from tare.experiment.specification import Cell, Experiment
 from tare.registry import Availability
 from tare.render.words import sentence, text
@@ -208,7 +208,7 @@ def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:
 
 def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``network`` that this machine cannot make."""
-    return network_trial.refused(experiment) if experiment.networked else {}
+    return network_check.refused(experiment) if experiment.networked else {}
 
 
 def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:

@@ -18,8 +18,9 @@ import msgspec
 
 from tare.agent import record
 from tare.errors import ChangedError, ExperimentError, StoreError, TrialError
-from tare.experiment import availability_filter, journal, machine, pilot, plan, remnants
+from tare.experiment import availability_filter, journal, pilot, plan, remnants
 from tare.experiment import file as experiment_file
+from tare.experiment import machine_facts as machine
 from tare.experiment import session as execution
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.network import cache as networks

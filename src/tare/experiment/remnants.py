@@ -13,7 +13,7 @@ from tare import registry
 from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.lease import Lease, Remnant
-from tare.host.settings import saved
+from tare.host.settings import restore
 from tare.networks import remnants as networks
 from tare.platforms import groups, processes, users
 from tare.render.words import text
@@ -84,7 +84,7 @@ def found() -> list[Remnant]:
         one for unit in registry.scan("tare.platforms").values() for one in unit.remnants()
     ]
     return [
-        *saved.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
+        *restore.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
     ]  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _of(session: str, remnants: list[Remnant]) -> list[Remnant]:
 def _of_the_dead(remnants: list[Remnant], *, all_: bool) -> list[Remnant]:
     # Read after the remnants: whatever was found has had its lease before. A session that changed
     # settings keeps its lease until they are put back, so that a note without one is of the dead.
-    living = {one.name: False for one in saved.remnants()} | leases.sessions()
+    living = {one.name: False for one in restore.remnants()} | leases.sessions()
     return [one for one in remnants if _is_dead(one, living, all_)]
 
 

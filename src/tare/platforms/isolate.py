@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
-from tare.platforms import meta, root
+from tare.platforms import box_file, root
 from tare.platforms.layer import Figure, Layer, Place, Told, View
 from tare.registry import Description, Parameter, words
 
@@ -88,7 +88,7 @@ class Isolate(Layer):
     def files(self) -> tuple[str, ...]:
         """Return its configuration, and from 2.x on what says which users its boxes have."""
         found = [path for path in CONFIGURED if path.is_file()]
-        if any(SUBID_USER in meta.read(path) for path in found):
+        if any(SUBID_USER in box_file.read(path) for path in found):
             found += [path for path in USERS if path.is_file()]
         return tuple(map(str, found))
 
@@ -158,8 +158,8 @@ class Isolate(Layer):
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell isolate's version, and whether its control groups are in use."""
         said = Path(place.scratch) / place.name
-        version = meta.version(meta.read(said.with_name(f"{said.name}.version")))
-        cg = meta.read(said.with_name(f"{said.name}.cg")).strip() == "--cg"
+        version = box_file.version(box_file.read(said.with_name(f"{said.name}.version")))
+        cg = box_file.read(said.with_name(f"{said.name}.cg")).strip() == "--cg"
         told: list[Told] = [("isolate_control_groups", cg, None, "isolate")]
         if version is not None:
             told.append(("isolate_version", version, None, "isolate"))
@@ -168,15 +168,15 @@ class Isolate(Layer):
     def ended(self, place: Place) -> list[Figure]:
         """Read what isolate measured from the agent's start to its end; give the box back."""
         for claim in _claims():
-            if meta.read(claim) == place.name:
+            if box_file.read(claim) == place.name:
                 _clean(claim)
-        return meta.figures(meta.read(Path(place.scratch) / f"{place.name}.meta"))
+        return box_file.figures(box_file.read(Path(place.scratch) / f"{place.name}.meta"))
 
     def remnants(self) -> list[Remnant]:
         """Every box that tare took."""
         return [
             Remnant(
-                meta.read(claim),
+                box_file.read(claim),
                 f"isolate box {claim.name.removeprefix(CLAIM)}",
                 partial(_clean, claim),
             )
@@ -186,7 +186,7 @@ class Isolate(Layer):
 
 def _box_roots() -> str:
     """Return lines that make what this machine's configuration names for boxes, where it is not."""
-    named = [one for path in CONFIGURED for one in BOX_ROOT.findall(meta.read(path))]
+    named = [one for path in CONFIGURED for one in BOX_ROOT.findall(box_file.read(path))]
     return "".join(f"mkdir -p {shlex.quote(one)} 2>/dev/null || :\n" for one in named)
 
 

@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 
 from tare.errors import InputError
-from tare.readers import of_tare
+from tare.readers import tare_documents
+from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format
-from tare.readers.packed import take, unpacked
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
 from tare.registry import scan
 
@@ -56,7 +56,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     if not found:
         raise InputError(
             f"{file} is of no format that is known here",
-            of_tare.command(head, file) or f"name it with --format: {', '.join(formats)}",
+            tare_documents.command(head, file) or f"name it with --format: {', '.join(formats)}",
         )
     return found[0].read(file, columns)
 
@@ -68,13 +68,13 @@ def command_for(file: Path) -> str | None:
         return None
     if any(unit.recognises(head, file) for unit in scan("tare.readers").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
-    return of_tare.command(head, file)
+    return tare_documents.command(head, file)
 
 
 def is_report(file: Path) -> bool:
     """Tell whether a file calls itself a saved report."""
     head = _known_head(file)
-    return head is not None and of_tare.is_report(head)
+    return head is not None and tare_documents.is_report(head)
 
 
 def _known_head(file: Path) -> bytes | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers.packed import take, unpacked
+from tare.readers.compression import take, unpacked
 from tare.results.message import Message, message
 
 #: Bytes that are parsed at a time.

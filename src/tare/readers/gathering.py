@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tare.errors import InputError
-from tare.readers import growing
-from tare.readers.growing import Budget, Growing
+from tare.readers import growing_columns as growing
+from tare.readers.growing_columns import Budget, Growing
 from tare.readers.rows import Chunk
 from tare.readers.series import IntArray
 from tare.results.message import Message, message

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from tare.errors import InputError
 from tare.readers import table, units, xml_file
 from tare.readers.cells import Cells
+from tare.readers.compression import take, unpacked
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.format import HEAD, Format
 from tare.readers.gathering import Fault, Faults, Gathering, Parting, in_order
 from tare.readers.jtl_rows import NAMES, JtlRows
-from tare.readers.packed import take, unpacked
 from tare.readers.readings import each_of, failed, immeasurable, left_out
 from tare.readers.rows import Chunk, Rows, Want
 from tare.readers.series import Columns, Imported, IntArray, Series

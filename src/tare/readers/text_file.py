@@ -6,7 +6,7 @@ import codecs
 from pathlib import Path
 
 from tare.errors import InputError
-from tare.readers.packed import take, unpacked
+from tare.readers.compression import take, unpacked
 
 _STEP = 1 << 20
 #: Windows PowerShell redirects into UTF-16; nothing else is guessed without a mark.

@@ -14,7 +14,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
 from tare.errors import InputError
-from tare.readers.packed import packing, take, unpacked
+from tare.readers.compression import packing, take, unpacked
 from tare.readers.text_file import head_text, shown
 
 #: Most that a packed file may hold: what is not packed has taken its room on a disk already.

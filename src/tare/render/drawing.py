@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 
 if TYPE_CHECKING:
     import altair

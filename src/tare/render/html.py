@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 import tare
 from tare.render import words
-from tare.render.harmless import harmless, harmless_data
+from tare.render.escaping import harmless, harmless_data
 from tare.render.tables import lay
 from tare.results.report import Report
 

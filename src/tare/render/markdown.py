@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import tare
 from tare.render import words
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.report import Figure, Report, Section

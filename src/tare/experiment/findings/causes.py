@@ -13,7 +13,7 @@ from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_o
 from tare.experiment.findings.evidence import level_columns, relative_spread
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.ladder import ladders
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.stability import compare_platforms
 from tare.experiment.results import Results
 from tare.registry import Description

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tare.experiment import metrics, plan
 from tare.experiment.findings import known
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping

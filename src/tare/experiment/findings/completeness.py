@@ -12,7 +12,7 @@ import pandas as pd
 
 from tare.experiment.findings.failures import Failure, failures, reasons
 from tare.experiment.findings.finding import FindingUnit
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import Cell
 from tare.registry import Description

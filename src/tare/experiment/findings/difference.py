@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
 from tare.experiment.findings.evidence import cell_table, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -13,7 +13,7 @@ from tare.experiment.findings.judgement import Difference, differences, earlier_
 from tare.experiment.findings.pairing import ERROR
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.harmless import on_one_line
+from tare.render.escaping import on_one_line
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
 from tare.results.message import Chosen, Message, Said, message
 from tare.results.verdict import GateAnswer, worst
@@ -184,7 +184,7 @@ def _analyses(d: Difference) -> Table:
 
 def _caveats(results: Results) -> tuple[Said, ...]:
     stopping, ends = results.experiment.stopping, earlier_ends(results)
-    apart = emulation.note(results) if stopping.compare == "platform" else None
+    apart = emulated_cpu.note(results) if stopping.compare == "platform" else None
     caveats: list[Said] = [apart] if apart else []
     if ends:
         caveats.append(

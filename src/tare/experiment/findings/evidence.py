@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
 from tare.results.finding import Column, Estimate, Table
 from tare.results.message import Amount, Message, message

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tare.experiment.journal import SPEAKING
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:

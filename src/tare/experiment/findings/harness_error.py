@@ -11,7 +11,7 @@ import pandas as pd
 from tare.experiment.findings.cells import measured
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.messages import share
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tare.experiment.file.kinds import quantile_of
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_words
 from tare.experiment.findings.evidence import without_ratio
+from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.pairing import confidence, reference_level
-from tare.experiment.findings.phrasing import at_levels
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
@@ -282,7 +282,7 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
 
 
 def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
-    if factor == "platform" and (apart := emulation.note(results)):
+    if factor == "platform" and (apart := emulated_cpu.note(results)):
         return message("difference.emulated", why=apart)
     if hopeless := failing(results, factor):
         return message("difference.all_failed", levels=hopeless)

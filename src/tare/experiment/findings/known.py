@@ -9,7 +9,7 @@ import numpy as np
 
 from tare import units
 from tare.experiment import metrics
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.specification import Stopping
 from tare.render.words import text
 from tare.results.message import Message, message

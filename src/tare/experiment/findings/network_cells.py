@@ -10,7 +10,7 @@ import pandas as pd
 
 from tare.errors import TareError
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import NO_NETWORK
 from tare.networks.shaping.specification import Bucket, Shaping, parse

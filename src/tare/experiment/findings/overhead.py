@@ -6,16 +6,9 @@ from functools import lru_cache
 
 import msgspec
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cells, cells_of, verdict_words
-from tare.experiment.findings.evidence import (
-    comparison_columns,
-    comparison_row,
-    ratio_estimate,
-    without_ratio,
-)
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.messages import (
+from tare.experiment.findings.comparison_summary import (
     Compared,
     Telling,
     by_level,
@@ -23,7 +16,14 @@ from tare.experiment.findings.messages import (
     more,
     smallest_detectable,
 )
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.evidence import (
+    comparison_columns,
+    comparison_row,
+    ratio_estimate,
+    without_ratio,
+)
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
@@ -57,7 +57,7 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     margin = results.experiment.margin
     compared = compare_locations(cells, "platform", margin)
-    apart, emulated = emulation.note(results), emulation.table(cells)
+    apart, emulated = emulated_cpu.note(results), emulated_cpu.table(cells)
     ratioless = without_ratio(cells.pairs("platform"), cells)
     if not compared:
         why = message("overhead.emulated", why=apart) if apart else ratioless

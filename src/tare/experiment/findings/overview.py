@@ -15,10 +15,10 @@ from tare.experiment.findings.cells import (
     cells_of,
     verdict_words,
 )
+from tare.experiment.findings.comparison_summary import corrected
 from tare.experiment.findings.evidence import level_columns, relative_spread, verdict_cells
 from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.ladder import ladders
-from tare.experiment.findings.messages import corrected
 from tare.experiment.findings.network_cells import Networks, networks_of
 from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.experiment.findings.cells import REFERENCES
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.journal import StopReason, StopWhy
 from tare.experiment.metrics import tick
 from tare.experiment.plan import Plan, metric

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
+from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import SPREAD_METHOD, level_columns, ratio_estimate
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
-from tare.experiment.findings.messages import share
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.as_stability_would_say import intervals
 from tare.experiment.findings.cells import Cells, basis_of, cells_of, verdict_words
-from tare.experiment.findings.evidence import (
-    comparison_columns,
-    comparison_row,
-    level_columns,
-    ratio_estimate,
-)
-from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.messages import (
+from tare.experiment.findings.comparison_summary import (
     Compared,
     Telling,
     by_level,
@@ -23,6 +16,13 @@ from tare.experiment.findings.messages import (
     smallest_detectable,
     spread_kind,
 )
+from tare.experiment.findings.evidence import (
+    comparison_columns,
+    comparison_row,
+    level_columns,
+    ratio_estimate,
+)
+from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.overhead import compare_locations, location_telling
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -102,7 +102,7 @@ def find(results: Results) -> Finding | None:
         caveats=(
             *corrected([c for _, c in spreads]),
             *corrected([c for _, c in locations]),
-            *filter(None, [emulation.note(results)]),
+            *filter(None, [emulated_cpu.note(results)]),
         ),
         charts=("pinning", "platform_pinning"),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Pair, cells_of
+from tare.experiment.findings.comparison_summary import Compared, more, share
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.messages import Compared, more, share
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.overhead import compare_locations
-from tare.experiment.findings.phrasing import where
 from tare.experiment.findings.platform_cells import (
     SIZES,
     Beside,
@@ -87,7 +87,7 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, basis)
     known = evidence(results, basis)
     lines = advise(results, basis, known)
-    apart = emulation.note(results)
+    apart = emulated_cpu.note(results)
     if not lines:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
     advice = tuple(line.advice for line in lines)

@@ -18,7 +18,7 @@ from tare.experiment.findings.cells import (
     basis_of,
     cells_of,
 )
-from tare.experiment.findings.phrasing import unit_of, where
+from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.results.message import Chosen, Message, Ratio, Said, message

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
 from tare.experiment.findings.evidence import level_columns, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import (
     SIZES,
     cost_basis,
@@ -82,7 +82,7 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
         tables=(_table(found, results, basis),),
-        caveats=tuple(filter(None, [emulation.note(results)])),
+        caveats=tuple(filter(None, [emulated_cpu.note(results)])),
     )
 
 

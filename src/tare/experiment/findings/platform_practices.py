@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tare.experiment.findings.cells import Basis, Pair, cells_of
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.overhead import compare_locations
-from tare.experiment.findings.phrasing import where
 from tare.experiment.findings.platform_cells import FREE, Beside, over_sizes, ratio_of, size_name
 from tare.experiment.findings.platform_kinds import (
     CPU_BOUND,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.platform_cells import (
@@ -46,7 +46,7 @@ def find(results: Results) -> Finding | None:
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     some = over_sizes(results, basis)
-    apart = emulation.note(results)
+    apart = emulated_cpu.note(results)
     if not some:
         return uncompared(
             _DESCRIPTION, message("platform_size.nothing", why=apart or _nothing(results))

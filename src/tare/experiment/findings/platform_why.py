@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.experiment.findings import emulation
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Pair, cells_of
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.phrasing import unit_of, where
+from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.platform_cells import cost_basis, is_time
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
@@ -108,7 +108,7 @@ def find(results: Results) -> Finding | None:
     if not is_time(basis):
         return None
     some = extras(results)
-    apart = emulation.note(results)
+    apart = emulated_cpu.note(results)
     if not some:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
     recorded = {metric for one in some for metric in one.parts}

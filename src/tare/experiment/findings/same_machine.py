@@ -9,7 +9,7 @@ from tare.experiment.findings import caveats
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.sessions import comparisons, probed
 from tare.experiment.fingerprints.machine.activity import LIMIT
-from tare.experiment.fingerprints.machine.sessions import Judged, Probed
+from tare.experiment.fingerprints.machine.machine_changes import Judged, Probed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.words import text

@@ -17,7 +17,7 @@ import msgspec
 from tare.errors import StoreError
 from tare.experiment.findings import same_network
 from tare.experiment.fingerprints.machine.difference import Change, Rule
-from tare.experiment.fingerprints.machine.sessions import Judged, Probed, Taken, judge
+from tare.experiment.fingerprints.machine.machine_changes import Judged, Probed, Taken, judge
 from tare.experiment.fingerprints.network.difference import Difference as NetworkDifference
 from tare.experiment.journal import Activity
 from tare.experiment.results import Results

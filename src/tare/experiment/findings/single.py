@@ -6,7 +6,7 @@ from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.disturbance import Disturbance, disturbance, said
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render import words

@@ -8,16 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of
-from tare.experiment.findings.evidence import (
-    SPREAD_METHOD,
-    cell_table,
-    comparison_columns,
-    comparison_row,
-    ratio_estimate,
-    relative_spread,
-)
-from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.messages import (
+from tare.experiment.findings.comparison_summary import (
     Compared,
     Telling,
     by_level,
@@ -27,7 +18,16 @@ from tare.experiment.findings.messages import (
     smallest_detectable,
     spread_kind,
 )
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.evidence import (
+    SPREAD_METHOD,
+    cell_table,
+    comparison_columns,
+    comparison_row,
+    ratio_estimate,
+    relative_spread,
+)
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS

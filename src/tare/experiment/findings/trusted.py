@@ -9,9 +9,9 @@ from functools import lru_cache
 from scipy import stats
 
 from tare.experiment.findings.cells import Cell, basis_of, cells_of
+from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.doubt import judge, why
-from tare.experiment.findings.messages import share
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.message import Message, message

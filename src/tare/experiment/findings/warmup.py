@@ -10,10 +10,10 @@ import numpy as np
 
 from tare.experiment.findings import trusted
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
+from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.messages import share
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.trusted import BY_CHANCE, beyond_chance
 from tare.experiment.results import Results
 from tare.registry import Description

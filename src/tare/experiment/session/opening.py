@@ -11,7 +11,7 @@ import tare
 from tare import files
 from tare.agent import client
 from tare.errors import StoreError
-from tare.experiment import journal, machine, plan
+from tare.experiment import journal, machine_facts, plan
 from tare.experiment.session.request import Request
 
 
@@ -43,7 +43,7 @@ def opening(path: Path, name: str, nonce: int) -> journal.Session:
         session=int(path.stem),
         name=name,
         nonce=nonce,
-        boot_id=machine.boot_id(),
+        boot_id=machine_facts.boot_id(),
         started=_now(),
         tare=tare.__version__,
         agent_digest=client.digest(),

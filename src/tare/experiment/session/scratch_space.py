@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tare.errors import ExperimentError
-from tare.experiment import machine
+from tare.experiment import machine_facts
 from tare.host import hardware, state
 from tare.platforms import groups
 from tare.results.message import Amount, Message, message
@@ -27,7 +27,7 @@ def memory_bytes(asked: int | None) -> int:
 
     By default 1 GiB, at most a quarter of what is available.
     """
-    available = machine.available_bytes()
+    available = machine_facts.available_bytes()
     limits = [MEMORY_BYTES if asked is None else asked]
     if asked is None and available is not None:
         limits.append(available // _PART)

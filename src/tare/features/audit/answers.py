@@ -33,7 +33,7 @@ PARTS = (
 def findings(audit: Audit) -> list[Finding]:
     """Answer the questions of an audit's page, in reading order."""
     from tare.features.audit.background import specification_finding, variance_finding
-    from tare.features.audit.beside import comparison_findings
+    from tare.features.audit.comparison_answers import comparison_findings
     from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 
     platforms = [] if audit.overhead is None else [overhead_finding(audit, audit.overhead)]

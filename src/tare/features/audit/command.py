@@ -13,7 +13,7 @@ import typer
 
 from tare import units
 from tare.cli import console, options, quantities
-from tare.cli.counter import Progress
+from tare.cli.stages import Progress
 from tare.errors import InputError
 
 

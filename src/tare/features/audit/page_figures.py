@@ -10,8 +10,8 @@ import numpy as np
 from tare.features.audit import messages as words
 from tare.features.audit.answers import kinds
 from tare.features.audit.audit import VERDICTS, Audit
-from tare.features.audit.beside import name as name_of
 from tare.features.audit.comparison import ComparisonAudit
+from tare.features.audit.comparison_answers import name as name_of
 from tare.features.audit.page_overhead import overhead_figures
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.variance import VarianceAudit

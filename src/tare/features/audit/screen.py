@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tare.cli import console
 from tare.features.audit import messages as words
 from tare.features.audit.audit import VERDICTS, Audit, FileAudit
-from tare.features.audit.beside import name
 from tare.features.audit.comparison import ComparisonAudit
+from tare.features.audit.comparison_answers import name
 from tare.features.audit.overhead_screen import show_costs, show_platforms
 from tare.features.audit.series import worst
 from tare.render.terminal import Row, aligned

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.cli import quantities
 from tare.errors import ExperimentError
-from tare.experiment import machine
+from tare.experiment import machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec
 from tare.experiment.sweep.document import By
@@ -90,7 +90,7 @@ def experiment(options: Options) -> Experiment:
         If an option is wrong, or does not go with another.
     """
     by = _by(options)
-    here = Machine.parse(machine.topology())
+    here = Machine.parse(machine_facts.topology())
     cpus = len(here.spread)
     mib: tuple[int, ...] = ()
     given: tuple[float, ...]
@@ -234,7 +234,7 @@ def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:
 
 def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) -> None:
     """See that matrices fit the machine, and the least of the memory sizes."""
-    room = machine.available_bytes()
+    room = machine_facts.available_bytes()
     if room is not None:
         sweep.check_memory(workload, threads, room, "this machine, in what is available,")
     if mib:

@@ -124,7 +124,7 @@ def plan_windows(
         With its windows, and about how many seconds one of each step takes.
     """
     from tare.features.calibration import rights
-    from tare.features.calibration.pilot import execution_s
+    from tare.features.calibration.execution_time import execution_s
     from tare.features.calibration.screen import plan_line
 
     began = time.monotonic()

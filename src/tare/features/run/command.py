@@ -22,7 +22,7 @@ from tare.cli.command_line import (
 from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError
-from tare.render.harmless import on_one_line
+from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
     from tare.experiment.findings.failures import Failure

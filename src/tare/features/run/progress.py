@@ -10,7 +10,7 @@ from tare import units
 from tare.cli.by_hand import is_at_terminal
 from tare.cli.console import err, seconds
 from tare.cli.progress import Bar
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import ranked, tick
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell, Stopping

@@ -17,7 +17,7 @@ from tare.experiment import journal, plan_file
 from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failed, Failure, reasons, together
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import ranked
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping

@@ -17,7 +17,7 @@ from tare import registry
 from tare.errors import ExperimentError, PlatformError, TareError
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
-from tare.host.settings import saved as notes
+from tare.host.settings import restore as notes
 from tare.host.settings.setting import NeedsRootError, Setting
 
 #: What ends a session; it waits while settings are put back.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tare.experiment.findings.cells import Cell, Cells
-from tare.experiment.findings.phrasing import at_levels
+from tare.experiment.findings.level_names import at_levels
 from tare.render.drawing import MOST_PANELS
 from tare.results.message import Message, message
 

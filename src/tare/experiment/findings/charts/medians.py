@@ -11,7 +11,7 @@ from tare.experiment.findings.cells import Cell, Cells, basis_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.platform_lines import labelled
 from tare.experiment.findings.charts.rows import first_of
-from tare.experiment.findings.phrasing import at_levels
+from tare.experiment.findings.level_names import at_levels
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description

@@ -9,7 +9,7 @@ from tare.experiment.findings.cells import Cell, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.platform_lines import labelled, logarithmic, marks, sizes_axis
 from tare.experiment.findings.charts.rows import tables_of
-from tare.experiment.findings.phrasing import at_levels
+from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.experiment.results import Results
 from tare.registry import Description

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tare.experiment.findings.phrasing import at_levels
+from tare.experiment.findings.level_names import at_levels
 from tare.experiment.results import Results
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, message

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tare.cli import console
 from tare.features.machine.doctor.examination import Diagnosis, Purpose, Report, Verdict
-from tare.host.settings import saved
+from tare.host.settings import restore
 from tare.registry import scan
 from tare.render.vocabulary import CHECKS
 from tare.render.words import text
@@ -113,7 +113,7 @@ def holders() -> list[Message]:
         else message(
             "doctor.report.left", settings=[*sorted(one.wanted)], command=f"{_sudo()}tare cleanup"
         )
-        for one, lives in saved.every()
+        for one, lives in restore.every()
     ]
 
 

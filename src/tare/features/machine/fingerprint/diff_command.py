@@ -208,7 +208,7 @@ def _word(c: Change) -> str:
 
 
 def _fact(name: str, value: bool | int | float | str) -> str:
-    from tare.experiment.findings.phrasing import fact
+    from tare.experiment.findings.level_names import fact
 
     return _label(value[:12] if name == "agent" and isinstance(value, str) else fact(name, value))
 

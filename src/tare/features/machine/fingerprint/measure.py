@@ -11,7 +11,8 @@ import tare
 from tare import platforms
 from tare.agent import client, record
 from tare.errors import AgentError
-from tare.experiment import machine, remnants
+from tare.experiment import machine_facts as machine
+from tare.experiment import remnants
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Fingerprint, Problem
 from tare.experiment.session import probing, scratch_space

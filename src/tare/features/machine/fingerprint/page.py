@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.experiment.findings.phrasing import fact
+from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
 from tare.features.machine.fingerprint import page_compared, summary
 from tare.features.machine.fingerprint import page_figures as charts

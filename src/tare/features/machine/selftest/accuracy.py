@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tare.errors import PlatformError
-from tare.experiment import machine, pipeline, session, store
+from tare.experiment import machine_facts, pipeline, session, store
 from tare.experiment.catalogue import catalogue
 from tare.experiment.pipeline import Prepared
 from tare.experiment.results import Results
@@ -68,7 +68,7 @@ def measure(
     unmeasured = _unmeasured(found, prepared)
     return Accuracy(
         date=now(),
-        boot_id=machine.boot_id(),
+        boot_id=machine_facts.boot_id(),
         platforms=tuple(str(p) for p in prepared.experiment.factors["platform"]),
         workers=tuple(int(w) for w in prepared.experiment.factors["workers"]),
         trials=len(results.trial_table),

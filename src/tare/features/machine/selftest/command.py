@@ -166,7 +166,7 @@ def _accuracy(
 
 
 def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: int) -> FalseAlarms:
-    from tare.cli.counter import Progress
+    from tare.cli.stages import Progress
     from tare.features.machine.selftest import control
 
     if platforms is not None and len(platforms) > 1:

@@ -15,7 +15,7 @@ from pathlib import Path
 from scipy import stats
 
 from tare.errors import TrialError
-from tare.experiment import machine, pipeline, session
+from tare.experiment import machine_facts, pipeline, session
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.features.machine.selftest.document import FalseAlarms, now
 from tare.render.vocabulary import TIMES
@@ -72,7 +72,7 @@ def measure(
         done += 1
     return FalseAlarms(
         date=now(),
-        boot_id=machine.boot_id(),
+        boot_id=machine_facts.boot_id(),
         platform=platform,
         comparisons=done,
         alarms=alarms,

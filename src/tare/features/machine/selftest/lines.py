@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from tare.experiment.findings.phrasing import unit_of
+from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import SOURCES, ranked
 from tare.features.machine.selftest.bounds import KNOWN, Bound, bound
 from tare.results.message import Amount, Deviation, Message, Said, message

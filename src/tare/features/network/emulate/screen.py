@@ -10,7 +10,7 @@ from tare.cli import console
 from tare.features.network.emulate.emulation import Emulation, HostSummary
 from tare.features.network.emulate.tokens import Moment
 from tare.features.network.emulate.verification import Check
-from tare.render.harmless import harmless
+from tare.render.escaping import harmless
 from tare.render.text_plot import sparkline
 from tare.render.words import sentence
 from tare.results.message import message

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tare.experiment.findings.cells import verdict_words
+from tare.experiment.findings.comparison_summary import more
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.messages import more
 from tare.experiment.findings.network_cells import Networks, applies, carried, networks_of
 from tare.experiment.results import Results
 from tare.features.network.findings.depletion import courses

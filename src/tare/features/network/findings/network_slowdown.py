@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tare.experiment.findings.cells import Pair, verdict_words
+from tare.experiment.findings.comparison_summary import blocks_needed, more, share
 from tare.experiment.findings.evidence import (
     comparison_columns,
     comparison_row,
@@ -14,7 +15,7 @@ from tare.experiment.findings.evidence import (
     without_ratio,
 )
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.messages import blocks_needed, more, share
+from tare.experiment.findings.level_names import where
 from tare.experiment.findings.network_cells import (
     FACTOR,
     Level,
@@ -24,7 +25,6 @@ from tare.experiment.findings.network_cells import (
     constant,
     networks_of,
 )
-from tare.experiment.findings.phrasing import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table

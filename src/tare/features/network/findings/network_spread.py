@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from tare.experiment.findings.cells import Pair
+from tare.experiment.findings.comparison_summary import more, spread_kind
 from tare.experiment.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.messages import more, spread_kind
 from tare.experiment.findings.network_cells import (
     FACTOR,
     Ladder,

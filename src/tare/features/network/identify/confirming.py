@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment.fingerprints.network.identified import Shape
+from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.messages import bits_of, rate_of, share_of, stamp
-from tare.features.network.identify.observed import Observed
 from tare.features.network.identify.spending import Spending
 from tare.features.network.identify.steady import changing, falls_within
 from tare.networks.shaping.trace import QUANTUM_BITS

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from tare.experiment.fingerprints.network.identified import Estimate
-from tare.features.network.identify.observed import Plateau
+from tare.features.network.identify.bursts import Plateau
 from tare.networks.shaping.trace import QUANTUM_BITS
 from tare.statistics.dependence import lag1
 from tare.statistics.robust import robust_sd

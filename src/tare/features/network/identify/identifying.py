@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification, Shape
+from tare.features.network.identify.bursts import Observed, observe
 from tare.features.network.identify.confirming import Verdict, judged
 from tare.features.network.identify.estimates import estimate, of_level
 from tare.features.network.identify.messages import share_of
-from tare.features.network.identify.observed import Observed, observe
 from tare.features.network.identify.spending import Spending, spending
 from tare.features.network.identify.steady import BACK, comes_back, contended, outages, steady
 from tare.features.network.identify.tokens import Tokens, tokens_of

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification
+from tare.features.network.identify.bursts import Observed, drained_at, observe
 from tare.features.network.identify.estimates import of_level
 from tare.features.network.identify.identifying import identify
-from tare.features.network.identify.observed import Observed, drained_at, observe
 from tare.features.network.identify.spending import Spending, spending
 from tare.networks.shaping.trace import QUANTUM_BITS, Trace
 from tare.results.message import Amount, Duration, Message, message

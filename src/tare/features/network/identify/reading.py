@@ -16,9 +16,9 @@ from tare.networks.recording.folder import Measured
 from tare.networks.recording.starved import Lack
 from tare.networks.shaping.trace import Trace
 from tare.readers import iperf3
+from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD
 from tare.readers.iperf3_intervals import intervals
-from tare.readers.packed import take, unpacked
 from tare.readers.units import Unit
 from tare.results.message import Amount, Duration, Said, message
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from tare.features.network.identify.bursts import Observed, Plateau, drained_at
 from tare.features.network.identify.estimates import level
-from tare.features.network.identify.observed import Observed, Plateau, drained_at
 from tare.networks.shaping.trace import QUANTUM_BITS
 from tare.statistics.bucket import Stretch
 from tare.statistics.levels import Levels, fall_between

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment.fingerprints.network.identified import Shape
+from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.estimates import SHARED_S, level
 from tare.features.network.identify.messages import rate_of, share_of, stamp
-from tare.features.network.identify.observed import Observed
 from tare.results.message import Chosen, Duration, Message, message
 from tare.statistics.changes import Changes, changes, short_dependence
 from tare.statistics.robust import robust_sd

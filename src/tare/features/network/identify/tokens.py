@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Estimate
+from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.confirming import Verdict
 from tare.features.network.identify.estimates import DRAWS, normal, of_draws
 from tare.features.network.identify.messages import bits_of, rate_of
-from tare.features.network.identify.observed import Observed
 from tare.features.network.identify.spending import Spending
 from tare.results.message import Duration, Message, message
 from tare.statistics.bucket import Refilling

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tare.experiment.findings.cells import Pair
-from tare.experiment.findings.phrasing import where
+from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Amount, Duration, Message, Ratio, message
 from tare.results.verdict import (
