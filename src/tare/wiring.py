@@ -1,4 +1,4 @@
-"""What each feature supplies, in one list; what needs it is handed it as an argument.
+"""What each feature supplies, in one list. Whatever needs a part of it receives it as an argument.
 
 Nothing registers itself, and nothing below imports a feature. A new feature is a folder in
 ``features`` and its lines here.

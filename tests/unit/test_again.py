@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tare.cli.again import FILES, again
-from tare.features.compare import answer
+from tare.features.compare import screen
 from tare.measure.comparison import session
 from tare.wiring import SUPPLIES
 
@@ -45,9 +45,9 @@ def test_files_of_the_answer_to_another_question_are_left_out(monkeypatch):
 )
 def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--out", "o", "a"])
-    monkeypatch.setattr(answer, "by_cpu_time", lambda *_: None)
-    monkeypatch.setattr(answer.console, "seconds", lambda _: "3 s")
+    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    monkeypatch.setattr(screen.console, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
     wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
-    assert answer._next(found, None, None, wanted) == f"Next     tare compare {then}"
+    assert screen._next(found, None, None, wanted) == f"Next     tare compare {then}"

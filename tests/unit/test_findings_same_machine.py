@@ -27,7 +27,7 @@ from tare.experiment.findings.same_machine import UNIT
 from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
 from tare.experiment.results import Results
 from tare.features.calibration import session as calibrate_sweep
-from tare.features.compare.answer import tell
+from tare.features.compare.screen import tell
 from tare.features.run.screen import summarize
 from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence

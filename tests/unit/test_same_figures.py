@@ -24,7 +24,7 @@ from tare.experiment.findings import disturbance
 from tare.experiment.metrics import ranked
 from tare.experiment.session.resume_state import Past
 from tare.experiment.specification import Cell, Experiment, Stopping
-from tare.features.compare import answer
+from tare.features.compare.screen import tell
 from tare.features.run import table
 from tare.features.run.screen import missed, show, summarize, target_of
 from tare.measure.comparison import session
@@ -445,12 +445,10 @@ def test_a_comparison_says_the_same_everywhere(
         folder, Execution(False, False, False, True, SUPPLIES), reason
     )
     out = tmp_path / "out.json"
-    answer.tell(
-        found, results, reason, folder, Wanted(None, None, None, str(out), None, None, SUPPLIES)
-    )
+    tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None, SUPPLIES))
     screen = capsys.readouterr().out
     comment = tmp_path / "comment.md"
-    answer.tell(
+    tell(
         found, results, reason, folder, Wanted(None, None, None, None, None, str(comment), SUPPLIES)
     )
     (c,) = json.loads(out.read_text())["comparisons"]

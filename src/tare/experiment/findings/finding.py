@@ -23,7 +23,7 @@ class FindingUnit:
     description : Description
         Name and question, as in the findings that it makes.
     order : int
-        Place in the report, in steps of ten, so that others fit between.
+        Place in the report; no two have the same.
     find : callable
         Results to the finding; None where the question does not apply, such as a comparison
         of platforms where there is one.
@@ -31,8 +31,8 @@ class FindingUnit:
         Whether it is asked where steps of CPU are swept: cells are then points of one line, with
         few trials each, and no conditions to be compared.
     of_rates : bool
-        Whether it is asked where the metric is one of which more is better: what speaks of times
-        that grow would have it the wrong way round.
+        Whether it is asked where the metric is one of which more is better, as one of sweeps is:
+        what speaks of times that grow would have it the wrong way round.
     over_sessions : bool
         Whether it compares within blocks, or sessions themselves, so that it holds over sessions of
         a machine that changed between them. All others are then asked of one session.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.features.compare.answer import tell
+from tare.features.compare.screen import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,

@@ -234,7 +234,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
     from tare.experiment.findings.failures import failures
     from tare.experiment.findings.judgement import failing
-    from tare.features.compare.answer import tell
+    from tare.features.compare.screen import tell
     from tare.render.words import listing
 
     prepared = prepare(table, execution.network)
