@@ -194,15 +194,14 @@ def _one(
     named: bool,
 ) -> None:
     """Measure a single command on a single platform, and say what is known of it."""
-    from tare.experiment import pipeline as conclude
-    from tare.experiment import plan
+    from tare.experiment import pipeline, plan
     from tare.features.run import table as run_table
     from tare.features.run.progress import RunBar
     from tare.features.run.screen import as_row, show, summarize
     from tare.measure.comparison import session
     from tare.render.words import text
 
-    prepared = conclude.check(asked, network=execution.network)
+    prepared = pipeline.check(asked, network=execution.network)
     with wanted.folder() as folder:
         bar = RunBar(plan.metric(asked), asked.stopping)
         ended, failure = session.conduct(prepared, folder, execution, bar)
@@ -229,13 +228,13 @@ def _one(
                 raise explained(failure, found, prepared)
             raise TrialError(failure.message, how_to_see(found))
         if wanted.report is not None:
-            page = session.page(folder, conclude.results_of(folder), (), wanted)
+            page = session.page(folder, pipeline.results_of(folder), (), wanted)
             console.err.print(f"Report  {page}")
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
             raise IncompleteError(text(summary.short), _more(summary, wanted.out))
-        conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
+        pipeline.check_same(summary.caveats, summary.levels_of, wanted.out)
 
 
 def _more(summary: Summary, out: Path | None) -> str | None:

@@ -17,7 +17,7 @@ from tare import registry
 from tare.errors import ExperimentError, PlatformError, TareError
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
-from tare.host.settings import restore as notes
+from tare.host.settings import restore
 from tare.host.settings.setting import NeedsRootError, Setting
 
 #: What ends a session; it waits while settings are put back.
@@ -125,7 +125,7 @@ def hold(
     try:
         with leases.hold(name):
             held = {setting: known[setting] for setting in chosen}
-            kept = notes.keep(name, there, held, chosen)
+            kept = restore.keep(name, there, held, chosen)
             with contextlib.ExitStack() as releases:
                 releases.callback(_put_back, kept, there)
                 changes = []
@@ -139,7 +139,7 @@ def hold(
                 yield Held(name=name, changes=tuple(changes), left_out=tuple(left_out))
     except BaseException:
         # Whoever was interrupted has put everything back all the same.
-        if not notes.exists(name):
+        if not restore.exists(name):
             leases.forget(name)
         raise
 
@@ -175,9 +175,9 @@ def _left_out(name: str, wanted: str, error: TareError) -> LeftOut:
     )
 
 
-def _put_back(kept: notes.Kept, kernel: KernelFiles) -> None:
+def _put_back(kept: restore.Kept, kernel: KernelFiles) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
     try:
-        notes.put_back(kept, kernel)
+        restore.put_back(kept, kernel)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
