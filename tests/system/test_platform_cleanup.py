@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.system, pytest.mark.machine]
 SESSION = """
 import sys, time
 from pathlib import Path
-from tare import loads, platforms, remnants
+from tare import loads, platforms
+from tare.experiment import remnants
 name, *stacks = sys.argv[1:]
 with remnants.lease(name):
     shared = Path("/dev/shm") / name

@@ -174,7 +174,8 @@ def test_a_directory_is_shown_in_place_of_the_system(tmp_path: Path) -> None:
 FRONT = """
 import sys, time
 from pathlib import Path
-from tare import platforms, remnants
+from tare import platforms
+from tare.experiment import remnants
 name, *stacks = sys.argv[1:]
 with remnants.lease(name):
     shared = Path("/dev/shm") / name
