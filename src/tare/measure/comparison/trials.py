@@ -14,12 +14,8 @@ from tare.experiment.metrics import ranked
 
 #: Share of failed trials from which on the exit code says so.
 OFTEN = 0.25
-
-
 #: Numbers of processes, by which the same warning would be another one each time.
 _PIDS = re.compile(r" \(\d+\)")
-
-
 #: (metric, source) to the mean over measured iterations and workers.
 Values = dict[tuple[str, str], float]
 

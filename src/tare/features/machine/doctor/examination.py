@@ -9,8 +9,7 @@ from dataclasses import replace
 import msgspec
 from msgspec.structs import replace as replaced
 
-from tare import registry
-from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.checks import units
 from tare.features.machine.doctor.diagnosis import PURPOSES, Diagnosis, Purpose, Verdict
 from tare.features.machine.doctor.noise_readings import Noise
 from tare.features.machine.doctor.view import Snapshot, View
@@ -99,8 +98,7 @@ def look(
 
 def examine(view: View) -> Report:
     """Ask every check what it says of a machine."""
-    checks: dict[str, Check] = registry.scan("tare.features.machine.doctor.checks")
-    ordered = sorted(checks.values(), key=lambda check: (check.order, check.description.name))
+    ordered = sorted(units().values(), key=lambda check: (check.order, check.description.name))
     return Report(diagnoses={check.description.name: check.diagnose(view) for check in ordered})
 
 

@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tare.cli import console
+from tare.features.machine.doctor.checks import units
 from tare.features.machine.doctor.examination import Diagnosis, Purpose, Report, Verdict
 from tare.host.settings import restore
-from tare.registry import scan
 from tare.render.vocabulary import CHECKS
 from tare.render.words import text
 from tare.results.message import Atom, Message, message
@@ -141,14 +141,11 @@ def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
 
 
 def _title(name: str) -> str:
-    return str(scan("tare.features.machine.doctor.checks")[name].description.title)
+    return str(units()[name].description.title)
 
 
 def _title_width() -> int:
-    return max(
-        len(check.description.title)
-        for check in scan("tare.features.machine.doctor.checks").values()
-    )
+    return max(len(check.description.title) for check in units().values())
 
 
 def _purposes(names: Sequence[Purpose]) -> list[Atom]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.features.machine.doctor.check import Check
+from tare.features.machine.doctor.checks import units
 from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.features.machine.doctor.noise_readings import CpuNoise
 from tare.features.machine.doctor.view import View
-from tare.registry import Description, scan
+from tare.registry import Description
 from tare.results.message import Amount, Atom, Duration, Message, message
 
 #: Share of time lost to detours.
@@ -58,7 +59,7 @@ def examine(view: View) -> Diagnosis:
 
 def _causes(view: View) -> list[Atom]:
     """Return the titles of the checks that say what the noise may come from."""
-    checks = {name: scan("tare.features.machine.doctor.checks")[name] for name in CAUSES}
+    checks = {name: units()[name] for name in CAUSES}
     return [
         check.description.title
         for check in checks.values()
