@@ -34,8 +34,10 @@ def test_the_agent_has_the_version_of_the_package() -> None:
     assert locked["tare-agent"] == tare.__version__
 
 
-@pytest.mark.parametrize("file", ["tare/py.typed", "tare/__init__.py"])
-def test_the_wheel_has_what_is_imported_and_its_types(file: str) -> None:
+@pytest.mark.parametrize(
+    "file", ["tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/vega.js"]
+)
+def test_the_wheel_has_what_is_imported_its_types_and_what_is_built(file: str) -> None:
     builder = WheelBuilder(str(ROOT))
     assert file in {one.distribution_path for one in builder.recurse_included_files()}
 

@@ -6,12 +6,14 @@ import base64
 import hashlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 import tare
+from tare.errors import StoreError
 from tare.render import words
 from tare.render.escaping import harmless, harmless_data
 from tare.render.tables import lay
@@ -27,8 +29,6 @@ def render(page: Report) -> str:
     Everything that comes from the experiment is escaped by the template; beyond that the
     page's own policy lets only its two scripts run and nothing be fetched.
     """
-    import vl_convert
-
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tare.render"),
         autoescape=True,
@@ -43,12 +43,7 @@ def render(page: Report) -> str:
     environment.filters["text"] = words.text
     environment.filters["sentence"] = words.sentence
     environment.filters["laid"] = lay
-    scripts = [
-        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-            "</script", "<\\/script"
-        ),
-        _source(environment, "page.js"),
-    ]
+    scripts = [_vega(), _source(environment, "page.js")]
     return environment.get_template("page.html").render(
         page=page,
         style=Markup(_source(environment, "page.css")),
@@ -56,6 +51,18 @@ def render(page: Report) -> str:
         policy=_policy(scripts),
         version=tare.__version__,
     )
+
+
+def _vega() -> str:
+    """Read what draws charts; it is bundled when the package is built."""
+    file = Path(__file__).parents[1] / "bin" / "vega.js"
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{file}, which draws charts, is missing: the package was not built with it",
+            "make setup   (or: pip install .)",
+        ) from error
 
 
 def _source(environment: jinja2.Environment, name: str) -> str:
