@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
 
 pytestmark = pytest.mark.system
@@ -20,10 +21,7 @@ TARE = str(Path(sys.executable).with_name("tare"))
 def tare(
     *words: str, cwd: Path, code: int = 0, stdin: Any = subprocess.DEVNULL, text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    given = {"stdin": stdin} if text is None else {"input": text}
-    done = subprocess.run(
-        [TARE, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False, **given
-    )
+    done = cli.run(*words, cwd=cwd, stdin=stdin, input=text)
     assert done.returncode == code, done.stderr + done.stdout
     return done
 

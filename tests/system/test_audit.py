@@ -14,12 +14,13 @@ from typing import Any
 from unittest import mock
 
 import chromium
+import cli
 import numpy as np
 import pytest
+from cli import TARE
 
 from tare.wiring import enter
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 DATA = Path(__file__).parents[1] / "data"
 STABILITY = DATA / "stability_2020"
 BY_PLATFORM = ("--group", "workload,workers", "--compare", "platform")
@@ -28,9 +29,7 @@ NEWLINE = "\n"
 
 
 def tare(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TARE, "audit", *map(str, words)], capture_output=True, text=True, timeout=240, check=False
-    )
+    return cli.run("audit", *map(str, words))
 
 
 def in_process(*words: str | Path) -> subprocess.CompletedProcess[str]:

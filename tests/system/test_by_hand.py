@@ -8,18 +8,17 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from cli import TARE
 
 from tare.render.words import text
 from tare.results.message import Message, message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 #: Trials that were shown.
 SHOWN = re.compile(rb"n = ([0-9]+)")
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cli
 import msgspec
 import pytest
+from cli import TARE
 
 from tare import platforms
 from tare.experiment.sweep.document import Calibration
@@ -22,7 +24,6 @@ from tare.features.calibration.matrix import Matrix
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 NOBODY = 65534
 #: Periods in a window that is to hold its quota, and the longest tick that Linux has.
 PERIODS = 20
@@ -43,10 +44,7 @@ may_limit = pytest.mark.skipif(
 def calibrate(
     *words: str, check: int | None = 0, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*TARE, "calibrate", *words],
-        capture_output=True, text=True, timeout=240, check=False, **options,
-    )  # fmt: skip
+    done = cli.run("calibrate", *words, **options)
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done

@@ -6,19 +6,19 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
+from cli import TARE
 
 from tare.experiment import journal, remnants
 from tare.host import lease
 
 pytestmark = [pytest.mark.system, pytest.mark.machine]
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 QUESTION = """
 [experiment]
@@ -37,9 +37,7 @@ workers = [1, 2]
 
 
 def tare(*words: str, check: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*TARE, *words], capture_output=True, text=True, timeout=240, check=False, **options
-    )
+    done = cli.run(*words, **options)
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done
@@ -125,26 +123,20 @@ def test_who_fails_often_is_no_success(tmp_path: Path) -> None:
     # Every third time.
     line = 'n=$(cat "$0" 2>/dev/null || echo 0); echo $((n + 1)) >"$0"; test $((n % 3)) != 0'
     words = ["sh", "-c", line, str(tmp_path / "count")]
-    done = subprocess.run(
-        [*TARE, "run", "-n", "8", "--", *words], capture_output=True, text=True, check=False
-    )
+    done = cli.run("run", "-n", "8", "--", *words)
     assert done.returncode == 18, done.stderr
     assert "trials failed" in done.stderr
     assert "n = 8" in done.stdout
 
 
 def test_the_separator_is_missed_where_a_command_has_options() -> None:
-    done = subprocess.run(
-        [*TARE, "run", "-n", "3", "sort", "-n", "FILE"], capture_output=True, text=True, check=False
-    )
+    done = cli.run("run", "-n", "3", "sort", "-n", "FILE")
     assert done.returncode == 10
     assert "-n 3 -- sort -n FILE" in done.stderr
 
 
 def test_words_of_one_command_are_no_commands() -> None:
-    done = subprocess.run(
-        [*TARE, "compare", "sleep", "0.01"], capture_output=True, text=True, check=False
-    )
+    done = cli.run("compare", "sleep", "0.01")
     assert done.returncode == 11
     assert "try: tare compare 'sleep 0.01'" in done.stderr
 

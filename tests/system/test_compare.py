@@ -7,26 +7,23 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+import cli
 import pytest
+from cli import TARE
 
 from tare.render.words import text
 from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
-
 
 def tare(*words: str, check: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*TARE, *words], capture_output=True, text=True, timeout=240, check=False, **options
-    )
+    done = cli.run(*words, **options)
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done

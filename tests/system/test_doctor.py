@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
+from cli import TARE
 
 from tare import registry
 from tare.errors import TareError
@@ -28,7 +30,6 @@ from tare.results.message import message
 
 pytestmark = [pytest.mark.system, pytest.mark.machine]
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 ROOT = os.geteuid() == 0
 SYSCTL = Path("/proc/sys")
 #: What can be tried without anybody noticing.
@@ -46,7 +47,7 @@ needs_root = pytest.mark.skipif(not ROOT, reason="only root may change settings"
 
 
 def tare(*words: str, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*TARE, *words], capture_output=True, text=True, timeout=120, check=False)
+    done = cli.run(*words)
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done

@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
+from cli import TARE
 
 pytestmark = [
     pytest.mark.system,
@@ -20,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces with names"),
 ]
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 EMULATE = [*TARE, "net", "emulate"]
 NETWORKS, FILES = Path("/run/netns"), Path("/tmp")
 MBIT = 10**6
@@ -150,7 +151,7 @@ def test_nothing_is_left_of_a_network_whose_session_was_killed(agent_too: bool) 
         time.sleep(0.05)
     # An agent that lives takes its network down by itself; otherwise it is left to the cleanup.
     assert bool(_networks(name)) is agent_too
-    subprocess.run([*TARE, "cleanup"], check=True, capture_output=True, timeout=60)
+    assert cli.run("cleanup").returncode == 0
     assert not [one for one in _left() if name in one]
     assert not any(_runs(pid) for pid in agents)
 

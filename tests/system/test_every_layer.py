@@ -5,17 +5,16 @@ from __future__ import annotations
 import collections
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
 
 from tare.experiment import journal
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 PLATFORMS = (
     "bare", "cgroup", "unshare", "bubblewrap", "isolate", "runc", "crun", "nspawn", "podman",
     "docker", "docker/isolate", "docker/runc", "gvisor",
@@ -51,9 +50,7 @@ size = ["0.5c256m"]
 
 
 def tare(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TARE, *words], capture_output=True, text=True, timeout=300, check=False, cwd=folder
-    )
+    return cli.run(*words, cwd=folder, timeout=300)
 
 
 @pytest.fixture

@@ -6,19 +6,19 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import chromium
+import cli
 import pytest
+from cli import TARE
 
 from tare.experiment import journal
 from tare.render.escaping import ORDERS
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 PROGRAMS = {
     "always": "echo 'cannot open /tmp/lock' >&2; echo 'giving up' >&2; exit 3",
@@ -53,8 +53,9 @@ def programs(tmp_path: Path) -> Path:
 
 
 def tare(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*TARE, *words], cwd=folder, capture_output=True, timeout=240, check=False
+    done = cli.run(*words, cwd=folder)
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.encode(), done.stderr.encode()
     )
 
 

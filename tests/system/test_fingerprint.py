@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
+from cli import TARE
 
 from tare import platforms
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import brief, file
 
 pytestmark = [pytest.mark.system, pytest.mark.machine]
-
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 
 
 def fingerprint(
@@ -172,7 +172,7 @@ def test_what_a_killed_one_left_is_cleaned_away(tmp_path: Path) -> None:
         going.kill()
         going.communicate()
     (left,) = tmp_path.iterdir()
-    done = subprocess.run([*TARE, "cleanup"], capture_output=True, text=True, check=True)
+    done = cli.run("cleanup")
     assert str(left) in done.stdout.replace("\n", "")
     assert list(tmp_path.iterdir()) == []
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cli import TARE
 
 from tare.experiment.fingerprints.network import file
 from tare.networks import peering
 
 pytestmark = pytest.mark.system
 
-_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _TRIES = 3
 _BUCKET = "bucket high=600Mbit low=200Mbit budget=400Mbit refill=200Mbit"
 
@@ -25,11 +24,11 @@ def _fingerprint(folder: Path) -> Path:
         pytest.skip("network namespaces are made by root")
     key, out = folder / "lab.key", folder / "network.json"
     peering.make_key(key)
-    serve = shlex.join([*_TARE, "net", "serve", "--bind", "{host}", "--key", str(key)])
+    serve = shlex.join([*TARE, "net", "serve", "--bind", "{host}", "--key", str(key)])
     command = [
-        *_TARE, "net", "emulate", "--no-check", _BUCKET,
+        *TARE, "net", "emulate", "--no-check", _BUCKET,
         "--serve", serve,
-        "--", *_TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--quick",
+        "--", *TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--quick",
         "--duration", "8s", "--no-store", "--json", str(out),
         "--report", str(folder / "network.html"),
     ]  # fmt: skip

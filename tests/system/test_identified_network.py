@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli import TARE
 
 from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
-_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _HERE, _THERE = "tare-test-id1", "tare-test-id2"
 #: Low and high rate, and the bucket: its first burst lasts a third of a second.
 _LOW, _HIGH, _BYTES = 25e6, 300e6, 10_000_000
@@ -62,11 +61,11 @@ def link() -> Iterator[tuple[str, ...]]:
 
 def _search(key: Path, told: Path, link: tuple[str, ...]) -> dict[str, Any]:
     words = ["net", "serve", "--bind", "10.95.0.2", "--key", str(key)]
-    serve = subprocess.Popen(["ip", "netns", "exec", _THERE, *_TARE, *words])
+    serve = subprocess.Popen(["ip", "netns", "exec", _THERE, *TARE, *words])
     try:
         time.sleep(2)
         done = subprocess.run(
-            [*link, *_TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify",
+            [*link, *TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify",
              "--duration", "40s", "--json", str(told)],
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from cli import TARE
 
 from tare.errors import TareError, TrialError
 from tare.experiment import pipeline, remnants, store
@@ -25,7 +26,6 @@ from tare.results.message import message
 
 pytestmark = [pytest.mark.system, pytest.mark.machine]
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 SERVER = """
 import socket, sys
 door = socket.socket()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli import TARE
 from simulated_network import Network, measured
 
 from tare.experiment.fingerprints.network import file
@@ -21,7 +22,6 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 SERVER = """
 import socket
 door = socket.socket()

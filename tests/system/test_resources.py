@@ -6,17 +6,16 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cli import TARE
 
 pytestmark = [
     pytest.mark.system,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
 ]
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 QUESTION = """
 [experiment]
 name = "short"

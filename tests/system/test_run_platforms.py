@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import cli
 import pytest
 
 from tare.render.words import text
@@ -15,13 +15,9 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
-
 
 def run(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*TARE, "run", *words], capture_output=True, text=True, timeout=240, check=False
-    )
+    done = cli.run("run", *words)
     assert done.returncode == check, done.stdout + done.stderr
     return done
 

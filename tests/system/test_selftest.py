@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
 
 from tare.agent import client
@@ -17,14 +17,9 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
-
 
 def tare(*words: str, codes: tuple[int, ...] = (0, 1)) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*TARE, "selftest", "--no-store", *words],
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+    done = cli.run("selftest", "--no-store", *words)
     assert done.returncode in codes, done.stdout + done.stderr
     return done
 

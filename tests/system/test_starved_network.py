@@ -6,18 +6,17 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cli import TARE
 
 from tare.networks import peering
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
-_TARE = (sys.executable, "-c", "from tare.wiring import main; main()")
 _NAME = f"tare-starved-{os.getpid()}"
 _THERE = "10.97.0.2"
 
@@ -59,7 +58,7 @@ def _link() -> Iterator[None]:
 @contextmanager
 def _serving(key: Path) -> Iterator[None]:
     server = subprocess.Popen(
-        [*_in("b"), *_TARE, "net", "serve", "--bind", _THERE, "--key", str(key)],
+        [*_in("b"), *TARE, "net", "serve", "--bind", _THERE, "--key", str(key)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     try:
@@ -88,7 +87,7 @@ def test_the_network_is_not_blamed_for_a_machine_without_cpu(tmp_path: Path) -> 
     peering.make_key(key)
     with _link(), _serving(key), _load():
         done = subprocess.run(
-            [*_in("a"), *_TARE, "net", "measure", _THERE, "--key", str(key), "--identify",
+            [*_in("a"), *TARE, "net", "measure", _THERE, "--key", str(key), "--identify",
              "--duration", "8s", "--out", str(out), "--json", "-"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -109,7 +108,7 @@ def test_the_network_is_not_blamed_for_a_machine_without_cpu(tmp_path: Path) -> 
     assert waited > 0
     # The folder says the same.
     again = subprocess.run(
-        [*_TARE, "net", "identify", str(out), "--json", "-"],
+        [*TARE, "net", "identify", str(out), "--json", "-"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert again.returncode == 0, again.stderr

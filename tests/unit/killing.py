@@ -9,14 +9,14 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
+from cli import TARE
+
 #: Stands in the environment of the front, and so of every process that it starts on this machine.
 MARK = "TARE_KILLED_BY_A_TEST"
 _FOLDERS = ("/dev/shm", "/tmp", "/var/tmp", "/run", "/var/lib/tare", str(Path.home()))
