@@ -248,16 +248,25 @@ def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> 
 
 def test_a_folder_with_sessions_is_a_baseline(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    tare("run", "-n", "7", "--out", str(out), "--", "sleep", "0.01")
-    for _ in range(4):
-        # Of the first session it is known what the machine was.
-        tare(
-            "run", "-n", "7", "--no-fingerprint", "--out", str(out), "--resume",
-            "--", "sleep", "0.01",
-        )  # fmt: skip
+    _sessions(out, 5)
     (c,) = told("--no-fingerprint", "--baseline", str(out), "sleep 0.01")["comparisons"]
     assert (c["n"], [len(values) for values in c["values"]]) == (5, [35, 7])
-    # With probes of now as well; a machine that did change meanwhile is refused as such.
+
+
+@pytest.mark.slow  # probes the machine three times
+def test_the_machine_of_a_folder_and_of_now_are_compared(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # Of the first session it is known what the machine was.
+    tare("run", "-n", "7", "--out", str(out), "--", "sleep", "0.01")
+    _sessions(out, 4, "--resume")
+    # A machine that did change meanwhile is refused as such.
     done = compare("--baseline", str(out), "sleep 0.01", check=None)
     changed = text(message("baseline.machine", changes=""))
     assert done.returncode == 0 or (done.returncode == 14 and changed in done.stderr), done.stderr
+
+
+def _sessions(out: Path, count: int, *options: str) -> None:
+    for _ in range(count):
+        run = ("run", "-n", "7", "--no-fingerprint", "--out", str(out), *options)
+        tare(*run, "--", "sleep", "0.01")
+        options = ("--resume",)

@@ -99,7 +99,8 @@ def test_who_says_nothing_is_told_to_be_silent(programs: Path) -> None:
 
 
 def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:
-    done = tare(programs, "run", "-n", "9", "--out", "out", "--json", "found.json", "--", "./third")
+    done = tare(programs, "run", "-n", "9", "--no-fingerprint", "--out", "out",
+                "--json", "found.json", "--", "./third")  # fmt: skip
     assert done.returncode == 18
     assert "exit code 4" in words(done)
     assert WORDS["third"] in words(done)
