@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,6 @@ from scipy import special
 
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
-
-#: Of scores, or how many scores they are of.
-Sums = TypeVar("Sums", NDArray[np.float64], NDArray[np.int64])
 
 #: Periods that a series must hold: with fewer, a few extremes recur by chance.
 FEWEST_PERIODS = 4
@@ -83,50 +81,105 @@ def periodicity(scores: FloatArray) -> Periodicity:
 def _pulses(scores: FloatArray) -> Periodicity:
     """Correlate with phases that are higher or lower than all others: one, or some in a row."""
     n = len(scores)
+    folds = _folds(n)
     most = _only_most(np.sort(scores))
-    single, several = _Clearest(most), _Clearest(most)
+    sums = [_phase_sums(scores, period) for period in folds.periods]
+    single = _clearest(np.concatenate(sums), folds.phases, most)
+    if not len(folds.runs.sizes):
+        return single
+    # A run around the period is the difference of two sums from the period's first phase on.
+    whole = np.concatenate([_twice(one) for one in sums])
+    several = _clearest(whole[folds.ends] - whole[folds.starts], folds.runs, most)
     dearer = math.log(n / _VALUES_A_WIDTH)
-    for period in range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1):
-        sums, sizes = _phase_sums(scores, period), _phase_sizes(n, period)
-        single.add(period, np.abs(sums), sizes)
-        widths = _widths(period)
-        if len(widths):
-            rows = (widths[:, None], np.arange(period))
-            several.add(period, np.abs(_runs(sums, *rows)), _runs(sizes, *rows))
-    wide = several.found()
     return max(
-        single.found(), replace(wide, surprise=max(0.0, wide.surprise - dearer)), key=_surprise
+        single, replace(several, surprise=max(0.0, several.surprise - dearer)), key=_surprise
     )
 
 
-class _Clearest:
-    """The clearest of the pulses of a series, by correlation or without exception.
+@dataclass(frozen=True)
+class _Patterns:
+    """Sets of trials that pulses may stand on: how many trials each has, and of which period.
 
-    ``most``: the largest sums of its scores, see :func:`_only_most`.
+    ``weights`` make a share of the variance of the square of a sum; ``different``: sizes there are.
     """
 
-    def __init__(self, most: FloatArray) -> None:
-        self._n, self._most = len(most), most
-        self._best = self._perfect = (0.0, 2, 0.0)
+    sizes: NDArray[np.int64]
+    periods: NDArray[np.int64]
+    weights: FloatArray
+    different: NDArray[np.int64]
 
-    def add(self, period: int, sums: FloatArray, sizes: NDArray[np.int64]) -> None:
-        """Look at sums of so many scores each, whatever the shape."""
-        n = self._n
-        shares = sums**2 / (sizes * (n - sizes))
-        share = float(shares.max())
-        self._best = max(self._best, (share, period, share))
-        for at in zip(*np.nonzero(sums >= self._most[sizes - 1]), strict=True):
-            surprise = _log_choose(n, int(sizes[at])) - math.log(2)
-            self._perfect = max(self._perfect, (surprise, period, float(shares[at])))
+    @classmethod
+    def of(cls, n: int, sizes: NDArray[np.int64], periods: NDArray[np.int64]) -> _Patterns:
+        return cls(sizes, periods, 1 / (sizes * (n - sizes)), np.unique(sizes))
 
-    def found(self) -> Periodicity:
-        """Return the clearest of all that were added."""
-        n = self._n
-        share = min(self._best[0], 1 - 1e-12)
-        p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
-        best = (-math.log(max(p, 1e-300)), *self._best[1:])
-        surprise, period, share = max(best, self._perfect)
-        return Periodicity(surprise, float(period), share)
+
+@dataclass(frozen=True)
+class _Folds:
+    """What all series of a length have in common: each phase, and each run of several phases.
+
+    A run is from ``starts`` to ``ends`` in the cumulative sums of two rounds of its period; those
+    of all periods stand one after another.
+    """
+
+    periods: range
+    phases: _Patterns
+    runs: _Patterns
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+@lru_cache(maxsize=2)
+def _folds(n: int) -> _Folds:
+    periods = range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1)
+    phases, rounds, starts, ends, offset = [], [], [], [], 0
+    for period in periods:
+        phases.append(n // period + (np.arange(period) < n % period))
+        rounds.append(_twice(phases[-1]))
+        widths = _widths(period)
+        first = np.tile(np.arange(period), len(widths))
+        starts.append(offset + first)
+        ends.append(offset + first + np.repeat(widths, period))
+        offset += 2 * period + 1
+    start, end, whole = (np.concatenate(parts) for parts in (starts, ends, rounds))
+    return _Folds(
+        periods,
+        _Patterns.of(n, np.concatenate(phases), np.repeat(periods, periods)),
+        _Patterns.of(
+            n, whole[end] - whole[start], np.repeat(periods, [len(one) for one in starts])
+        ),
+        start,
+        end,
+    )
+
+
+def _twice(of_phases: NDArray[Any]) -> NDArray[Any]:
+    """Sum from the first phase on, twice around the period."""
+    return np.concatenate((of_phases[:0], [0], of_phases, of_phases)).cumsum(dtype=of_phases.dtype)
+
+
+def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Periodicity:
+    """Return the clearest pulse, by correlation or without exception.
+
+    ``sums``: of the scores on each pattern; ``most``: see :func:`_only_most`.
+    """
+    n, sizes, some = len(most), patterns.sizes, patterns.different
+    shares = sums**2 * patterns.weights
+    at = len(shares) - 1 - int(shares[::-1].argmax())  # of the same share, the longest period
+    share = min(float(shares[at]), 1 - 1e-12)
+    p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
+    found = [(-math.log(max(p, 1e-300)), int(patterns.periods[at]), float(shares[at]))]
+    # To look at all of them for such without exception is dear, and seldom has a chance.
+    if shares[at] >= np.min(most[some - 1] ** 2 / (some * (n - some))):
+        found += [
+            (
+                _log_choose(n, int(sizes[i])) - math.log(2),
+                int(patterns.periods[i]),
+                float(shares[i]),
+            )
+            for i in np.flatnonzero(np.abs(sums) >= most[sizes - 1])
+        ]
+    surprise, period, share = max(found)
+    return Periodicity(surprise, float(period), share)
 
 
 def _widths(period: int) -> NDArray[np.int64]:
@@ -135,12 +188,6 @@ def _widths(period: int) -> NDArray[np.int64]:
     while widths[-1] < half:
         widths.append(min(half, max(widths[-1] + 1, round(_WIDTH_STEP * widths[-1]))))
     return np.array(widths if half >= widths[0] else [], dtype=np.int64)
-
-
-def _runs(of_phases: Sums, widths: NDArray[np.int64], starts: NDArray[np.int64]) -> Sums:
-    """Sum so many phases in a row from each, around the period."""
-    whole = np.cumsum(np.concatenate([np.zeros(1, of_phases.dtype), of_phases, of_phases]))
-    return np.asarray(whole[starts + widths] - whole[starts])
 
 
 def _only_most(ordered: FloatArray) -> FloatArray:
@@ -161,10 +208,6 @@ def _phase_sums(scores: FloatArray, period: int) -> FloatArray:
     sums = scores[:whole].reshape(-1, period).sum(axis=0)
     sums[: len(scores) - whole] += scores[whole:]
     return np.asarray(sums)
-
-
-def _phase_sizes(n: int, period: int) -> NDArray[np.int64]:
-    return n // period + (np.arange(period) < n % period)
 
 
 def _log_choose(n: int, k: int) -> float:
