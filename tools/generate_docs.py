@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import typer
 
-from tare import wiring
+from tare import registry
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import keys
@@ -60,7 +60,6 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
 
 #: Sections from the registry, in the order of the data's way.
 UNITS = (
-    ("workload", "Kinds of workloads"),
     ("platform", "Platform layers"),
     ("load", "Loads"),
     ("check", "Checks of tare doctor"),
@@ -104,7 +103,7 @@ def reference() -> str:
         lines += probed(probe)
     for kind, title in UNITS:
         lines.append(f"## {title}")
-        for unit in wiring.units(kind).values():
+        for unit in registry.units_of(kind).values():
             lines += described(unit.description)
             lines += methods(getattr(unit, "methods", ()))
     return "\n\n".join(line.strip("\n") for line in lines) + "\n"

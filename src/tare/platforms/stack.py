@@ -119,14 +119,14 @@ def _attempt(
 
 def offered() -> tuple[str, ...]:
     """Return the stacks that a user is told of: every layer alone, and those worth a line."""
-    units = [unit for unit in registry.scan("tare.platforms").values() if not unit.double]
+    units = [unit for unit in registry.units_of("platform").values() if not unit.double]
     alone = [unit.description.name for unit in units]
     return (*alone, *(stack for unit in units for stack in unit.stacks))
 
 
 def slow() -> tuple[str, ...]:
     """Return further stacks that a user is told of, which take too long to be tried unasked."""
-    units = registry.scan("tare.platforms").values()
+    units = registry.units_of("platform").values()
     return tuple(stack for unit in units for stack in unit.slow_stacks)
 
 
@@ -164,7 +164,7 @@ def layers(stack: str) -> list[Layer]:
     ExperimentError
         If a name is unknown, or a layer cannot stand where it does.
     """
-    units: dict[str, Layer] = registry.scan("tare.platforms")
+    units: dict[str, Layer] = registry.units_of("platform")
     found: list[Layer] = []
     for word in stack.split("/"):
         name, colon, argument = word.partition(":")

@@ -25,8 +25,8 @@ def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         plan.VERSION, asked.name, asked.question, made.metric, asked.seed, text, as_json(made)
     )]  # fmt: skip
     begun: set[int] = set()
-    for path, lines in journal.read_sessions(folder):
-        _Session(path, rows, begun, len(made.cells)).read(lines)
+    for path in journal.files(folder):
+        _Session(path, rows, begun, len(made.cells)).read(journal.read(path))
     return rows
 
 
