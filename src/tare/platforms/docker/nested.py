@@ -51,11 +51,6 @@ class Nested(Layer):
         """Have the engine there start a container, as the ground does here by its API."""
         settings = self.settings(place)
         image = settings["image"]
-        if settings["root"] is not None:
-            raise PlatformError(
-                "docker inside another layer makes no image of a directory",
-                '[platforms.docker] image = "…"   (one that the engine there has)',
-            )
         if image is None and place.runs_commands:
             raise PlatformError(
                 "docker inside another layer needs an image there to run commands in",
