@@ -27,8 +27,8 @@ from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.metrics import tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
-from tare.experiment.session import probe_snapshot
 from tare.experiment.session.resume_state import Past
+from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
 from tare.results.finding import Table
@@ -172,7 +172,7 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
         If every trial failed.
     """
     cells, experiment = prepared.cells, prepared.experiment
-    probes_s = 2 * probe_snapshot.TAKE_S if experiment.fingerprint else 0.0
+    probes_s = 2 * TAKE_S if experiment.fingerprint else 0.0
     first = pilot.first_cells(experiment, cells)
     sessions = [_piloted(prepared, folder / "first", progress, first, pilot.FIRST)]
 

@@ -12,7 +12,7 @@ import msgspec
 from tare.agent.client import Channel
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
-from tare.platforms import nodes, root, users
+from tare.platforms import groups, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -278,7 +278,7 @@ class Docker(Ground):
             mounts=mounts,
             **quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
-            cpuset_mems=nodes.near(place.cpus),
+            cpuset_mems=groups.near(place.cpus),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
         )

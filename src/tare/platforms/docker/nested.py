@@ -9,7 +9,7 @@ import tarfile
 from typing import Any
 
 from tare.errors import PlatformError
-from tare.platforms import nest, nodes
+from tare.platforms import groups, nest
 from tare.platforms.docker.image import REPOSITORY
 from tare.platforms.layer import Layer, Place, View
 from tare.platforms.root import AGENT, SHARED, view
@@ -131,7 +131,7 @@ def limits(place: Place, *, here: bool) -> list[str]:
         options += [f"--cpu-period={place.period_us}", f"--cpu-quota={place.quota_us}"]
     if place.cpus is not None:
         options.append(f"--cpuset-cpus={','.join(map(str, place.cpus))}")
-    if here and (node := nodes.near(place.cpus)) is not None:
+    if here and (node := groups.near(place.cpus)) is not None:
         options.append(f"--cpuset-mems={node}")
     if place.memory_bytes is not None:
         # Memory and swap together: none of it may be swapped.
