@@ -12,7 +12,7 @@ import selectors
 import socket
 import subprocess
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +22,7 @@ from tare.agent import record
 from tare.errors import AgentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 #: A line longer than this is not a record (bounds what a peer can make us hold).
 LINE_LIMIT = 1 << 20
@@ -302,22 +302,17 @@ class Agent:
         """Send a job without waiting for its answer."""
         self.channel.send(msgspec.json.encode(job))
 
-    def answer(self, job_id: int, timeout_s: float | None = None) -> Iterator[record.Record]:
-        """Yield the records that answer a job, up to its ``done``, which is checked, not yielded.
+    def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
+        """Send a job and return all records that answer it.
 
         Raises
         ------
         AgentError
             If the stream ends, or holds what answers no such job, before ``done``.
         """
-        answer = Answer(self, job_id)
-        while (got := answer.next(timeout_s)) is not None:
-            yield got
-
-    def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
-        """Send a job and return all records that answer it."""
         self.submit(job)
-        return list(self.answer(job.id, timeout_s))
+        answer = Answer(self, job.id)
+        return list(iter(partial(answer.next, timeout_s), None))
 
     def close(self) -> None:
         """End the agent."""
