@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -173,7 +174,9 @@ def key_table(of_table: Sequence[Key], struct: type[msgspec.Struct]) -> str:
         standard = defaults.get(key.field or key.name)
         shown = "required" if key.required else ""
         if standard is not None:
-            shown = f"`{key.kind.write(standard)}`"
+            shown = json.dumps(standard, ensure_ascii=False)
+            # Times are written with their units.
+            shown = f'`"{standard:g} s"`' if (key.field or "").endswith("_s") else f"`{shown}`"
         rows.append([f"`{key.name}`", one_line(key.meaning), one_line(key.kind.expected), shown])
     return table(["key", "what", "value", "default"], rows)
 
@@ -191,7 +194,7 @@ def described(unit: Description) -> Iterator[str]:
                 one_line(of(parameter).expected) + (f" ({parameter.unit})" * bool(parameter.unit)),
                 ""
                 if parameter.default in (None, "")
-                else f"`{of(parameter).write(parameter.default)}`",
+                else f"`{json.dumps(parameter.default, ensure_ascii=False)}`",
             ]
             for parameter in unit.parameters
         ]
