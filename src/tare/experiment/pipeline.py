@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.experiment.session.request import Weigh
     from tare.results.finding import Finding
+    from tare.statistics.decision import Decision
 
 
 @dataclass
@@ -261,7 +262,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
         return stopping_rule(made, progress.running)
     metrics = (plan.metric(experiment), *stopping.also)
 
-    def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
+    def rule(*values: execution.Values) -> Mapping[int, Decision]:
         from tare.statistics import repetitions
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))

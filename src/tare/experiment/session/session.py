@@ -26,7 +26,7 @@ from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.observer import Observer
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.pool import Pool, Told
-from tare.experiment.session.request import Decision, Request
+from tare.experiment.session.request import Request
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Conductor
 from tare.experiment.specification import Cell, Stopping
@@ -37,6 +37,7 @@ from tare.results.message import Duration, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
+    from tare.statistics.decision import Decision
 
 
 def conduct(request: Request) -> str:
