@@ -20,6 +20,7 @@ import typer
 
 from tare.cli.command_line import split
 from tare.cli.commands import Command
+from tare.cli.options import rare
 from tare.errors import ExperimentError
 
 #: Between the values of one option, which nobody can type.
@@ -63,14 +64,9 @@ Name = Annotated[
 ]
 
 
-def _rare(*names: str, metavar: str, help: str) -> Any:
-    """Return an option that the help only names."""
-    return typer.Option(*names, metavar=metavar, hidden=True, help=help)
-
-
 Shell = Annotated[
     str | None,
-    _rare(
+    rare(
         "--shell", "-S", metavar="SHELL",
         help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: each is a "
         "command without one (-N).",
@@ -78,38 +74,38 @@ Shell = Annotated[
 ]  # fmt: skip
 _SETUP = "Shell line to run before the first trial; once, or once for each command."
 _PREPARE = "Shell line to run before every trial, outside its time."
-Setup = Annotated[list[str] | None, _rare("--setup", metavar="LINE", help=_SETUP)]
-Prepare = Annotated[list[str] | None, _rare("--prepare", metavar="LINE", help=_PREPARE)]
+Setup = Annotated[list[str] | None, rare("--setup", metavar="LINE", help=_SETUP)]
+Prepare = Annotated[list[str] | None, rare("--prepare", metavar="LINE", help=_PREPARE)]
 Conclude = Annotated[
     list[str] | None,
-    _rare("--conclude", metavar="LINE", help="Shell line to run after every trial."),
+    rare("--conclude", metavar="LINE", help="Shell line to run after every trial."),
 ]
 Cleanup = Annotated[
     list[str] | None,
-    _rare("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
+    rare("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
 ]
 IgnoreFailure = Annotated[
     str | None,
-    _rare(
+    rare(
         "--ignore-failure", "-i", metavar="[=CODES]",
         help="Exit codes that are no failure, such as =1,2; alone: all are good.",
     ),
 ]  # fmt: skip
 Input = Annotated[
-    str | None, _rare(metavar="FILE|-", help="Standard input of each; -: that of tare itself.")
+    str | None, rare(metavar="FILE|-", help="Standard input of each; -: that of tare itself.")
 ]
 _SCAN = "Repeat for every {NAME} between two numbers."
 Scan = Annotated[
-    list[str] | None, _rare("--parameter-scan", "-P", metavar="NAME FROM TO", help=_SCAN)
+    list[str] | None, rare("--parameter-scan", "-P", metavar="NAME FROM TO", help=_SCAN)
 ]
 _STEP = "Step of --parameter-scan. [default: 1]"
-Step = Annotated[str | None, _rare("--parameter-step-size", "-D", metavar="N", help=_STEP)]
+Step = Annotated[str | None, rare("--parameter-step-size", "-D", metavar="N", help=_STEP)]
 _LIST = "Repeat for every {NAME} of a list; repeatable."
 Listed = Annotated[
-    list[str] | None, _rare("--parameter-list", "-L", metavar="NAME A,B,…", help=_LIST)
+    list[str] | None, rare("--parameter-list", "-L", metavar="NAME A,B,…", help=_LIST)
 ]
 _EXPORT = "Write what hyperfine would; -: standard output."
-ExportJson = Annotated[str | None, _rare("--export-json", metavar="FILE|-", help=_EXPORT)]
+ExportJson = Annotated[str | None, rare("--export-json", metavar="FILE|-", help=_EXPORT)]
 
 
 class LineCommand(Command):
