@@ -65,7 +65,8 @@ def _differences(then: Any, now: Any, path: tuple[str, ...] = ()) -> Iterator[Ch
 
 def _by_name(value: Any) -> Any:
     """Return a list of tables, as workloads are, by their names or else their numbers."""
-    if not (isinstance(value, list) and value and all(isinstance(one, dict) for one in value)):
+    is_list = isinstance(value, list | tuple) and bool(value)
+    if not is_list or not all(isinstance(one, dict) for one in value):
         return value
     return {str(one.get("name", number)): one for number, one in enumerate(value, 1)}
 
