@@ -210,11 +210,6 @@ def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     return {name: found for name, found in asked.items() if not found.works}
 
 
-def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
-    """Return the levels of ``network`` that this machine cannot make."""
-    return _refused(experiment) if experiment.networked else {}
-
-
 def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:
     fixes = [found.fix for found in missing.values() if found.fix]
     if others:
@@ -244,14 +239,16 @@ def _note(said: Message, detail: dict[str, Any]) -> journal.Note:
     return journal.Note(message=sentence(said), detail=written)
 
 
-def _refused(experiment: Experiment) -> dict[str, Availability]:
-    """Make the network once, and return the levels by which it cannot be shaped here.
+def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+    """Make the network once, where there is one; return the levels by which it cannot be shaped.
 
     Raises
     ------
     PlatformError
         If it cannot be made at all: why, and what would mend it.
     """
+    if not experiment.networked:
+        return {}
     found: dict[str, Availability] = {}
     shapings: dict[str, Shaping] = {}
     for level in map(str, experiment.factors["network"]):
