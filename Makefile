@@ -76,12 +76,10 @@ docs: setup
 generated: setup
 	tools/generate_record.py --write
 	tools/generate_docs.py --write
-	python -m tare.experiment.store.schema > docs/reference/store.md
 
 check-generated: setup
 	tools/generate_record.py --check --agent src/tare/bin/tare-agent
 	tools/generate_docs.py --check
-	python -m tare.experiment.store.schema | diff - docs/reference/store.md
 
 clean:
 	rm -rf .venv .tools site agent/target src/tare/bin .*_cache

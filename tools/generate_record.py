@@ -35,7 +35,11 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = {version}'''
+SCHEMA: int = {version}
+
+
+class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What everything that crosses the stream has in common."""'''
 
 FOOTER = '''_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
@@ -121,11 +125,11 @@ def tag_field(schema: Schema) -> str | None:
 
 def struct(name: str, schema: Schema, tag: str | None = None) -> str:
     """Return a frozen struct; fields that may be absent default to None."""
-    options = ["msgspec.Struct", "frozen=True", "kw_only=True", "forbid_unknown_fields=True"]
+    options = ["Strict", "frozen=True", "kw_only=True"]
     if tag:
         value = schema["properties"][tag]["enum"][0]
         options += [f'tag_field="{tag}"', f'tag="{value}"']
-    lines = [f"class {name}(", *(f"    {option}," for option in options), "):"]
+    lines = [f"class {name}({', '.join(options)}):"]
     if "description" in schema:
         lines += docstring(schema["description"])
     required = schema.get("required", [])

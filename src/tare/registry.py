@@ -135,14 +135,30 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
     emulated: bool = False
 
 
-@cache
-def scan(*packages: str) -> dict[str, Any]:
-    """Import every unit of some packages.
+#: The packages that have the units of a kind, each in a file with one ``UNIT``.
+PACKAGES = {
+    "platform": ("tare.platforms",),
+    "load": ("tare.loads",),
+    "check": ("tare.features.machine.doctor.checks",),
+    "setting": ("tare.host.settings",),
+    "format": ("tare.readers",),
+    "statistic": ("tare.statistics",),
+    "finding": (
+        "tare.experiment.findings",
+        "tare.features.network.findings",
+        "tare.features.calibration.findings",
+    ),
+    "chart": (
+        "tare.experiment.findings.charts",
+        "tare.features.network.findings.charts",
+        "tare.features.calibration.findings.charts",
+    ),
+}
 
-    Parameters
-    ----------
-    packages : str
-        Such as ``tare.platforms``.
+
+@cache
+def units_of(kind: str) -> dict[str, Any]:
+    """Import every unit of a kind, such as ``platform``.
 
     Returns
     -------
@@ -150,15 +166,15 @@ def scan(*packages: str) -> dict[str, Any]:
         Unit by name, in order of name. A unit is the ``UNIT`` of its file and has a
         ``description``.
     """
-    units: dict[str, Any] = {}
-    for package in map(importlib.import_module, packages):
+    found: dict[str, Any] = {}
+    for package in map(importlib.import_module, PACKAGES[kind]):
         for module in pkgutil.iter_modules(package.__path__):
             loaded = importlib.import_module(f"{package.__name__}.{module.name}")
             unit = getattr(loaded, "UNIT", None)
             if unit is None:
                 continue  # the package's own plumbing, such as findings/finding.py
-            units[unit.description.name] = unit
-    return dict(sorted(units.items()))
+            found[unit.description.name] = unit
+    return dict(sorted(found.items()))
 
 
 #: What a value is called in errors.

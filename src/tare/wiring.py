@@ -8,41 +8,15 @@ from __future__ import annotations
 
 import sys
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tare.experiment.supplies import Supplies
-from tare.registry import scan
+from tare.registry import units_of
 
 if TYPE_CHECKING:
     from tare.cli.commands import Commands
     from tare.experiment.session import Progress
     from tare.experiment.session.request import Weigh
-
-#: The packages that have the units of a kind, each in a file with one ``UNIT``.
-UNITS = {
-    "workload": ("tare.workloads",),
-    "platform": ("tare.platforms",),
-    "load": ("tare.loads",),
-    "check": ("tare.features.machine.doctor.checks",),
-    "setting": ("tare.host.settings",),
-    "format": ("tare.readers",),
-    "statistic": ("tare.statistics",),
-    "finding": (
-        "tare.experiment.findings",
-        "tare.features.network.findings",
-        "tare.features.calibration.findings",
-    ),
-    "chart": (
-        "tare.experiment.findings.charts",
-        "tare.features.network.findings.charts",
-        "tare.features.calibration.findings.charts",
-    ),
-}
-
-
-def units(kind: str) -> dict[str, Any]:
-    """Return the units of a kind by name."""
-    return scan(*UNITS[kind])
 
 
 def _probing(progress: Progress) -> Weigh:
@@ -55,9 +29,8 @@ def _probing(progress: Progress) -> Weigh:
 
 #: What every experiment is handed.
 SUPPLIES = Supplies(
-    units=units,
-    findings=partial(units, "finding"),
-    charts=partial(units, "chart"),
+    findings=partial(units_of, "finding"),
+    charts=partial(units_of, "chart"),
     probing=_probing,
 )
 

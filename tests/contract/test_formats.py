@@ -15,9 +15,9 @@ from imported import DATA, sound
 from tare import readers
 from tare.errors import InputError
 from tare.readers import Columns, Format
-from tare.registry import scan
+from tare.registry import units_of
 
-FORMATS: dict[str, Format] = scan("tare.readers")
+FORMATS: dict[str, Format] = units_of("format")
 #: Every file and folder of another tool, with the format whose folder it is in.
 WRITTEN = [
     pytest.param(name, path, id=str(path.relative_to(DATA)))

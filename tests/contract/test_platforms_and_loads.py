@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from tare import platforms, wiring
+from tare import platforms, registry
 from tare.platforms import Place
 from tare.platforms.layer import Ground, Layer, View
 from tare.platforms.stack import layers
 from tare.registry import checked
 
-LAYERS: dict[str, Layer] = wiring.units("platform")
+LAYERS: dict[str, Layer] = registry.units_of("platform")
 UNITS: list[tuple[str, Any]] = [
     (f"{kind}/{name}", unit)
     for kind in ("platform", "load")
-    for name, unit in wiring.units(kind).items()
+    for name, unit in registry.units_of(kind).items()
 ]
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import situations
 
-from tare import wiring, workloads
+from tare import registry, workloads
 from tare.agent import record
 from tare.experiment import file
 from tare.experiment.catalogue import catalogue
@@ -30,7 +30,11 @@ from tare.workloads.specification import WorkloadSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-UNITS = [(kind, name, unit) for kind in wiring.UNITS for name, unit in wiring.units(kind).items()]
+UNITS = [
+    (kind, name, unit)
+    for kind in registry.PACKAGES
+    for name, unit in registry.units_of(kind).items()
+]
 DESCRIPTIONS = [(f"{kind}/{name}", unit.description) for kind, name, unit in UNITS] + [
     (f"kernels/{name}", described) for name, described in catalogue().kernels.items()
 ]
@@ -43,14 +47,14 @@ PARAMETERS = [
 
 def of(kind: str) -> list[Any]:
     """Return the units of a kind as parameters of a test."""
-    return [pytest.param(unit, id=name) for name, unit in wiring.units(kind).items()]
+    return [pytest.param(unit, id=name) for name, unit in registry.units_of(kind).items()]
 
 
 def modules(kind: str) -> dict[str, Any]:
     """Return the modules of a kind's packages by the name of their file."""
     return {
         module.name: importlib.import_module(f"{package}.{module.name}")
-        for package in wiring.UNITS[kind]
+        for package in registry.PACKAGES[kind]
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
     }
 
@@ -59,16 +63,16 @@ def named(pairs: list[tuple[str, Any]]) -> list[Any]:
     return [pytest.param(value, id=name) for name, value in pairs]
 
 
-@pytest.mark.parametrize("kind", wiring.UNITS)
+@pytest.mark.parametrize("kind", registry.PACKAGES)
 def test_a_unit_is_called_as_its_file(kind: str) -> None:
-    for name in wiring.units(kind):
+    for name in registry.units_of(kind):
         assert name.replace("-", "_") in modules(kind)
 
 
-@pytest.mark.parametrize("kind", wiring.UNITS)
+@pytest.mark.parametrize("kind", registry.PACKAGES)
 def test_no_two_units_of_a_kind_have_the_same_name(kind: str) -> None:
     units = [module.UNIT for module in modules(kind).values() if hasattr(module, "UNIT")]
-    assert len(units) == len(wiring.units(kind))
+    assert len(units) == len(registry.units_of(kind))
 
 
 @pytest.mark.parametrize("described", named(DESCRIPTIONS))
@@ -98,13 +102,6 @@ def test_a_parameter_is_explained_and_its_default_is_possible(parameter: Paramet
             kinds.of(parameter).read("no such choice")
 
 
-@pytest.mark.parametrize("unit", of("workload"))
-def test_a_workload_becomes_what_the_agent_understands(unit: Any) -> None:
-    spec = WorkloadSpec(name="a", kernel="null", command=("true", "{workers}"))
-    told = unit.job(spec, {"workers": "1"}, repetitions=None, seed=1, surroundings={}, hosts={})
-    assert msgspec.json.decode(msgspec.json.encode(told), type=record.Workload) == told
-
-
 def test_workloads_are_found_by_what_they_have() -> None:
     made = [
         workloads.job(spec, {}, repetitions=1, seed=1, surroundings={})
@@ -114,6 +111,8 @@ def test_workloads_are_found_by_what_they_have() -> None:
         )
     ]
     assert [type(job) for job in made] == [record.Kernel, record.Command]
+    for job in made:
+        assert msgspec.json.decode(msgspec.json.encode(job), type=record.Workload) == job
 
 
 @pytest.mark.parametrize("name", catalogue().kernels)
@@ -143,7 +142,7 @@ def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Stat
         assert inspect.getdoc(method)
 
 
-@pytest.mark.parametrize("name", wiring.units("finding"))
+@pytest.mark.parametrize("name", registry.units_of("finding"))
 def test_a_finding_answers_in_a_situation(name: str) -> None:
     found = [
         one
@@ -161,7 +160,7 @@ def test_a_finding_answers_in_a_situation(name: str) -> None:
 
 
 def test_findings_have_each_their_place() -> None:
-    orders = [unit.order for unit in wiring.units("finding").values()]
+    orders = [unit.order for unit in registry.units_of("finding").values()]
     assert len(set(orders)) == len(orders)
 
 

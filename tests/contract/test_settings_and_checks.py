@@ -16,8 +16,8 @@ from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import Setting
 from tare.render import words
 
-SETTINGS: dict[str, Setting] = registry.scan("tare.host.settings")
-CHECKS: dict[str, Check] = registry.scan("tare.features.machine.doctor.checks")
+SETTINGS: dict[str, Setting] = registry.units_of("setting")
+CHECKS: dict[str, Check] = registry.units_of("check")
 
 
 @pytest.mark.parametrize("name", SETTINGS)

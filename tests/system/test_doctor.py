@@ -54,7 +54,7 @@ def tare(*words: str, check: int | None = 0) -> subprocess.CompletedProcess[str]
 
 
 def now() -> dict[str, str | None]:
-    units: dict[str, Setting] = registry.scan("tare.host.settings")
+    units: dict[str, Setting] = registry.units_of("setting")
     kernel = KernelFiles()
     return {
         name: kernel.value(file)
@@ -81,7 +81,7 @@ def untouched() -> Iterator[dict[str, str | None]]:
 
 def available(name: str) -> bool:
     try:
-        registry.scan("tare.host.settings")[name].check(KernelFiles(), HARMLESS[name])
+        registry.units_of("setting")[name].check(KernelFiles(), HARMLESS[name])
     except TareError:
         return False
     return True
@@ -95,7 +95,7 @@ def test_it_tells_what_it_sees_and_whether_anything_is_bad() -> None:
     done = tare("doctor", "--quick", "--json", "-", check=None)
     told: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == (1 if told["unfit"] else 0)
-    assert set(told["checks"]) == set(registry.scan("tare.features.machine.doctor.checks"))
+    assert set(told["checks"]) == set(registry.units_of("check"))
     assert told["checks"]["cores"]["data"]["online"]
     bad = {name for name, one in told["checks"].items() if one["verdict"] == "fail"}
     assert set().union(*told["unfit"].values()) == bad if told["unfit"] else not bad

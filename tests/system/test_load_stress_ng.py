@@ -57,7 +57,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
     "given",
     [
         {"stressor": "cpu", "workers": 2},
-        {"stressor": "cpu", "workers": 1, "percent": 25, "method": "matrixprod"},
+        {"stressor": "cpu", "workers": 1, "extra": "--cpu-load 25"},
         {"stressor": "memcpy", "workers": 1},
         {"stressor": "vm", "workers": 1, "extra": "--vm-bytes 16m"},
     ],

@@ -19,7 +19,7 @@ from tare import platforms
 from tare.agent import client, record
 from tare.errors import AgentError, PlatformError
 from tare.host import lease
-from tare.platforms.docker import UNIT, nested
+from tare.platforms.docker import nested
 
 pytestmark = [pytest.mark.system, pytest.mark.machine]
 
@@ -97,32 +97,6 @@ def test_an_image_that_is_not_there(place: platforms.Place) -> None:
         platforms.start("unshare/docker", msgspec.structs.replace(place, options=options))
     assert caught.value.hint is not None
     assert caught.value.hint.startswith("docker pull")
-
-
-def test_an_image_made_of_a_directory(place: platforms.Place, tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "greeting").write_text("hello")
-    options = {"docker": {"root": str(root)}}
-    given = msgspec.structs.replace(place, options=options, runs_commands=True)
-    instance = platforms.start("docker", given)
-    try:
-        pid = instance.host_pid
-        assert pid is not None
-        assert Path(f"/proc/{pid}/root/greeting").read_text() == "hello"
-    finally:
-        instance.close()
-    made = [one for one in UNIT.remnants() if one.name.startswith("tare-agent:root-")]
-    assert made
-    for one in made:
-        one.remove()
-
-
-def test_a_directory_that_is_not_there_makes_no_image(place: platforms.Place) -> None:
-    options = {"docker": {"root": "/no/such"}}
-    with pytest.raises(PlatformError, match="/no/such, to be a root, cannot be read") as caught:
-        platforms.start("docker", msgspec.structs.replace(place, options=options))
-    assert caught.value.hint == "ls -d /no/such"
 
 
 def test_a_container_that_is_killed_in_mid_trial(place: platforms.Place) -> None:

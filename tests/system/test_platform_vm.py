@@ -226,8 +226,8 @@ def test_a_root_of_its_own_and_a_part_of_a_processor(
 ) -> None:
     if os.geteuid() != 0:
         pytest.skip("groups are made by root alone")
-    if shutil.which("mksquashfs") is None:
-        pytest.skip("mksquashfs is not installed")
+    if shutil.which("mke2fs") is None:
+        pytest.skip("mke2fs is not installed")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     tree = tmp_path / "tree"
     tree.mkdir()

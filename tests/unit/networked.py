@@ -17,8 +17,9 @@ import pandas as pd
 from synthetic import Behaviour
 from synthetic import make as plain
 
-from tare.experiment.results import NETWORK_LOG, NETWORK_USE, Results
+from tare.experiment.results import Results
 from tare.experiment.specification import NetworkSpec
+from tare.experiment.tables import TABLES
 from tare.networks.shaping.specification import Bucket, parse
 
 #: Buckets that differ in their budget only.
@@ -140,8 +141,8 @@ def _results(
         sample_table=pd.DataFrame(samples, columns=names).astype(
             {"worker": "Int64", "iteration": "Int64", "value": float}
         ),
-        network_use=pd.DataFrame(use, columns=list(NETWORK_USE)).astype("Int64"),
-        network_log=pd.DataFrame(log, columns=list(NETWORK_LOG)).astype("Int64"),
+        network_use=pd.DataFrame(use, columns=TABLES["network_use"].names).astype("Int64"),
+        network_log=pd.DataFrame(log, columns=TABLES["network_log"].names).astype("Int64"),
     )
 
 

@@ -21,10 +21,8 @@ def catalogue() -> Catalogue:
             name: Metric(name=name, unit="ns", meaning="", absence="", sources=())
             for name in METRICS
         },
-        platforms={
-            name: unit.description for name, unit in registry.scan("tare.platforms").items()
-        },
-        loads={name: unit.description for name, unit in registry.scan("tare.loads").items()},
+        platforms={name: unit.description for name, unit in registry.units_of("platform").items()},
+        loads={name: unit.description for name, unit in registry.units_of("load").items()},
     )
 
 

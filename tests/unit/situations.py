@@ -26,8 +26,9 @@ from tare.experiment.fingerprints.network import cache as remembered
 from tare.experiment.fingerprints.network.cache import GIVEN
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.journal import SEEN
-from tare.experiment.results import FIGURES, INSTANCES, TAKES, Results
+from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
+from tare.experiment.tables import TABLES
 from tare.results.finding import Finding
 from tare.wiring import SUPPLIES
 
@@ -119,7 +120,9 @@ def with_seen(results: Results) -> Results:
 
 
 def _with_instances(results: Results, rows: list[dict[str, Any]]) -> Results:
-    return dataclasses.replace(results, instances=pd.DataFrame(rows, columns=[*INSTANCES, *SEEN]))
+    return dataclasses.replace(
+        results, instances=pd.DataFrame(rows, columns=[*TABLES["instances"].names, *SEEN])
+    )
 
 
 def with_takes(results: Results, *levels: tuple[Any, ...], recorded: bool = True) -> Results:
@@ -139,8 +142,8 @@ def with_takes(results: Results, *levels: tuple[Any, ...], recorded: bool = True
         takes.append((session, moment, take, 5.0, 2, 0.1, others, 0.0, 0.1, 0.0, 0.0))
     return dataclasses.replace(
         results,
-        figures=pd.DataFrame(figures, columns=list(FIGURES)),
-        takes=pd.DataFrame(takes if recorded else [], columns=list(TAKES)),
+        figures=pd.DataFrame(figures, columns=TABLES["figures"].names),
+        takes=pd.DataFrame(takes if recorded else [], columns=TABLES["takes"].names),
     )
 
 

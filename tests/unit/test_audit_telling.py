@@ -21,7 +21,7 @@ from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements
 from tare.features.audit.specification import score
 from tare.readers import Columns, Specification
-from tare.registry import scan
+from tare.registry import units_of
 from tare.render import files
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, Deviation, message
@@ -99,7 +99,7 @@ def test_every_field_of_the_json_and_every_format_is_documented(found: Audit) ->
     missing = {k for part in parts for k in part if f"`{k}`" not in guide and f"{k}[" not in guide}
     missing = {k for k in missing if f".{k}`" not in guide}
     assert missing == set()
-    assert {name for name in scan("tare.readers") if f"`{name}`" not in guide} == set()
+    assert {name for name in units_of("format") if f"`{name}`" not in guide} == set()
     assert set(told["series"][0]["assumptions"]) - {"n", "constant"} <= {
         word.strip("`") for word in re.findall(r"`\w+`", guide)
     }

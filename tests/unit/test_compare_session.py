@@ -82,7 +82,7 @@ def taking(spread: float, **factors: float) -> Behaviour:
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Conduct a session and return its journal, its differences, and what progress was told."""
     monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.opening.client.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -12,10 +10,7 @@ from tare import platforms
 from tare.errors import ExperimentError
 from tare.features.machine.describe import describe
 from tare.registry import Availability
-from tare.wiring import SUPPLIES
 
-#: What a command is called with.
-CONTEXT: Any = SimpleNamespace(obj=SUPPLIES)
 FOUND = {
     "bare": Availability(name="bare", works=True),
     "vm": Availability(name="vm", works=True, emulated=True),
@@ -40,7 +35,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
-    describe(CONTEXT, "platforms")
+    describe("platforms")
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert any(line.startswith("bare") and line.endswith("yes") for line in lines)
     assert any(line.startswith("vm") and "emulated" in line for line in lines)
@@ -52,7 +47,7 @@ def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixtu
 
 
 def test_stacks_that_are_named_are_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    describe(CONTEXT, "platforms", ["ssh:me@box/docker"])
+    describe("platforms", ["ssh:me@box/docker"])
     said = capsys.readouterr().out
     assert "ssh:me@box/docker" in said
     assert "no engine" in said
@@ -61,7 +56,7 @@ def test_stacks_that_are_named_are_tried_alone(capsys: pytest.CaptureFixture[str
 
 
 def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    describe(CONTEXT, "platforms", json="-")
+    describe("platforms", json="-")
     told = {one["name"]: one for one in json.loads(capsys.readouterr().out)["platforms"]}
     assert told["vm"]["emulated"] is True
     assert (told["docker/runc"]["works"], told["docker/runc"]["commands"]) == (True, False)
@@ -72,7 +67,7 @@ def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_else_is_stacked() -> None:
     with pytest.raises(ExperimentError, match="only platforms") as caught:
-        describe(CONTEXT, "kernels", ["bare"])
+        describe("kernels", ["bare"])
     assert (caught.value.hint or "").split() == ["tare", "describe", "platforms", "bare"]
 
 
@@ -82,4 +77,4 @@ def test_a_slip_in_one_stack_is_told_before_any_is_tried(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(platforms, "availability", tried)
     with pytest.raises(ExperimentError, match="no platform layer 'silly'"):
-        describe(CONTEXT, "platforms", ["bare", "silly"])
+        describe("platforms", ["bare", "silly"])

@@ -14,7 +14,7 @@ from tare.features.machine.doctor.checks.noise import period
 from tare.features.machine.doctor.noise_readings import CpuNoise, Noise
 from tare.features.machine.doctor.view import ClockState, Snapshot, View
 from tare.host.kernel_files import KernelFiles
-from tare.registry import scan
+from tare.registry import units_of
 from tare.results.message import Amount, Duration, Message, message
 
 #: By machine: what fails, and what is warned of. All the rest is ok or unknown.
@@ -291,7 +291,7 @@ def test_noise_is_judged_by_the_cpu_that_lost_most(
     assert found.verdict == verdict
     if verdict == "fail":
         # The only one of its causes that is not ok on that machine.
-        title = scan("tare.features.machine.doctor.checks")["interrupts"].description.title
+        title = units_of("check")["interrupts"].description.title
         assert found.change == message("doctor.noise.quieter", checks=[title])
     assert found.value.args["cpus"][1].args["period"] == message("doctor.noise.tick", hz=250)
 

@@ -21,8 +21,8 @@ from tare.experiment import session as execute
 from tare.experiment.placement import Machine
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
-from tare.experiment.session.probe_snapshot import weigh
 from tare.experiment.session.resume_state import past
+from tare.experiment.session.session import weigh
 from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.render.words import sentence
@@ -79,7 +79,7 @@ def session(
 ) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
     """Conduct a session and return its whole journal."""
     monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.opening.client.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"

@@ -11,7 +11,7 @@ from said import args, ids
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
-from tare import wiring
+from tare import registry
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.overview import overview
@@ -25,7 +25,7 @@ from tare.wiring import SUPPLIES
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = wiring.units("finding")[name].find(results)
+    found = registry.units_of("finding")[name].find(results)
     assert found is not None
     return found
 
@@ -326,7 +326,7 @@ def test_waiting_shows_in_wall_time_only() -> None:
 
 
 def test_one_number_of_workers_asks_no_such_question() -> None:
-    assert wiring.units("finding")["parallelism"].find(make(workers=(1,))) is None
+    assert registry.units_of("finding")["parallelism"].find(make(workers=(1,))) is None
 
 
 def test_cost_has_its_interval_and_verdict() -> None:
@@ -434,9 +434,9 @@ def test_every_finding_stands_tiny_experiments(trials: int) -> None:
 
 
 def test_units_say_what_they_are_and_have_one_place() -> None:
-    units = wiring.units("finding").values()
+    units = registry.units_of("finding").values()
     assert len({unit.order for unit in units}) == len(units)
-    for unit in wiring.units("statistic").values():
+    for unit in registry.units_of("statistic").values():
         assert unit.methods
         assert all(method.__doc__ for method in unit.methods)
 

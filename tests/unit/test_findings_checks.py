@@ -11,7 +11,7 @@ import pytest
 from said import args, ids
 from synthetic import MS, Behaviour, make
 
-from tare import wiring
+from tare import registry
 from tare.experiment.findings import causes
 from tare.experiment.findings.parallelism_check import parallel_ratios
 from tare.experiment.results import Results
@@ -24,7 +24,7 @@ DATA = Path(__file__).parents[1] / "data" / "stability_2020"
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = wiring.units("finding")[name].find(results)
+    found = registry.units_of("finding")[name].find(results)
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ def test_harness_error_needs_a_program_that_times_itself() -> None:
     results = make()
     commands = results.sample_table[results.sample_table["source"] != "self"]
     only = Results(**{**vars(results), "sample_table": commands})
-    assert wiring.units("finding")["harness_error"].find(only) is None
+    assert registry.units_of("finding")["harness_error"].find(only) is None
 
 
 def test_stability_ratio_is_its_formula() -> None:
@@ -157,7 +157,7 @@ def test_one_trial_an_input_is_too_few() -> None:
     found = ask("input_dependence", make(trials=5, inputs=5))
     assert found.verdict == "nothing to compare"
     assert found.answer == message("input_dependence.too_few", inputs=5)
-    assert wiring.units("finding")["input_dependence"].find(make(trials=5)) is None
+    assert registry.units_of("finding")["input_dependence"].find(make(trials=5)) is None
 
 
 def test_warm_up_of_iterations_is_found() -> None:

@@ -10,7 +10,7 @@ import pytest
 from networked import RATES, Program, budgets, make
 from scipy import stats
 
-from tare import wiring
+from tare import registry
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
@@ -51,7 +51,7 @@ def carried() -> Results:
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = wiring.units("finding")[name].find(results)
+    found = registry.units_of("finding")[name].find(results)
     assert isinstance(found, Finding)
     return found
 
@@ -412,7 +412,7 @@ def test_experiments_without_the_factor_are_not_asked() -> None:
     from synthetic import make as plain
 
     results = plain(trials=6)
-    assert all(wiring.units("finding")[name].find(results) is None for name in NAMES)
+    assert all(registry.units_of("finding")[name].find(results) is None for name in NAMES)
 
 
 def test_findings_are_data(carried: Results) -> None:

@@ -13,7 +13,7 @@ import pytest
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
-from tare import wiring
+from tare import registry
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.platform_kinds import intensities, kind_of
@@ -26,7 +26,7 @@ from tare.wiring import SUPPLIES
 
 
 def ask(name: str, results: Results) -> Finding:
-    found = wiring.units("finding")[name].find(results)
+    found = registry.units_of("finding")[name].find(results)
     assert found is not None
     return found
 

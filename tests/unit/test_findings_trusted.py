@@ -8,7 +8,7 @@ import pytest
 from said import args, ids
 from synthetic import Behaviour, make
 
-from tare import wiring
+from tare import registry
 from tare.experiment.findings import trusted
 from tare.experiment.findings.headline import summarize
 from tare.experiment.report.backing import doubts
@@ -42,7 +42,7 @@ def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None
     assert line in summarize(found, []).notes
     reason = args(doubts(found), "trusted.cell")["reason"]
     assert trusted.why(reason, 40) == args(line, "trusted.doubt")["why"]
-    warmup = wiring.units("finding")["warmup"].find(found)
+    warmup = registry.units_of("finding")["warmup"].find(found)
     assert warmup is not None
     assert warmup.verdict == "no"
     assert args(warmup.caveats, "warmup.shifted")["doubted"]
@@ -52,7 +52,7 @@ def test_a_steady_series_is_not_doubted() -> None:
     found = results(1)
     assert trusted.line(found) is None
     assert not doubts(found)
-    warmup = wiring.units("finding")["warmup"].find(found)
+    warmup = registry.units_of("finding")["warmup"].find(found)
     assert warmup is not None
     assert "warmup.shifted" not in ids(warmup.caveats)
 

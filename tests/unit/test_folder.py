@@ -12,10 +12,9 @@ import journals
 import pytest
 
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import journal, plan, plan_file, store
+from tare.experiment import journal, plan, store
 from tare.experiment.session import folder as folders
-from tare.experiment.session.opening import journal_path
-from tare.experiment.session.resume_state import past
+from tare.experiment.session.session import journal_path
 from tare.experiment.specification import Cell, Experiment
 from tare.workloads.specification import WorkloadSpec
 
@@ -148,22 +147,6 @@ def test_a_session_that_was_killed_at_its_first_line_counts_as_none(
     assert path.name == "2.ndjson"
     write(tmp_path, 2, journals.session(2), *trials(range(1, 4), 0))
     assert list(store.load(tmp_path).trials()["trial"]) == [1, 2, 3]
-
-
-def test_sessions_that_ran_at_once_are_read_with_numbers_of_their_own(tmp_path: Path) -> None:
-    plan_file.write(PLAN, tmp_path)
-    rehearsal = journals.start(1, rehearsal=True)
-    write(tmp_path, 1, journals.session(1, name="tare-000001"), rehearsal, *trials(range(2, 8), 0))
-    write(tmp_path, 2, journals.session(2, name="tare-000002"), *trials(range(4, 8), 2))
-    # One that went on with both, and knew of no clash.
-    write(tmp_path, 3, journals.session(3, name="tare-000003"), *trials(range(8, 9), 6))
-    found = past(journal.read_all(tmp_path))
-    assert (found.trials, found.blocks, found.good) == (12, 11, {0: 11})
-    results = store.load(tmp_path)
-    assert list(results.trials()["trial"]) == list(range(2, 13))
-    assert list(results.trials()["block"]) == list(range(11))
-    assert list(results.trials()["session"]) == [1] * 6 + [2] * 4 + [3]
-    assert sum("disturbed each other" in note for note in results.notes) == 2
 
 
 @pytest.mark.parametrize("replaced", [False, True])

@@ -14,12 +14,9 @@ import typer
 
 import tare
 from tare.cli.help import GROUPS, explanation, head, is_example, paragraphs, summary
-from tare.cli.renamed import GONE, RENAMED
 from tare.wiring import command_line
 
 ROOT = typer.main.get_command(command_line())
-#: Options of the agent, and of docker, that commands of tare had once.
-FOREIGN = {"--longest", "--bytes", "--total-bytes", "--memory"}
 SOURCE = Path(tare.__file__).parent
 
 
@@ -131,15 +128,6 @@ def test_an_option_of_one_name_has_one_short_name() -> None:
     assert all(len(longs) == 1 for longs in shorts.values()), shorts
 
 
-@pytest.mark.parametrize(("command", "option"), [*RENAMED, *GONE])
-def test_what_is_gone_is_gone_and_what_replaces_it_exists(command: str, option: str) -> None:
-    assert option not in options_of(LEAF[command])
-    if (command, option) in RENAMED:
-        assert RENAMED[command, option] in options_of(LEAF[command])
-    else:
-        check(GONE[command, option])
-
-
 def texts(*words: str) -> Iterator[tuple[str, str]]:
     """Return every string of the source, with where it stands; what is filled in is ….
 
@@ -193,13 +181,3 @@ SAID = [
 @pytest.mark.parametrize(("place", "text"), SAID, ids=[place for place, _ in SAID])
 def test_a_command_in_a_hint_exists(place: str, text: str) -> None:
     check(text)
-
-
-@pytest.mark.long
-def test_no_text_names_an_option_that_is_gone() -> None:
-    there = set().union(*(options_of(command) for command in LEAF.values()))
-    gone = {option for _, option in (*RENAMED, *GONE)} - there
-    gone -= FOREIGN
-    names = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(gone)))
-    stale = [f"{p}: {t}" for p, t in texts() if names.search(t) and "renamed.py" not in p]
-    assert not stale

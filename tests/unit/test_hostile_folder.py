@@ -98,7 +98,7 @@ def test_a_journal_is_begun_in_no_other_folder(folder: Path, tmp_path: Path) -> 
     (folder / "journal").symlink_to(theirs)
     request = type("Request", (), {"folder": folder})
     with pytest.raises(StoreError, match="it is a link"):
-        session.opening.journal_path(request)  # type: ignore[arg-type]
+        session.session.journal_path(request)  # type: ignore[arg-type]
     assert list(theirs.iterdir()) == []
 
 

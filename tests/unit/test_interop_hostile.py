@@ -18,7 +18,7 @@ from tare import readers
 from tare.errors import InputError
 from tare.features.audit.raters import agreements
 from tare.readers import Columns
-from tare.registry import scan
+from tare.registry import units_of
 
 #: The formats that are read whole, and what else is to be read of each.
 FORMATS = {
@@ -96,7 +96,7 @@ def test_a_file_that_was_sorted_and_indented_is_recognised(
     text = file.read_text()
     first, _ = json.JSONDecoder().raw_decode(text[text.index("{") :] if name == "fio" else text)
     head = json.dumps(first, sort_keys=True, indent=4).encode()[:4096]
-    units = scan("tare.readers").items()
+    units = units_of("format").items()
     assert [unit for unit, format in units if format.recognises(head, file)] == [name]
 
 
@@ -203,7 +203,7 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
 #: What may be read only once, or for ever, or by waiting for somebody.
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("given", ["pipe", "/dev/zero", "/dev/null", "/dev/fd/{}"])
-@pytest.mark.parametrize("format", [None, *scan("tare.readers")])
+@pytest.mark.parametrize("format", [None, *units_of("format")])
 def test_what_is_no_file_is_refused_before_it_is_opened(
     given: str, format: str | None, tmp_path: Path
 ) -> None:

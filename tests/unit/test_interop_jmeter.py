@@ -11,7 +11,7 @@ from said import args, ids
 from tare.errors import InputError
 from tare.readers import Columns, Imported, read
 from tare.readers.readings import counted, left_out
-from tare.registry import scan
+from tare.registry import units_of
 from tare.results.message import Message, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "jmeter"
@@ -36,7 +36,7 @@ def sorted_values(imported: Imported) -> dict[str, list[float]]:
 def test_each_form_is_recognised_by_jmeter_alone(name: str) -> None:
     file = DATA / f"{name}.jtl"
     head = file.read_bytes()[:4096]
-    assert [n for n, unit in scan("tare.readers").items() if unit.recognises(head, file)] == [
+    assert [n for n, unit in units_of("format").items() if unit.recognises(head, file)] == [
         "jmeter"
     ]
 

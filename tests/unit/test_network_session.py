@@ -14,8 +14,7 @@ from test_execute import experiment, session, starts, steady  # noqa: F401
 from tare.agent import record
 from tare.errors import TrialError
 from tare.experiment import journal
-from tare.experiment.session.bucket_state import Budgets
-from tare.experiment.session.trial_telemetry import MOST_MOMENTS, Course
+from tare.experiment.session.hosts import MOST_MOMENTS, Budgets, Course
 from tare.experiment.specification import NetworkSpec, Stopping
 from tare.networks.shaping.specification import Bucket, Distribution
 from tare.render.words import sentence

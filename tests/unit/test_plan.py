@@ -267,14 +267,14 @@ def test_an_experiment_goes_on_with_another_stopping_rule() -> None:
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"seed": 2}, "began: [experiment] seed was 1 and is 2"),
+        ({"seed": 2}, "began: seed was 1 and is 2"),
         ({"factors": {"workers": (1, 2)}}, "[factors] x was "),
         ({"sizes": {"small": SizeSpec(cores=2)}}, "[sizes.small] cores was 1 and is 2"),
         (
             {"workloads": (KERNEL, WorkloadSpec(name="b", command=("c",), timeout_s=1.5))},
-            "[[workload]] b command was [",
+            "[workloads.b] command was [",
         ),
-        ({"workloads": (KERNEL,)}, "[[workload]] b is gone"),
+        ({"workloads": (KERNEL,)}, "[workloads.b] is gone"),
     ],
 )
 def test_a_changed_experiment_does_not_go_on(changes: dict[str, Any], key: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tare.agent.client import LineBuffer
 from tare.errors import AgentError
 from tare.platforms.docker.frames import HEADER, STDERR, STDOUT, WORDS, Frames
 
@@ -31,7 +32,7 @@ def test_lines_come_whole_however_the_stream_is_cut(
     text = b"".join(line + b"\n" for line in sent)
     parts = [text[i : i + payload] for i in range(0, len(text), payload)]
     stream = b"".join(frame(STDOUT, part) + frame(STDERR, b"!") for part in parts)
-    frames, at, turn = Frames(), 0, 0
+    frames, at, turn = Frames(LineBuffer()), 0, 0
     while at < len(stream):
         size = cuts[turn % len(cuts)]
         frames.feed(stream[at : at + size])
@@ -41,7 +42,7 @@ def test_lines_come_whole_however_the_stream_is_cut(
 
 
 def test_a_claimed_length_costs_nothing() -> None:
-    frames = Frames()
+    frames = Frames(LineBuffer())
     tracemalloc.start()
     frames.feed(HEADER.pack(STDERR, 0xFFFFFFFF) + b"x" * 1000)
     _, peak = tracemalloc.get_traced_memory()
@@ -51,7 +52,7 @@ def test_a_claimed_length_costs_nothing() -> None:
 
 
 def test_of_standard_error_the_end_is_kept() -> None:
-    frames = Frames()
+    frames = Frames(LineBuffer())
     for _ in range(100):
         frames.feed(frame(STDERR, b"a" * 1000))
     frames.feed(frame(STDERR, b"the reason"))
@@ -60,7 +61,7 @@ def test_of_standard_error_the_end_is_kept() -> None:
 
 
 def test_an_endless_line_is_refused() -> None:
-    frames = Frames()
+    frames = Frames(LineBuffer())
     endless = frame(STDOUT, b"a" * 1000) * 2000
     with pytest.raises(AgentError, match="no record stream"):
         frames.feed(endless)
@@ -69,4 +70,4 @@ def test_an_endless_line_is_refused() -> None:
 @pytest.mark.parametrize("header", [b"\x03\0\0\0\0\0\0\1", b"\1\1\0\0\0\0\0\1", b"HTTP/1.1"])
 def test_what_is_no_frame_is_refused(header: bytes) -> None:
     with pytest.raises(AgentError, match="no frame"):
-        Frames().feed(header + b"x")
+        Frames(LineBuffer()).feed(header + b"x")

@@ -159,16 +159,6 @@ def test_boxes_are_never_shared(stub: Stub) -> None:
     assert list(stub.boxes.iterdir()) == []
 
 
-def test_control_groups_that_were_asked_for_must_work(
-    stub: Stub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STUB_CG", "init")
-    with pytest.raises(PlatformError, match="control groups do not work") as caught:
-        platforms.start("isolate", stub.place(cg="on"))
-    assert 'cg = "off"' in (caught.value.hint or "")
-    assert list(stub.claims.iterdir()) == []
-
-
 def test_in_a_container_it_finds_what_the_container_shows(stub: Stub) -> None:
     place = stub.place()
     docker, inner = stack.layers("docker/isolate")
@@ -230,10 +220,6 @@ def test_what_is_around_holds_a_box_to_a_size(stub: Stub) -> None:
     assert held.held
     # Groups of its own would lead out of those that hold it.
     assert "# if isolate" in script_of(held)
-    on = msgspec.structs.replace(stub.place(cg="on"), cores=0.5).unlimited
-    with pytest.raises(PlatformError, match="groups of its own") as caught:
-        isolate.UNIT.check_here(on)
-    assert 'cg = "auto"' in (caught.value.hint or "")
 
 
 def test_folders_of_commands_files_are_shown(stub: Stub) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tare.platforms import Place, nodes
+from tare.platforms import Place, groups
 from tare.platforms.docker.nested import limits
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(nodes, "NODES", tmp_path)
+    monkeypatch.setattr(groups, "NODES", tmp_path)
     for name, cpus in (("node0", "0-3,8-11\n"), ("node1", "4-7\n"), ("node2", "\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "cpulist").write_text(cpus)
@@ -25,17 +25,17 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_the_node_of_all_cpus(
     machine: Path, cpus: tuple[int, ...] | None, node: str | None
 ) -> None:
-    assert nodes.near(cpus) == node
+    assert groups.near(cpus) == node
 
 
 def test_where_there_is_one_node_nothing_is_to_be_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(nodes, "NODES", tmp_path)
-    assert nodes.near((0,)) is None
+    monkeypatch.setattr(groups, "NODES", tmp_path)
+    assert groups.near((0,)) is None
     (tmp_path / "node0").mkdir()
     (tmp_path / "node0" / "cpulist").write_text("0-1")
-    assert nodes.near((0,)) is None
+    assert groups.near((0,)) is None
 
 
 def test_a_container_elsewhere_is_told_of_no_node(machine: Path) -> None:

@@ -63,21 +63,14 @@ def test_a_directory_that_a_shell_would_read_is_refused() -> None:
         UNIT.named("a").check_here(place)
 
 
-def asked(**given: object) -> connection.Asked:
-    values = {
-        "host": "box",
-        "config": None,
-        "options": "",
-        "name": NAME,
-        "folder": "/tmp",
-        "needs": ("runc",),
-        "argv": ("/tmp/x/tare-agent", "it's $(id)\n"),
-    }
-    return connection.Asked(**{**values, **given})  # type: ignore[arg-type]
+def command(**given: object) -> list[str]:
+    settings = {"config": None, "options": "", "folder": "/tmp", **given}
+    argv = ["/tmp/x/tare-agent", "it's $(id)\n"]
+    return connection.command("box", NAME, settings, ("runc",), argv)
 
 
 def test_nothing_that_a_shell_there_would_read_gets_through() -> None:
-    argv = connection.command(asked())
+    argv = command()
     assert argv[-3:-1] == ["--", "box"]
     words = shlex.split(argv[-1])
     assert words[:3] == ["exec", "/bin/sh", "-c"]
@@ -85,7 +78,7 @@ def test_nothing_that_a_shell_there_would_read_gets_through() -> None:
 
 
 def test_it_asks_nothing_and_shares_no_connection() -> None:
-    argv = connection.command(asked(options="-o ServerAliveInterval=1", config="conf"))
+    argv = command(options="-o ServerAliveInterval=1", config="conf")
     assert {"BatchMode=yes", "ControlPath=none", "RemoteCommand=none"} <= set(argv)
     # Of two values ssh takes the first.
     assert argv.index("ServerAliveInterval=1") < argv.index("ServerAliveInterval=4")

@@ -19,11 +19,12 @@ from tare.platforms.vm.accelerator import Accelerator
 from tare.platforms.vm.cpio import Archive
 
 
-def module(folder: Path, name: str, depends: str = "", ending: str = ".ko") -> None:
+def module(folder: Path, name: str, ending: str = ".ko") -> Path:
     packs = {".ko.xz": lzma.compress, ".ko.gz": gzip.compress, ".ko.zst": zstd}
-    text = b"ELF\0depends=" + depends.encode() + b"\0name=" + name.encode() + b"\0"
     (folder / "kernel").mkdir(parents=True, exist_ok=True)
-    (folder / "kernel" / f"{name}{ending}").write_bytes(packs.get(ending, bytes)(text))
+    path = folder / "kernel" / f"{name}{ending}"
+    path.write_bytes(packs.get(ending, bytes)(b"ELF" + name.encode()))
+    return path
 
 
 def zstd(data: bytes) -> bytes:
@@ -31,19 +32,6 @@ def zstd(data: bytes) -> bytes:
     with pa.CompressedOutputStream(out, "zstd") as stream:
         stream.write(data)
     return bytes(out.getvalue().to_pybytes())
-
-
-def test_modules_come_after_those_that_they_need_by_what_they_say_themselves(
-    tmp_path: Path,
-) -> None:
-    module(tmp_path, "virtio", "virtio_ring")
-    module(tmp_path, "virtio_ring", ending=".ko.xz")
-    module(tmp_path, "virtio_console", "virtio,virtio_ring", ending=".ko.zst")
-    module(tmp_path, "virtio-rng", "virtio", ending=".ko.gz")
-    found = modules.ordered(tmp_path, ["virtio-rng", "virtio_console"])
-    names = [path.name.partition(".")[0] for path in found]
-    assert names == ["virtio_ring", "virtio", "virtio-rng", "virtio_console"]
-    assert all(modules.content(path).startswith(b"ELF") for path in found)
 
 
 def test_modules_come_in_the_order_of_the_index_where_there_is_one(tmp_path: Path) -> None:
@@ -58,7 +46,8 @@ def test_modules_come_in_the_order_of_the_index_where_there_is_one(tmp_path: Pat
 def test_what_is_built_in_needs_no_module_and_what_is_nowhere_is_told(tmp_path: Path) -> None:
     (tmp_path / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
     assert modules.ordered(tmp_path, ["ext4"]) == []
-    module(tmp_path, "a", "gone")
+    module(tmp_path, "a")
+    (tmp_path / "modules.dep").write_text("kernel/a.ko: kernel/gone.ko\n")
     with pytest.raises(PlatformError, match=r"no module gone \(which a needs\)"):
         modules.ordered(tmp_path, ["a"])
 
@@ -70,6 +59,11 @@ def test_a_signature_is_cut_off_a_module_and_nothing_else(tmp_path: Path) -> Non
     assert modules.content(signed) == b"code"
     signed.write_bytes(b"code")
     assert modules.content(signed) == b"code"
+
+
+@pytest.mark.parametrize("ending", [".ko", ".ko.xz", ".ko.gz", ".ko.zst"])
+def test_a_module_is_decompressed(tmp_path: Path, ending: str) -> None:
+    assert modules.content(module(tmp_path, "a", ending)) == b"ELFa"
 
 
 def test_a_damaged_module_is_told(tmp_path: Path) -> None:
@@ -163,7 +157,7 @@ def test_the_newest_kernel_for_clouds_is_taken_with_its_modules(
         path.unlink()
     with pytest.raises(PlatformError, match="no kernel for a virtual machine") as caught:
         kernel.newest()
-    assert "package" in (caught.value.hint or "")
+    assert caught.value.hint
 
 
 def test_a_kernel_for_another_machine_is_refused_before_it_boots(
@@ -208,22 +202,17 @@ def test_a_directory_becomes_a_disk_that_holds_it(
     tree = tmp_path / "tree"
     (tree / "etc").mkdir(parents=True)
     (tree / "etc/file").write_bytes(b"x" * 3_000_000)
-    without = shutil.which
-    monkeypatch.setattr(
-        root.shutil, "which", lambda name: None if name == "mksquashfs" else without(name)
-    )
     disk = root.disk(str(tree))
-    assert disk.kind == "ext4"
     listed = subprocess.run(
-        ["debugfs", "-R", "ls -p /etc", disk.file.name],
+        ["debugfs", "-R", "ls -p /etc", disk.name],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    disk.file.close()
+    disk.close()
     assert "/file/3000000/" in listed.stdout
     (tree / "etc/file").write_bytes(b"y")
     again = root.disk(str(tree))
-    again.file.close()
-    assert again.file.name != disk.file.name
+    again.close()
+    assert again.name != disk.name
 
 
 def test_programs_are_packed_with_interpreter_and_libraries() -> None:
@@ -269,18 +258,12 @@ def test_what_cannot_be_packed_is_told(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
-def test_a_cache_that_somebody_else_made_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Path:
         raise RuntimeError("no home")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", none)
-    monkeypatch.setattr(cache, "SHARED", tmp_path)
-    own = cache.folder()
-    assert own.stat().st_mode & 0o777 == 0o700
-    own.rmdir()
-    own.symlink_to(tmp_path)
-    with pytest.raises(PlatformError, match="somebody else's"):
+    with pytest.raises(PlatformError, match="no home") as caught:
         cache.folder()
+    assert "XDG_CACHE_HOME" in (caught.value.hint or "")

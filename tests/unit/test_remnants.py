@@ -46,7 +46,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(processes, "PROC", tmp_path / "processes")
     monkeypatch.setattr(networks, "FOLDER", tmp_path / "networks")
     monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
-    monkeypatch.setattr("tare.registry.scan", lambda _: {})
+    monkeypatch.setattr("tare.registry.units_of", lambda _: {})
     return tmp_path
 
 

@@ -264,7 +264,7 @@ def test_the_last_of_two_dead_goes_first(state: Path, server: KernelFiles) -> No
 def test_the_order_is_not_of_the_time_of_day(
     state: Path, server: KernelFiles, monkeypatch: pytest.MonkeyPatch, step_s: float
 ) -> None:
-    units = {"swappiness": registry.scan("tare.host.settings")["swappiness"]}
+    units = {"swappiness": registry.units_of("setting")["swappiness"]}
     now = time.time()
     was = server.read(SWAPPINESS)
     # As if the first still lived when the second changed what it had changed.
@@ -353,13 +353,13 @@ def test_interrupts_go_where_they_are_sent_and_back(state: Path, server: KernelF
 @pytest.mark.parametrize("wanted", ["", "7", "x"])
 def test_interrupts_go_to_cpus_that_are_there(server: KernelFiles, wanted: str) -> None:
     with pytest.raises(ExperimentError):
-        registry.scan("tare.host.settings")["interrupts"].check(server, wanted)
+        registry.units_of("setting")["interrupts"].check(server, wanted)
 
 
 @pytest.mark.parametrize("wanted", ["", "0-3", "9", "x"])
 def test_some_cpus_are_left_for_everybody_else(server: KernelFiles, wanted: str) -> None:
     with pytest.raises(ExperimentError):
-        registry.scan("tare.host.settings")["isolation"].check(server, wanted)
+        registry.units_of("setting")["isolation"].check(server, wanted)
 
 
 @pytest.mark.parametrize(("wanted", "khz"), [("2 GHz", "2000000"), ("min", "1000000")])
@@ -373,7 +373,7 @@ def test_a_frequency_is_a_word_or_a_number(
 @pytest.mark.parametrize("wanted", ["fast", "9 GHz", "2"])
 def test_a_frequency_that_is_none_is_refused(server: KernelFiles, wanted: str) -> None:
     with pytest.raises(ExperimentError):
-        registry.scan("tare.host.settings")["frequency_max"].check(server, wanted)
+        registry.units_of("setting")["frequency_max"].check(server, wanted)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_lists_of_cpus(text: str, numbers: tuple[int, ...]) -> None:
 def test_irqbalance_waits_and_goes_on(tmp_path: Path) -> None:
     program = tmp_path / "irqbalance"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
-    unit, kernel = registry.scan("tare.host.settings")["interrupts"], KernelFiles()
+    unit, kernel = registry.units_of("setting")["interrupts"], KernelFiles()
     with subprocess.Popen([program, "60"]) as daemon:
         try:
             name = f"/proc/{daemon.pid}"

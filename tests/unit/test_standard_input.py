@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,16 +45,6 @@ def test_what_waits_is_refused(writer: int) -> None:
     with pytest.raises(ExperimentError, match="piped into tare"):
         given()
     assert given("some file") == "some file"
-
-
-def test_a_writer_that_is_slow_is_seen_as_well(writer: int) -> None:
-    with subprocess.Popen(["sleep", "60"], pass_fds=(writer,)) as slow:
-        os.close(writer)
-        with pytest.raises(ExperimentError, match="piped into tare"):
-            given()
-        slow.kill()
-    # It has ended, and has written nothing.
-    assert given() is None
 
 
 def test_a_pipe_of_who_started_us_may_be_one_that_nobody_writes_to(writer: int) -> None:

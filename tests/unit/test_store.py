@@ -19,9 +19,8 @@ from tare.agent import record
 from tare.errors import StoreError
 from tare.experiment import journal, plan_file, store
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.results import NETWORK_LOG, NETWORK_USE
 from tare.experiment.session import folder as execute_folder
-from tare.experiment.store import schema
+from tare.experiment.tables import TABLES
 from tare.render import words
 from tare.wiring import SUPPLIES
 
@@ -341,7 +340,7 @@ def answered(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("table", [t.name for t in store.TABLES])
+@pytest.mark.parametrize("table", TABLES)
 def test_every_table_in_every_format(answered, tmp_path, table):
     folder = answered
     written = {f: tmp_path / f"{table}.{f}" for f in store.FORMATS}
@@ -377,14 +376,10 @@ def test_export_says_what_is_wrong(folder, tmp_path, table, format, destination)
         store.export(folder, table, format, tmp_path / destination)
 
 
-def test_the_documentation_is_what_the_code_says():
-    assert (ROOT / "docs" / "reference" / "store.md").read_text() == schema.document()
-
-
 def test_tables_have_the_columns_that_are_documented(folder):
     store.load(folder)
     with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
-        for table in store.TABLES:
+        for table in TABLES.values():
             rows = kept.sql(f"DESCRIBE {table.name}").fetchall()
             assert [(r[0], r[1]) for r in rows] == [(c.name, c.type) for c in table.columns]
 
@@ -406,6 +401,6 @@ def test_what_hosts_of_a_network_sent_is_stored_with_its_trial(folder):
     assert read.network_use["tokens_start_bits"].tolist() == [10**13, pd.NA]
     assert read.network_use["sent_bytes"].tolist() == [7, 7]
     assert read.network_log.values.tolist() == [[1, 4, 1, 6, 8, 9], [1, 4, 2, pd.NA, pd.NA, 10]]
-    assert list(read.network_use) == list(NETWORK_USE)
-    assert list(read.network_log) == list(NETWORK_LOG)
+    assert list(read.network_use) == TABLES["network_use"].names
+    assert list(read.network_log) == TABLES["network_log"].names
     assert read.of_sessions([99]).network_log.empty

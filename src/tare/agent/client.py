@@ -9,9 +9,10 @@ import hashlib
 import os
 import secrets
 import selectors
+import socket
 import subprocess
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +22,7 @@ from tare.agent import record
 from tare.errors import AgentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 #: A line longer than this is not a record (bounds what a peer can make us hold).
 LINE_LIMIT = 1 << 20
@@ -126,7 +127,72 @@ class LineBuffer:
         return bytes(self._data)
 
 
-class ProcessChannel:
+class LineChannel:
+    """What channels to whatever has a descriptor have in common: lines, and how long to wait."""
+
+    def __init__(self) -> None:
+        self._lines = LineBuffer()
+        self._selector = selectors.DefaultSelector()
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line, or None at the end."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while (line := self._lines.line()) is None:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not self._selector.select(wait):
+                raise SilenceError(timeout_s or 0.0, self._context())
+            if not self._read():
+                return None
+        return line
+
+    def _read(self) -> bool:
+        """Read what has come; False: nothing will come any more."""
+        raise NotImplementedError
+
+    def _context(self) -> str:
+        """Return what is known of where the agent is when it is silent."""
+        return ""
+
+
+class SocketChannel(LineChannel):
+    """The stream of an agent behind a socket."""
+
+    #: What is gone where nothing can be sent.
+    around: str
+
+    def __init__(self, connected: socket.socket) -> None:
+        super().__init__()
+        self._socket = connected
+        self._selector.register(connected, selectors.EVENT_READ)
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._socket.fileno()
+
+    def send(self, line: bytes) -> None:
+        """Write one line."""
+        try:
+            self._socket.sendall(line + b"\n")
+        except OSError as error:
+            raise AgentError(f"{self.around} is gone ({self.last_words()})") from error
+
+    def last_words(self) -> str:
+        """Return how the other side ended and what it said outside the stream."""
+        raise NotImplementedError
+
+    def _read(self) -> bool:
+        try:
+            data = self._socket.recv(1 << 16)
+        except ConnectionError:
+            return False
+        self._feed(data)
+        return bool(data)
+
+    def _feed(self, data: bytes) -> None:
+        self._lines.feed(data)
+
+
+class ProcessChannel(LineChannel):
     """The stream of an agent that was started as a child process of the front.
 
     Parameters
@@ -136,6 +202,7 @@ class ProcessChannel:
     """
 
     def __init__(self, argv: Sequence[str], *, environment: dict[str, str] | None = None) -> None:
+        super().__init__()
         self.argv = list(argv)
         try:
             self.process = subprocess.Popen(
@@ -154,8 +221,6 @@ class ProcessChannel:
         assert self.process.stdout is not None
         self._in = self.process.stdin
         self._out = self.process.stdout
-        self._lines = LineBuffer()
-        self._selector = selectors.DefaultSelector()
         self._selector.register(self._out, selectors.EVENT_READ)
 
     def fileno(self) -> int:
@@ -171,18 +236,10 @@ class ProcessChannel:
         except OSError as error:
             raise AgentError(f"the agent is gone ({self.last_words()})") from error
 
-    def receive(self, timeout_s: float | None) -> bytes | None:
-        """Return the next line, or None at the end."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while (line := self._lines.line()) is None:
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._selector.select(wait):
-                raise SilenceError(timeout_s or 0.0)
-            data = os.read(self._out.fileno(), 1 << 16)
-            if not data:
-                return None
-            self._lines.feed(data)
-        return line
+    def _read(self) -> bool:
+        data = os.read(self._out.fileno(), 1 << 16)
+        self._lines.feed(data)
+        return bool(data)
 
     def close(self) -> None:
         """Close the agent's standard input and wait for its end; end it if it stays."""
@@ -245,22 +302,17 @@ class Agent:
         """Send a job without waiting for its answer."""
         self.channel.send(msgspec.json.encode(job))
 
-    def answer(self, job_id: int, timeout_s: float | None = None) -> Iterator[record.Record]:
-        """Yield the records that answer a job, up to its ``done``, which is checked, not yielded.
+    def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
+        """Send a job and return all records that answer it.
 
         Raises
         ------
         AgentError
             If the stream ends, or holds what answers no such job, before ``done``.
         """
-        answer = Answer(self, job_id)
-        while (got := answer.next(timeout_s)) is not None:
-            yield got
-
-    def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
-        """Send a job and return all records that answer it."""
         self.submit(job)
-        return list(self.answer(job.id, timeout_s))
+        answer = Answer(self, job.id)
+        return list(iter(partial(answer.next, timeout_s), None))
 
     def close(self) -> None:
         """End the agent."""

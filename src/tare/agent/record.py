@@ -14,12 +14,11 @@ import msgspec
 SCHEMA: int = 6
 
 
-class BuiltHost(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What everything that crosses the stream has in common."""
+
+
+class BuiltHost(Strict, frozen=True, kw_only=True):
     """A host of a network that was made."""
 
     address: str | None = None
@@ -29,12 +28,7 @@ class BuiltHost(
     namespace: str | None = None
 
 
-class Capture(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Capture(Strict, frozen=True, kw_only=True):
     """Standard output and error of each iteration, sent as [`Output`] when the trial is
     over."""
 
@@ -63,14 +57,7 @@ Effort = Literal[
 ]
 
 
-class BuildNetwork(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="build_network",
-):
+class BuildNetwork(Strict, frozen=True, kw_only=True, tag_field="job", tag="build_network"):
     """First of all, once: make a network of hosts, each a network namespace, on one bridge."""
 
     hosts: int
@@ -81,14 +68,7 @@ class BuildNetwork(
     subnet: str
 
 
-class TakeInterface(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="take_interface",
-):
+class TakeInterface(Strict, frozen=True, kw_only=True, tag_field="job", tag="take_interface"):
     """Instead: shape what leaves by an interface that is there."""
 
     id: int
@@ -97,82 +77,40 @@ class TakeInterface(
     name: str
 
 
-class ShapeHosts(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="shape_hosts",
-):
+class ShapeHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="shape_hosts"):
     """Change how hosts are shaped; those that are not named stay as they are."""
 
     hosts: tuple[HostShape, ...]
     id: int
 
 
-class LookAtHosts(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="look_at_hosts",
-):
+class LookAtHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="look_at_hosts"):
     """Tell how every host is."""
 
     id: int
 
 
-class LogHosts(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="log_hosts",
-):
+class LogHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="log_hosts"):
     """From now on tell by itself how every host is, so often; absent: not any more."""
 
     every_ns: int | None = None
     id: int
 
 
-class NetworkBuilt(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="network_built",
-):
+class NetworkBuilt(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_built"):
     """The network is there, or the interface is taken."""
 
     hosts: tuple[BuiltHost, ...]
     id: int
 
 
-class NetworkShaped(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="network_shaped",
-):
+class NetworkShaped(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_shaped"):
     """The order is carried out."""
 
     id: int
 
 
-class HostStates(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="host_states",
-):
+class HostStates(Strict, frozen=True, kw_only=True, tag_field="record", tag="host_states"):
     """The hosts, of all at one moment; `id` absent: told by itself."""
 
     #: CLOCK_MONOTONIC.
@@ -181,14 +119,7 @@ class HostStates(
     id: int | None = None
 
 
-class NetworkRefused(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="network_refused",
-):
+class NetworkRefused(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_refused"):
     """The order cannot be carried out; what was before holds."""
 
     hint: str | None = None
@@ -196,39 +127,20 @@ class NetworkRefused(
     message: str
 
 
-class NetworkFault(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="network_fault",
-):
+class NetworkFault(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_fault"):
     """Something failed by itself, such as an interface that is gone."""
 
     message: str
 
 
-class EndFact(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class EndFact(Strict, frozen=True, kw_only=True):
     """A fact of one end."""
 
     name: str
     value: str
 
 
-class BeyondLimit(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="beyond_limit",
-):
+class BeyondLimit(Strict, frozen=True, kw_only=True, tag_field="kind", tag="beyond_limit"):
     """The other end allows no more."""
 
     #: Nanoseconds, bytes or streams.
@@ -238,131 +150,61 @@ class BeyondLimit(
     limit: Limit
 
 
-class EndFull(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="end_full",
-):
+class EndFull(Strict, frozen=True, kw_only=True, tag_field="kind", tag="end_full"):
     """The other end has no place left: others are measured."""
 
 
 
-class PortClosed(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="port_closed",
-):
+class PortClosed(Strict, frozen=True, kw_only=True, tag_field="kind", tag="port_closed"):
     """Nothing listens at that port."""
 
     end: str
 
 
-class EndSilent(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="end_silent",
-):
+class EndSilent(Strict, frozen=True, kw_only=True, tag_field="kind", tag="end_silent"):
     """It does not answer."""
 
     end: str
 
 
-class EndUnreachable(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="end_unreachable",
-):
+class EndUnreachable(Strict, frozen=True, kw_only=True, tag_field="kind", tag="end_unreachable"):
     """There is no way to it."""
 
     end: str
     error: str
 
 
-class EndMute(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="end_mute",
-):
+class EndMute(Strict, frozen=True, kw_only=True, tag_field="kind", tag="end_mute"):
     """It closes the connection without a word: it is no tare server, or full."""
 
     end: str
 
 
-class NotTare(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="not_tare",
-):
+class NotTare(Strict, frozen=True, kw_only=True, tag_field="kind", tag="not_tare"):
     """What it says first is not what a tare server says."""
 
     end: str
 
 
-class OtherVersion(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="other_version",
-):
+class OtherVersion(Strict, frozen=True, kw_only=True, tag_field="kind", tag="other_version"):
     end: str
     ours: int
     theirs: int
 
 
-class OtherKey(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="other_key",
-):
+class OtherKey(Strict, frozen=True, kw_only=True, tag_field="kind", tag="other_key"):
     """It closed the connection when it was shown what our key makes."""
 
     end: str
 
 
-class KeyNotProved(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="key_not_proved",
-):
+class KeyNotProved(Strict, frozen=True, kw_only=True, tag_field="kind", tag="key_not_proved"):
     """It did not prove that it has the key."""
 
     end: str
 
 
-class CongestionRefused(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="congestion_refused",
-):
+class CongestionRefused(Strict, frozen=True, kw_only=True, tag_field="kind", tag="congestion_refused"):
     """One of both ends, `here` or there, does not take a congestion control."""
 
     #: Which can be taken there; empty: not known.
@@ -372,14 +214,7 @@ class CongestionRefused(
     name: str
 
 
-class MeasureFailed(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="measure_failed",
-):
+class MeasureFailed(Strict, frozen=True, kw_only=True, tag_field="kind", tag="measure_failed"):
     """Something else failed."""
 
     message: str
@@ -410,12 +245,7 @@ FaultKind = Literal[
 ]
 
 
-class Handout(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Handout(Strict, frozen=True, kw_only=True):
     """A socket at which a descriptor is had for a token.
 
     Only the agent knows the token, so that nothing else in the instance gets the memory.
@@ -426,12 +256,7 @@ class Handout(
     token: str
 
 
-class Histogram(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Histogram(Strict, frozen=True, kw_only=True):
     """How often times were seen, in bins that are at most 1/64 wide of their value: bin `64 e +
     m` holds the times from `(64 + m) 2^(e-1)` ns up to the next bin for `e` > 0, and of exactly
     `m` ns for `e` = 0."""
@@ -444,12 +269,7 @@ class Histogram(
     sum_ns: int
 
 
-class HostShape(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class HostShape(Strict, frozen=True, kw_only=True):
     """What leaves one host."""
 
     #: From 1.
@@ -460,12 +280,7 @@ class HostShape(
     shape: Shape
 
 
-class HostState(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class HostState(Strict, frozen=True, kw_only=True):
     """How one host is."""
 
     dropped_packets: int
@@ -484,14 +299,7 @@ class HostState(
     waiting_bytes: int
 
 
-class Trial(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="trial",
-):
+class Trial(Strict, frozen=True, kw_only=True, tag_field="job", tag="trial"):
     """Execute one trial for the workers of this instance."""
 
     #: Echoed by every record that answers this job.
@@ -523,27 +331,13 @@ class Trial(
     workload: Workload
 
 
-class MeasureSelf(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="measure_self",
-):
+class MeasureSelf(Strict, frozen=True, kw_only=True, tag_field="job", tag="measure_self"):
     """Measure the instrument itself: clocks and launch overhead, answered by facts."""
 
     id: int
 
 
-class Watch(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="watch",
-):
+class Watch(Strict, frozen=True, kw_only=True, tag_field="job", tag="watch"):
     """Observer only: a trial is about to start; read counters and reset peaks."""
 
     #: Control groups, as the host sees them, whose counters are differenced over the trial: for
@@ -554,28 +348,14 @@ class Watch(
     trial: int
 
 
-class Collect(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="collect",
-):
+class Collect(Strict, frozen=True, kw_only=True, tag_field="job", tag="collect"):
     """Observer only: the trial is over; answer with what the kernel stamped meanwhile."""
 
     id: int
     trial: int
 
 
-class Probe(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="probe",
-):
+class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
     """Measure the machine: one round of one probe, in a process of its own, answered by
     readings."""
 
@@ -601,14 +381,7 @@ class Probe(
     timeout_ns: int
 
 
-class ReadClocks(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="read_clocks",
-):
+class ReadClocks(Strict, frozen=True, kw_only=True, tag_field="job", tag="read_clocks"):
     """Read the clocks, once and at once, answered by their stamps."""
 
     id: int
@@ -626,14 +399,7 @@ Limit = Literal[
 ]
 
 
-class Connect(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="connect",
-):
+class Connect(Strict, frozen=True, kw_only=True, tag_field="job", tag="connect"):
     """First of all, once: connect to the other end."""
 
     #: Congestion control of every data stream; absent: the kernel's default. Always told.
@@ -660,14 +426,7 @@ class Connect(
     streams: int
 
 
-class Sending(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="sending",
-):
+class Sending(Strict, frozen=True, kw_only=True, tag_field="job", tag="sending"):
     """Send and rest by a pattern for a while."""
 
     duration_ns: int
@@ -680,14 +439,7 @@ class Sending(
     write_bytes: int
 
 
-class Skip(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="job",
-    tag="skip",
-):
+class Skip(Strict, frozen=True, kw_only=True, tag_field="job", tag="skip"):
     """End at once the phases before `id`: the one under way, and those that wait.
 
     Later phases have larger ids.
@@ -696,14 +448,7 @@ class Skip(
     id: int
 
 
-class Connected(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="connected",
-):
+class Connected(Strict, frozen=True, kw_only=True, tag_field="record", tag="connected"):
     """Connected, for the first time or again."""
 
     #: Nanoseconds since the measurement began, of CLOCK_MONOTONIC, as everywhere in it.
@@ -716,14 +461,7 @@ class Connected(
     there: tuple[EndFact, ...]
 
 
-class Interval(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="interval",
-):
+class Interval(Strict, frozen=True, kw_only=True, tag_field="record", tag="interval"):
     """What was seen in one interval of one direction, summed over its streams.
 
     What an older kernel does not tell is absent.
@@ -770,14 +508,7 @@ class Interval(
     window_segments: float | None = None
 
 
-class Gap(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="gap",
-):
+class Gap(Strict, frozen=True, kw_only=True, tag_field="record", tag="gap"):
     """The other end was lost for a while: nothing was measured."""
 
     end_ns: int
@@ -785,39 +516,20 @@ class Gap(
     why: str
 
 
-class PhaseOver(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="phase_over",
-):
+class PhaseOver(Strict, frozen=True, kw_only=True, tag_field="record", tag="phase_over"):
     """A phase is over, or was skipped."""
 
     id: int
     skipped: bool
 
 
-class MeasureOver(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="measure_over",
-):
+class MeasureOver(Strict, frozen=True, kw_only=True, tag_field="record", tag="measure_over"):
     """The last record of all; `why` absent: as asked."""
 
     why: Ended | None = None
 
 
-class Peer(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Peer(Strict, frozen=True, kw_only=True):
     """`tare-agent peer` on another machine."""
 
     #: Numeric address and port: the agent resolves no names.
@@ -846,14 +558,7 @@ Process = Literal[
 Quantity = int | float
 
 
-class Hello(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="hello",
-):
+class Hello(Strict, frozen=True, kw_only=True, tag_field="record", tag="hello"):
     """The agent is there.
 
     First record of every stream.
@@ -870,14 +575,7 @@ class Hello(
     version: str
 
 
-class Fact(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="fact",
-):
+class Fact(Strict, frozen=True, kw_only=True, tag_field="record", tag="fact"):
     """Something that holds for the instance: rights, clocks, overheads."""
 
     id: int | None = None
@@ -888,14 +586,7 @@ class Fact(
     value: Value
 
 
-class Sample(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="sample",
-):
+class Sample(Strict, frozen=True, kw_only=True, tag_field="record", tag="sample"):
     """One value of one metric of one worker in one iteration."""
 
     id: int
@@ -912,14 +603,7 @@ class Sample(
     worker: int | None = None
 
 
-class Reading(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="reading",
-):
+class Reading(Strict, frozen=True, kw_only=True, tag_field="record", tag="reading"):
     """One value of one metric of a probe in one round."""
 
     #: Place on each of the metric's axes, in their order.
@@ -930,14 +614,7 @@ class Reading(
     value: float
 
 
-class Clocks(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="clocks",
-):
+class Clocks(Strict, frozen=True, kw_only=True, tag_field="record", tag="clocks"):
     """What the clocks said."""
 
     id: int
@@ -945,14 +622,7 @@ class Clocks(
     realtime_ns: int
 
 
-class Output(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="output",
-):
+class Output(Strict, frozen=True, kw_only=True, tag_field="record", tag="output"):
     """What a command wrote."""
 
     #: In base 64, as it need not be text.
@@ -964,14 +634,7 @@ class Output(
     worker: int
 
 
-class Fault(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="fault",
-):
+class Fault(Strict, frozen=True, kw_only=True, tag_field="record", tag="fault"):
     """Something went wrong."""
 
     #: End of the command's standard error, where it was captured.
@@ -985,14 +648,7 @@ class Fault(
     worker: int | None = None
 
 
-class Done(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="record",
-    tag="done",
-):
+class Done(Strict, frozen=True, kw_only=True, tag_field="record", tag="done"):
     """A job is answered."""
 
     id: int
@@ -1000,12 +656,7 @@ class Done(
     records: int
 
 
-class Rendezvous(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Rendezvous(Strict, frozen=True, kw_only=True):
     """Shared memory in which the workers of all instances meet."""
 
     #: Where the front hands it out, anew for every trial. Absent: all parties are in this
@@ -1015,26 +666,12 @@ class Rendezvous(
     parties: int
 
 
-class Unshaped(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="unshaped",
-):
+class Unshaped(Strict, frozen=True, kw_only=True, tag_field="kind", tag="unshaped"):
     """As fast as it goes."""
 
 
 
-class Bucket(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="bucket",
-):
+class Bucket(Strict, frozen=True, kw_only=True, tag_field="kind", tag="bucket"):
     """At `high_bps` while there are tokens, then at `low_bps`."""
 
     capacity_bits: int
@@ -1046,25 +683,13 @@ class Bucket(
     tokens_bits: int | None = None
 
 
-class Steps(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="steps",
-):
+class Steps(Strict, frozen=True, kw_only=True, tag_field="kind", tag="steps"):
     """One rate after another; the last is followed by the first."""
 
     steps: tuple[Step, ...]
 
 
-class Step(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Step(Strict, frozen=True, kw_only=True):
     """A rate for a while."""
 
     duration_ns: int
@@ -1087,12 +712,7 @@ Tail = Literal[
 ]
 
 
-class User(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class User(Strict, frozen=True, kw_only=True):
     gid: int
     groups: tuple[int, ...]
     uid: int
@@ -1101,24 +721,14 @@ class User(
 Value = bool | int | float | str
 
 
-class WatchedGroup(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class WatchedGroup(Strict, frozen=True, kw_only=True):
     #: Host pid of a member; its groups in all hierarchies are found in /proc.
     pid: int
     #: The worker that the group holds; absent where several share it.
     worker: int | None = None
 
 
-class Window(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Window(Strict, frozen=True, kw_only=True):
     """A stretch of whole periods of a CPU quota in which a workload is executed over and over: what counts is how much is done in it.
 
     It lasts until it holds a whole execution, too.
@@ -1133,12 +743,7 @@ class Window(
     throttled: bool
 
 
-class Worker(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-):
+class Worker(Strict, frozen=True, kw_only=True):
     """One of several instances of the workload that run side by side."""
 
     #: CPUs that the worker may use; absent: whatever it inherits.
@@ -1147,14 +752,7 @@ class Worker(
     worker: int
 
 
-class Kernel(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="kernel",
-):
+class Kernel(Strict, frozen=True, kw_only=True, tag_field="kind", tag="kernel"):
     name: str
     parameters: dict[str, int]
     #: Executions of the kernel inside one timed region.
@@ -1163,14 +761,7 @@ class Kernel(
     seed: int
 
 
-class Command(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="command",
-):
+class Command(Strict, frozen=True, kw_only=True, tag_field="kind", tag="command"):
     argv: tuple[str, ...]
     #: Answer with standard output and error as well; absent: dropped.
     capture: Capture | None = None

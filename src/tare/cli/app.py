@@ -13,9 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import failed, limits, renamed, terminated
+from tare.cli import failed, limits, terminated
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
+from tare.cli.lines import HYPERFINE
 from tare.errors import InterruptError, TareError, UsageError
 from tare.experiment.supplies import Supplies
 from tare.render.escaping import harmless
@@ -97,7 +98,7 @@ def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
     if isinstance(error, _ClickError):
         error.show()
-        hint = _moved() or renamed.hint(error) or _unseparated()
+        hint = _meant(error) or _unseparated()
         if hint:
             print(f"  try: {harmless(hint)}", file=sys.stderr)
         return Failure("Usage", USAGE, error.format_message(), hint)
@@ -119,11 +120,14 @@ def _told(error: BaseException) -> Failure:
     return Failure(type(told).__name__, told.exit_code, told.message, hint)
 
 
-def _moved() -> str | None:
-    """Return what to type where a command has another name now."""
-    if sys.argv[1:2] != ["peer"]:
-        return None
-    return shlex.join(["tare", "net", "serve", *sys.argv[2:]])
+def _meant(error: Any) -> str | None:
+    """Return what to type for an option without its value, or for one that hyperfine has."""
+    option = str(getattr(error, "option_name", ""))
+    params = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
+    for one in params:
+        if option in one.opts and one.param_type_name == "option" and not one.is_flag:
+            return f"{option} {one.metavar}"
+    return HYPERFINE.get(option)
 
 
 def _unseparated() -> str | None:

@@ -108,23 +108,17 @@ def spent_s() -> float:
     return machine_facts.own_age_s() + CONCLUDING_S
 
 
-def factors(
-    platforms: list[str], workers: int, pinning: str, image: str | None, size: str = WHOLE_SIZE
+def places(
+    platforms: list[str],
+    workers: int,
+    pinning: str,
+    image: str | None,
+    size: str,
+    network: str | None,
+    hosts: int,
+    serve: Sequence[str],
 ) -> dict[str, dict[str, Any]]:
-    """Return the tables of where the commands run."""
-    return {
-        "factors": {
-            "platform": platforms,
-            "workers": [workers],
-            "pinning": [pinning],
-            **({} if size == WHOLE_SIZE else {"size": [size]}),
-        },
-        **({"platforms": {"docker": {"image": image}}} if image else {}),
-    }
-
-
-def network(spec: str | None, hosts: int, serve: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the tables of a network, to be put beside those of where the commands run.
+    """Return the tables of where the commands run, and in which network.
 
     Raises
     ------
@@ -133,14 +127,20 @@ def network(spec: str | None, hosts: int, serve: list[str]) -> dict[str, dict[st
     """
     from tare.workloads.placeholders import literal_but_hosts
 
-    if spec is None:
-        if serve:
-            raise ExperimentError("--serve serves on hosts of a network", "--network none")
-        return {}
+    if serve and network is None:
+        raise ExperimentError("--serve serves on hosts of a network", "--network none")
     commands = [[literal_but_hosts(word) for word in split(line)] for line in serve]
+    of_network = {"hosts": hosts, **({"serve": commands} if commands else {})}
     return {
-        "factors": {"network": [spec]},
-        "network": {"hosts": hosts, **({"serve": commands} if commands else {})},
+        "factors": {
+            "platform": platforms,
+            "workers": [workers],
+            "pinning": [pinning],
+            **({} if size == WHOLE_SIZE else {"size": [size]}),
+            **({} if network is None else {"network": [network]}),
+        },
+        **({"platforms": {"docker": {"image": image}}} if image else {}),
+        **({} if network is None else {"network": of_network}),
     }
 
 

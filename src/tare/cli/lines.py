@@ -20,6 +20,7 @@ import typer
 
 from tare.cli.command_line import split
 from tare.cli.commands import Command
+from tare.cli.options import rare
 from tare.errors import ExperimentError
 
 #: Between the values of one option, which nobody can type.
@@ -61,81 +62,50 @@ Name = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Name of a command, once for each, in their order."),
 ]
+
+
 Shell = Annotated[
     str | None,
-    typer.Option(
-        "--shell", "-S", metavar="SHELL", hidden=True,
+    rare(
+        "--shell", "-S", metavar="SHELL",
         help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: each is a "
         "command without one (-N).",
     ),
 ]  # fmt: skip
-Setup = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--setup", metavar="LINE", hidden=True,
-        help="Shell line to run before the first trial; once, or once for each command.",
-    ),
-]  # fmt: skip
-Prepare = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prepare", metavar="LINE", hidden=True,
-        help="Shell line to run before every trial, outside its time.",
-    ),
-]  # fmt: skip
+_SETUP = "Shell line to run before the first trial; once, or once for each command."
+_PREPARE = "Shell line to run before every trial, outside its time."
+Setup = Annotated[list[str] | None, rare("--setup", metavar="LINE", help=_SETUP)]
+Prepare = Annotated[list[str] | None, rare("--prepare", metavar="LINE", help=_PREPARE)]
 Conclude = Annotated[
     list[str] | None,
-    typer.Option(
-        "--conclude", metavar="LINE", hidden=True, help="Shell line to run after every trial."
-    ),
+    rare("--conclude", metavar="LINE", help="Shell line to run after every trial."),
 ]
 Cleanup = Annotated[
     list[str] | None,
-    typer.Option(
-        "--cleanup", metavar="LINE", hidden=True, help="Shell line to run after the last trial."
-    ),
+    rare("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
 ]
 IgnoreFailure = Annotated[
     str | None,
-    typer.Option(
-        "--ignore-failure", "-i", metavar="[=CODES]", hidden=True,
+    rare(
+        "--ignore-failure", "-i", metavar="[=CODES]",
         help="Exit codes that are no failure, such as =1,2; alone: all are good.",
     ),
 ]  # fmt: skip
 Input = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|-", hidden=True, help="Standard input of each; -: that of tare itself."
-    ),
+    str | None, rare(metavar="FILE|-", help="Standard input of each; -: that of tare itself.")
 ]
+_SCAN = "Repeat for every {NAME} between two numbers."
 Scan = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--parameter-scan", "-P", metavar="NAME FROM TO", hidden=True,
-        help="Repeat for every {NAME} between two numbers.",
-    ),
-]  # fmt: skip
-Step = Annotated[
-    str | None,
-    typer.Option(
-        "--parameter-step-size", "-D", metavar="N", hidden=True,
-        help="Step of --parameter-scan. [default: 1]",
-    ),
-]  # fmt: skip
+    list[str] | None, rare("--parameter-scan", "-P", metavar="NAME FROM TO", help=_SCAN)
+]
+_STEP = "Step of --parameter-scan. [default: 1]"
+Step = Annotated[str | None, rare("--parameter-step-size", "-D", metavar="N", help=_STEP)]
+_LIST = "Repeat for every {NAME} of a list; repeatable."
 Listed = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--parameter-list", "-L", metavar="NAME A,B,…", hidden=True,
-        help="Repeat for every {NAME} of a list; repeatable.",
-    ),
-]  # fmt: skip
-ExportJson = Annotated[
-    str | None,
-    typer.Option(
-        "--export-json", metavar="FILE|-", hidden=True,
-        help="Write what hyperfine would; -: standard output.",
-    ),
-]  # fmt: skip
+    list[str] | None, rare("--parameter-list", "-L", metavar="NAME A,B,…", help=_LIST)
+]
+_EXPORT = "Write what hyperfine would; -: standard output."
+ExportJson = Annotated[str | None, rare("--export-json", metavar="FILE|-", help=_EXPORT)]
 
 
 class LineCommand(Command):
@@ -169,6 +139,11 @@ class Around:
     cleanup: Sequence[str] = ()
     shell: str | None = None
     ignore_failure: str | None = None
+
+    @property
+    def lines(self) -> dict[str, Sequence[str]]:
+        """The lines for the shell, by their keys in an experiment file."""
+        return {key: getattr(self, key) for key in ("setup", "prepare", "conclude", "cleanup")}
 
 
 @dataclass(frozen=True)
@@ -227,14 +202,10 @@ def typed(
     _check_meant(arguments, around, several=several)
     texts = _texts(arguments, around, names, several=several)
     whole = texts if texts else [shlex.join(arguments)]
-    of_each = {
-        "--setup": around.setup, "--prepare": around.prepare, "--conclude": around.conclude,
-        "--cleanup": around.cleanup,
-    }  # fmt: skip
-    for option, lines in of_each.items():
+    for option, lines in around.lines.items():
         if len(lines) not in (0, 1, len(whole)):
             raise ExperimentError(
-                f"{option} is given {len(lines)} times for {len(whole)} commands",
+                f"--{option} is given {len(lines)} times for {len(whole)} commands",
                 "once, or once for each command",
             )
     values = [[(name, value) for value in some] for name, some in parameters]
@@ -297,28 +268,16 @@ def _line(
         words = [*split(around.shell or ""), "-c", filled]
     else:
         words = split(filled)
-    lines = {
-        "setup": _nth(around.setup, number),
-        "prepare": _nth(around.prepare, number),
-        "conclude": _nth(around.conclude, number),
-        "cleanup": _nth(around.cleanup, number),
-    }
     options: dict[str, Any] = {
         key: _fill(line, parameters)
-        for key, line in lines.items()
-        if line is not None and line.strip()
+        for key, lines in around.lines.items()
+        if lines and (line := lines[number if len(lines) > 1 else 0]).strip()
     }
     if options and around.shell not in (None, "none"):
         options["shell"] = split(around.shell or "")
     if around.ignore_failure is not None:
         options["ignore_failure"] = _codes(around.ignore_failure)
     return Line(words[0], filled, words, parameters, options)
-
-
-def _nth(lines: Sequence[str], number: int) -> str | None:
-    if not lines:
-        return None
-    return lines[number] if len(lines) > 1 else lines[0]
 
 
 def _fill(text: str, parameters: Mapping[str, str]) -> str:
@@ -342,9 +301,9 @@ def _codes(asked: str) -> bool | list[int]:
 def _check_used(
     parameters: Sequence[tuple[str, tuple[str, ...]]], texts: Sequence[str], around: Around
 ) -> None:
-    lines = [*texts, *around.setup, *around.prepare, *around.conclude, *around.cleanup]
+    written = [*texts, *itertools.chain.from_iterable(around.lines.values())]
     for name, _ in parameters:
-        if not any(f"{{{name}}}" in line for line in lines):
+        if not any(f"{{{name}}}" in line for line in written):
             raise ExperimentError(
                 f"no command has the parameter {{{name}}}, so it would change nothing",
                 f"write {{{name}}} where its value is to stand",

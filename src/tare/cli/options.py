@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tare.cli import quantities
 from tare.errors import UsageError
+
+
+def rare(*names: str, metavar: str, help: str, **more: Any) -> Any:
+    """Return an option that the help only names."""
+    return typer.Option(*names, metavar=metavar, hidden=True, help=help, **more)
+
 
 # How many.
 Trials = Annotated[
@@ -21,26 +27,15 @@ Budget = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Time limit. [default: 10 s; none with -n]"),
 ]
-Warmup = Annotated[
-    int,
-    typer.Option(
-        "--warmup", "-w", metavar="N", min=0, hidden=True,
-        help="Unmeasured executions before each measured one.",
-    ),
-]  # fmt: skip
+_WARMUP = "Unmeasured executions before each measured one."
+Warmup = Annotated[int, rare("--warmup", "-w", metavar="N", min=0, help=_WARMUP)]
 Timeout = Annotated[
     str | None, typer.Option(metavar="TIME", help="Kill an execution that takes longer.")
 ]
 Grace = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME", hidden=True, help="Grace period of children that outlive the command."
-    ),
+    str, rare(metavar="TIME", help="Grace period of children that outlive the command.")
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=0, hidden=True, help="Seed of random orders."),
-]
+Seed = Annotated[int | None, rare(metavar="N", min=0, help="Seed of random orders.")]
 
 # Where.
 Platform = Annotated[
@@ -65,18 +60,14 @@ Network = Annotated[
 ]
 Hosts = Annotated[
     int,
-    typer.Option(
-        metavar="N", min=1, hidden=True,
+    rare(
+        metavar="N",
+        min=1,
         help="Hosts of --network; the command runs on the first, and {host2} is the second.",
     ),
-]  # fmt: skip
-Serve = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COMMAND", hidden=True,
-        help="With --network: run on every other host meanwhile; repeatable.",
-    ),
-]  # fmt: skip
+]
+_SERVE = "With --network: run on every other host meanwhile; repeatable."
+Serve = Annotated[list[str] | None, rare(metavar="COMMAND", help=_SERVE)]
 Key = Annotated[Path | None, typer.Option(metavar="FILE", help="Secret that both ends share.")]
 AsRoot = Annotated[
     bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
@@ -93,13 +84,8 @@ Capture = Annotated[
 Fingerprint = Annotated[
     bool, typer.Option(help="With --out: do not probe the machine before and after.")
 ]
-NetworkFingerprint = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", hidden=True,
-        help="Store this result of `tare net fingerprint --json` with the results.",
-    ),
-]  # fmt: skip
+_NETWORK_FINGERPRINT = "Store this result of `tare net fingerprint --json` with the results."
+NetworkFingerprint = Annotated[Path | None, rare(metavar="FILE", help=_NETWORK_FINGERPRINT)]
 Store = Annotated[
     bool,
     typer.Option("--store/--no-store", help="Do not store it with the results of later sessions."),

@@ -11,7 +11,6 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from tare.cli.by_hand import is_at_terminal
 from tare.cli.console import about, err, seconds
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell
@@ -129,7 +128,7 @@ class Bar(Live):
 
         Until it ends nothing else is known.
         """
-        ending = " · Enter ends it" if is_at_terminal() else ""
+        ending = " · Ctrl-C ends it" if self._live else ""
         self._show(f"the first trial{ending}")
         limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
         said = message(

@@ -7,12 +7,10 @@ import contextlib
 import errno
 import fcntl
 import os
-import select
 import shutil
 import stat
 import termios
 from collections.abc import Iterator
-from pathlib import Path
 
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError
@@ -61,12 +59,14 @@ def standard_input(asked: str | None) -> Iterator[str | None]:
 def refuse_piped() -> None:
     """Refuse what is piped into tare and is read by no command: who pipes it means something.
 
+    Asked again after the trials, it sees what a slow writer has written meanwhile.
+
     Raises
     ------
     ExperimentError
-        If something waits on our own standard input, or somebody is about to write to it.
+        If something waits on our own standard input.
     """
-    if _waits(0) or _is_written_to(0):
+    if _waits(0):
         raise ExperimentError(
             "something is piped into tare, and no command would read it",
             "--input - gives it to every execution; </dev/null says that nothing is meant",
@@ -88,37 +88,3 @@ def _waits(descriptor: int) -> bool:
         return waiting[0] > 0
     except OSError:
         return False
-
-
-def _is_written_to(descriptor: int) -> bool:
-    """Tell whether another process of a pipeline holds the other end of a pipe.
-
-    What started us may hold one that it never writes to, as many do that start programs.
-    """
-    from tare.platforms import processes
-
-    try:
-        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode) or _has_ended(descriptor):
-            return False
-        pipe = Path(f"/proc/self/fd/{descriptor}").readlink()
-    except OSError:
-        return False
-    return any(_may_write(pid, pipe) for pid in processes.strangers())
-
-
-def _has_ended(descriptor: int) -> bool:
-    """Tell whether nobody can write to a pipe any more."""
-    end = select.poll()
-    end.register(descriptor, 0)
-    return bool(end.poll(0))
-
-
-def _may_write(pid: int, pipe: Path) -> bool:
-    """Tell whether a process holds the end of a pipe that is written to, as far as we may look."""
-    with contextlib.suppress(OSError):
-        for held in Path(f"/proc/{pid}/fd").iterdir():
-            # It may be closed meanwhile.
-            with contextlib.suppress(OSError):
-                if held.readlink() == pipe and held.lstat().st_mode & stat.S_IWUSR:
-                    return True
-    return False

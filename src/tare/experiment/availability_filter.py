@@ -9,11 +9,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tare import loads, platforms
-from tare.errors import ExperimentError, PlatformError, TrialError
-from tare.experiment import journal, plan, session
+from tare.errors import ExperimentError, PlatformError, TareError, TrialError
+from tare.experiment import journal, plan, remnants, session
 from tare.experiment.placement import Machine
-from tare.experiment.session import network_check
 from tare.experiment.specification import Cell, Experiment
+from tare.host import lease
+from tare.networks import replay
+from tare.networks.emulator import Emulator
+from tare.networks.shaping import specification
+from tare.networks.shaping.specification import Shaping
 from tare.registry import Availability
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
@@ -206,11 +210,6 @@ def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     return {name: found for name, found in asked.items() if not found.works}
 
 
-def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
-    """Return the levels of ``network`` that this machine cannot make."""
-    return network_check.refused(experiment) if experiment.networked else {}
-
-
 def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:
     fixes = [found.fix for found in missing.values() if found.fix]
     if others:
@@ -238,3 +237,42 @@ def _note(said: Message, detail: dict[str, Any]) -> journal.Note:
     """Return what a session stores: text, and the same as data."""
     written = {k: text(v) if isinstance(v, Message) else v for k, v in detail.items()}
     return journal.Note(message=sentence(said), detail=written)
+
+
+def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+    """Make the network once, where there is one; return the levels by which it cannot be shaped.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be made at all: why, and what would mend it.
+    """
+    if not experiment.networked:
+        return {}
+    found: dict[str, Availability] = {}
+    shapings: dict[str, Shaping] = {}
+    for level in map(str, experiment.factors["network"]):
+        try:
+            shapings[level] = replay.resolved(specification.parse(experiment.shaped(level)))
+        except TareError as error:
+            found[level] = _unavailable(level, error)
+    name = lease.new_name()
+    try:
+        with (
+            remnants.lease(name),
+            Emulator(name, hosts=min(experiment.network.hosts, 2)) as emulator,
+        ):
+            for level, shaping in shapings.items():
+                try:
+                    emulator.shape({1: shaping})
+                except TareError as error:
+                    found[level] = _unavailable(level, error)
+    except TareError as error:
+        raise PlatformError(
+            f"the network of the experiment cannot be made here: {error.message}", error.hint
+        ) from error
+    return found
+
+
+def _unavailable(level: str, error: TareError) -> Availability:
+    return Availability(name=level, works=False, why=error.message, fix=error.hint)

@@ -39,8 +39,6 @@ def catalogue() -> Catalogue:
         kernels={kernel.name: kernel for kernel in described.kernels},
         metrics={metric.name: metric for metric in described.metrics},
         probes={probe.name: probe for probe in described.probes},
-        platforms={
-            name: unit.description for name, unit in registry.scan("tare.platforms").items()
-        },
-        loads={name: unit.description for name, unit in registry.scan("tare.loads").items()},
+        platforms={name: unit.description for name, unit in registry.units_of("platform").items()},
+        loads={name: unit.description for name, unit in registry.units_of("load").items()},
     )

@@ -337,77 +337,9 @@ def files(folder: Path) -> list[Path]:
 
 
 def read_all(folder: Path) -> Iterator[Line]:
-    """Read the lines of every session, in order; see :func:`read_sessions`."""
-    for _, lines in read_sessions(folder):
-        yield from lines
-
-
-def read_sessions(folder: Path) -> Iterator[tuple[Path, Iterator[Line]]]:
-    """Read the journal of every session, in order; see :func:`read`.
-
-    Sessions that ran at once, as earlier versions let them, gave the same numbers to their trials
-    and blocks: those of the later file are raised here, and a note after its lines says so.
-    """
-    numbers = _Numbers()
+    """Read the lines of every session, in order; see :func:`read`."""
     for path in files(folder):
-        yield path, numbers.made_unique(path)
-
-
-class _Numbers:
-    """Sees to it that trials and blocks of different sessions have different numbers."""
-
-    def __init__(self) -> None:
-        #: First unused number of a trial and of a block, over all files.
-        self._trials = 0
-        self._blocks = 0
-        self._names: set[str] = set()
-
-    def made_unique(self, path: Path) -> Iterator[Line]:
-        name, known = "", False
-        trials, blocks, shift, block_shift = self._trials, self._blocks, 0, None
-        for number, line in enumerate(read(path), 1):
-            match line:
-                case Session():
-                    name, known = line.name, line.name in self._names
-                    self._names.add(name)
-                case TrialStart():
-                    if not shift and line.trial < trials:
-                        if known:
-                            raise StoreError(
-                                f"line {number} of {path} is damaged: trial {line.trial} begins a "
-                                f"second time, since {name} is the session of another file, too",
-                                f"mv {path} {path}.copy   (leaves the copy out)",
-                            )
-                        shift = trials - line.trial
-                    if shift and block_shift is None and not line.rehearsal:
-                        block_shift = max(0, blocks - line.block)
-            if shift:
-                line = _raised(line, shift, block_shift or 0)  # noqa: PLW2901
-            if isinstance(line, TrialStart):
-                self._trials = max(self._trials, line.trial + 1)
-                if not line.rehearsal:
-                    self._blocks = max(self._blocks, line.block + 1)
-            yield line
-        if shift:
-            yield Note(
-                message=f"Session {path.stem} ({name}) measured into this folder while another "
-                f"did, so that the two disturbed each other; its trials are numbered from "
-                f"{trials} on here."
-            )
-
-
-def _raised(line: Line, trials: int, blocks: int) -> Line:
-    """Return a line with a higher number of its trial and block."""
-    match line:
-        case TrialStart():
-            return msgspec.structs.replace(
-                line, trial=line.trial + trials, block=line.block + blocks
-            )
-        case TrialEnd() | HostUse() | HostTokens() | record.Sample():
-            return msgspec.structs.replace(line, trial=line.trial + trials)
-        case record.Fault() if line.trial is not None:
-            return msgspec.structs.replace(line, trial=line.trial + trials)
-    return line
+        yield from read(path)
 
 
 def read(path: Path) -> Iterator[Line]:

@@ -27,8 +27,8 @@ from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.metrics import tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
-from tare.experiment.session import probe_snapshot
 from tare.experiment.session.resume_state import Past
+from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
 from tare.results.finding import Table
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.experiment.session.request import Weigh
     from tare.results.finding import Finding
+    from tare.statistics.decision import Decision
 
 
 @dataclass
@@ -172,7 +173,7 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
         If every trial failed.
     """
     cells, experiment = prepared.cells, prepared.experiment
-    probes_s = 2 * probe_snapshot.TAKE_S if experiment.fingerprint else 0.0
+    probes_s = 2 * TAKE_S if experiment.fingerprint else 0.0
     first = pilot.first_cells(experiment, cells)
     sessions = [_piloted(prepared, folder / "first", progress, first, pilot.FIRST)]
 
@@ -261,7 +262,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
         return stopping_rule(made, progress.running)
     metrics = (plan.metric(experiment), *stopping.also)
 
-    def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
+    def rule(*values: execution.Values) -> Mapping[int, Decision]:
         from tare.statistics import repetitions
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))

@@ -88,7 +88,7 @@ def resume(asked: Plan, stored: Plan, texts: tuple[str | None, str | None] = (No
     found = changes.changes(stored.experiment, asked.experiment)
     if found:
         then, now = texts
-        written = None if then is None or now is None else changes.edited(found, then, now)
+        written = None if then is None or now is None else changes.edited(then, now)
         what = (
             "the file has not changed, but what of it can be measured here has"
             if written == []

@@ -80,16 +80,14 @@ def cleanup(*, all: bool = False) -> list[str]:
 
 def found() -> list[Remnant]:
     """Return everything on this machine that tare made for this user, in order of removal."""
-    platforms = [
-        one for unit in registry.scan("tare.platforms").values() for one in unit.remnants()
-    ]
+    platforms = [one for unit in registry.units_of("platform").values() for one in unit.remnants()]
     return [
         *restore.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
     ]  # fmt: skip
 
 
 def _running() -> list[Remnant]:
-    loads = [one for unit in registry.scan("tare.loads").values() for one in unit.remnants()]
+    loads = [one for unit in registry.units_of("load").values() for one in unit.remnants()]
     return [*_processes(), *loads]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import ranked
+from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,24 +20,9 @@ if TYPE_CHECKING:
     from tare.experiment.specification import Cell, Experiment
 
 
-INSTANCES = (
-    "session", "instance", "platform", "size", "pinning", "cores", "cpus", "memory_bytes",
-    "workers", "cold", "start_ns", "stop_ns", "host_cpu_ns", "host_memory_bytes",
-)  # fmt: skip
-CLOCKS = (
-    "session", "instance", "monotonic_ns", "monotonic_offset_ns", "realtime_offset_ns",
-    "within_ns",
-)  # fmt: skip
-FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values", "take")
-TAKES = (
-    "session", "moment", "take", "seconds", "cpus", "load_average", "other_cpus", "stolen_cpus",
-    "cpu_pressure", "memory_pressure", "io_pressure",
-)  # fmt: skip
-NETWORK_USE = (
-    "trial", "host", "tokens_start_bits", "tokens_end_bits", "sent_bytes", "dropped_packets",
-    "times_dry", "dry_ns", "first_dry_ns",
-)  # fmt: skip
-NETWORK_LOG = ("trial", "at_ns", "host", "tokens_bits", "rate_bps", "sent_bytes")
+def _empty(table: str) -> pd.DataFrame:
+    """Return a frame with the columns of a table, and of instances with what is seen in them."""
+    return pd.DataFrame(columns=[*TABLES[table].names, *(SEEN if table == "instances" else ())])
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -106,14 +92,12 @@ class Results:
     faults: pd.DataFrame
     stops: pd.DataFrame
     notes: list[str] = field(default_factory=list)
-    figures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FIGURES))
-    takes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=TAKES))
-    instances: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=[*INSTANCES, *SEEN])
-    )
-    clocks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLOCKS))
-    network_use: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_USE))
-    network_log: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_LOG))
+    figures: pd.DataFrame = field(default_factory=partial(_empty, "figures"))
+    takes: pd.DataFrame = field(default_factory=partial(_empty, "takes"))
+    instances: pd.DataFrame = field(default_factory=partial(_empty, "instances"))
+    clocks: pd.DataFrame = field(default_factory=partial(_empty, "clocks"))
+    network_use: pd.DataFrame = field(default_factory=partial(_empty, "network_use"))
+    network_log: pd.DataFrame = field(default_factory=partial(_empty, "network_log"))
     planned: tuple[Cell, ...] = ()
     levels_of: int | None = None
 
@@ -243,18 +227,7 @@ def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataF
     return frame[frame[column].isin(list(values))].reset_index(drop=True)
 
 
-_TRIAL_COLUMNS = frozenset(
-    {
-        "trial",
-        "session",
-        "block",
-        "position",
-        "cell",
-        "status",
-        "reason",
-        "started",
-        "duration_ns",
-        "seed",
-        "error_captured",
-    }
-)
+_TRIAL_COLUMNS = frozenset((
+    "trial", "session", "block", "position", "cell", "status", "reason", "started", "duration_ns",
+    "seed", "error_captured",
+))  # fmt: skip

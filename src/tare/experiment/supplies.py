@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tare.experiment.findings.charts.chart import ChartUnit
@@ -19,8 +19,6 @@ class Supplies:
 
     Attributes
     ----------
-    units : callable
-        Takes a kind, such as ``platform``, to its units by name.
     findings : callable
         Every question by name.
     charts : callable
@@ -29,7 +27,6 @@ class Supplies:
         Takes who is told of repeated probes to what probes the machine before and after trials.
     """
 
-    units: Callable[[str], Mapping[str, Any]]
     findings: Callable[[], Mapping[str, FindingUnit]]
     charts: Callable[[], Mapping[str, ChartUnit]]
     probing: Callable[[Progress], Weigh]

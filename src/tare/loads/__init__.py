@@ -53,7 +53,7 @@ def start(kind: str, parameters: Parameters, name: str) -> Running:
 
 
 def _unit(kind: str) -> Load:
-    units: dict[str, Load] = registry.scan("tare.loads")
+    units: dict[str, Load] = registry.units_of("load")
     if kind not in units:
         raise ExperimentError(f"there is no load {kind!r}", f"there are: {', '.join(units)}")
     return units[kind]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.loads.load import Load, Parameters, Running
 from tare.platforms import processes
-from tare.registry import Description, Parameter
+from tare.registry import Description, Parameter, words
 
 #: How long it may take to have all its workers at work.
 START_S = 20.0
@@ -47,16 +46,8 @@ class StressNg(Load):
                 maximum=4096,
             ),
             Parameter(
-                name="percent",
-                meaning="intensity of the stressor cpu",
-                unit="%",
-                minimum=1,
-                maximum=100,
-            ),
-            Parameter(name="method", meaning="its method, e.g. matrixprod of cpu"),
-            Parameter(
                 name="extra",
-                meaning="further options of stress-ng, as on a command line",
+                meaning="further options of stress-ng, as on a command line: --cpu-load 40",
                 default="",
             ),
         ),
@@ -98,27 +89,15 @@ def arguments(parameters: Parameters) -> list[str]:
     Raises
     ------
     PlatformError
-        If they contradict each other or cannot be options.
+        If there can be no such stressor.
+    ExperimentError
+        If ``extra`` is no command line.
     """
     stressor = parameters["stressor"]
     if not re.fullmatch(r"[a-z][a-z0-9-]*", stressor):
         raise PlatformError(f"{stressor!r} cannot be a stressor", "stress-ng --stressors")
-    argv = [f"--{stressor}", str(parameters["workers"])]
-    if parameters["percent"] is not None:
-        if stressor != "cpu":
-            raise PlatformError(
-                f"only the stressor cpu has a percentage, {stressor} has none",
-                "leave percent out; extra may have the stressor's own options",
-            )
-        argv += ["--cpu-load", str(parameters["percent"])]
-    if parameters["method"] is not None:
-        argv += [f"--{stressor}-method", parameters["method"]]
-    try:
-        return argv + shlex.split(parameters["extra"])
-    except ValueError as error:
-        raise PlatformError(
-            f"extra = {parameters['extra']!r} is no command line: {error}"
-        ) from None
+    extra = words("extra", parameters["extra"])
+    return [f"--{stressor}", str(parameters["workers"]), *extra]
 
 
 class _Stress:
@@ -193,8 +172,8 @@ class _Stress:
     def _said(self) -> str:
         # Read without moving the position, which is stress-ng's as well.
         file = self._errors.fileno()
-        words = os.pread(file, 1000, max(0, os.fstat(file).st_size - 1000))
-        return words.decode(errors="replace").strip() or "it said nothing"
+        said = os.pread(file, 1000, max(0, os.fstat(file).st_size - 1000))
+        return said.decode(errors="replace").strip() or "it said nothing"
 
 
 UNIT = StressNg()

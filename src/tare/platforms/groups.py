@@ -1,4 +1,4 @@
-"""Control groups of this machine: where they are mounted, groups with limits, their end."""
+"""Control groups of this machine, with their limits and their end; and nodes of memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tare.platforms.layer import Place
 MOUNTS = Path("/proc/self/mounts")
 OWN = Path("/proc/self/cgroup")
 PROC = Path("/proc")
+NODES = Path("/sys/devices/system/node")
 #: Files that are there only where the kernel counts swap, or lets a group save up CPU time.
 OPTIONAL = (
     "memory.memsw.limit_in_bytes", "memory.swap.max", "cpu.cfs_burst_us", "cpu.max.burst",
@@ -227,3 +228,15 @@ def of(hierarchy: Hierarchy, pid: int | None = None) -> Path:
             group = hierarchy.path / path.lstrip("/")
             return group if group.is_dir() else hierarchy.path
     return hierarchy.path
+
+
+def near(cpus: tuple[int, ...] | None) -> str | None:
+    """Return the node that all CPUs are on, as a cpuset has it; None: several, or the only one."""
+    if cpus is None:
+        return None
+    found = {
+        path.name.removeprefix("node"): listed((path / "cpulist").read_text())
+        for path in NODES.glob("node[0-9]*")
+    }
+    nodes = [name for name, own in found.items() if own & set(cpus)]
+    return nodes[0] if len(nodes) == 1 < len(found) else None

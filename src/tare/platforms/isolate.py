@@ -43,7 +43,6 @@ SCRIPT = """\
 {try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
   {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null
 {try_cg}then cg=--cg; fi; {isolate} $cg --cleanup
-{need_cg}test "$cg" || {{ echo "isolate: control groups do not work here" >&2; exit 3; }}
 isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
 {isolate} $cg --init >/dev/null || exit
 {isolate} $cg {options} --run -- {argv}
@@ -70,9 +69,9 @@ class Isolate(Layer):
             ),
             Parameter(
                 name="cg",
-                meaning="control groups: where they work, always, or never",
+                meaning="control groups: where they work, or never",
                 default="auto",
-                choices=("auto", "on", "off"),
+                choices=("auto", "off"),
             ),
             Parameter(name="extra", meaning="further options of isolate --run", default=""),
         ),
@@ -101,12 +100,6 @@ class Isolate(Layer):
                 "git clone https://github.com/ioi/isolate && "
                 "make -C isolate isolate && sudo make -C isolate install",
             )
-        if place.held and self.settings(place)["cg"] == "on":
-            raise PlatformError(
-                'isolate with cg = "on" has control groups of its own, in which no size or quota '
-                "holds",
-                '[platforms.isolate] cg = "auto"',
-            )
 
     def view(self, outer: View, place: Place) -> View:
         """Show the box: its system directories, the agent, the shared directory."""
@@ -128,15 +121,12 @@ class Isolate(Layer):
         mapped = Mapped.of(place, f"{said}.tmp") if place.runs_commands else Mapped()
         options += [*mapped.options]
         options += words("[platforms.isolate] extra", self.settings(place)["extra"])
-        cg = self.settings(place)["cg"]
-        if place.held and cg == "auto":
-            # What is around holds the box as it does all others; its own groups would lead out.
-            cg = "off"
+        # What is around holds the box as it does all others; its own groups would lead out.
+        own_groups = not place.held and self.settings(place)["cg"] == "auto"
         script = SCRIPT.format(
             make=_box_roots() + mapped.made,
             isolate=f"isolate --box-id={box}",
-            try_cg="" if cg != "off" else "# ",
-            need_cg="" if cg == "on" else "# ",
+            try_cg="" if own_groups else "# ",
             said=shlex.quote(said),
             options=shlex.join(options),
             argv=shlex.join(argv),
@@ -149,8 +139,6 @@ class Isolate(Layer):
             return "sudo chown root $(which isolate) && sudo chmod u+s $(which isolate)"
         if "out of range" in said:
             return "[platforms.isolate] box = 0   (its configuration has fewer boxes)"
-        if "control groups do not work" in said:
-            return '[platforms.isolate] cg = "off"   (or: isolate-check-environment)'
         if "isolate: not found" in said:
             return "name an image that contains isolate and /bin/sh: [platforms.docker] image"
         return None

@@ -64,8 +64,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     runs_commands: bool = False
     #: Files of this machine that those commands are known to need: programs, and their inputs.
     files: tuple[str, ...] = ()
-    #: Workers that run side by side in the instance.
-    workers: int = 1
     #: Whether a layer around holds what is inside to limits, by control groups.
     held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.

@@ -17,7 +17,7 @@ from tare.agent import client
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
-from tare.platforms.docker.nested import LABEL, limits
+from tare.platforms.docker.nested import LABEL, labels, options
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description, Parameter, words
 
@@ -103,12 +103,9 @@ class Podman(Layer):
         way = self._way(place, here=outer.host_files)
         folder = nest.folder(outer, place, "podman")
         user = users.base(outer, settings["image"] or place.name)
-        words = [PROGRAM, *way.general, "run", *way.run, *_options(outer, place, settings)]
-        words += _mapped(user)
-        words += [
-            f"--volume={outer.agent}:{root.AGENT}:ro",
-            f"--volume={outer.shared}:{root.SHARED}:{'rw' if place.writable else 'ro'}",
-        ]
+        words = [PROGRAM, *way.general, "run", *way.run, "--read-only"]
+        words += ["--security-opt=label=disable", *_mapped(user)]
+        words += options(outer, place, settings["network"])
         after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
         if settings["image"] is not None:
             words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]
@@ -170,17 +167,6 @@ class Podman(Layer):
         return Way(given) if given or not here else way(place)
 
 
-def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
-    """Return the options of ``podman run``."""
-    return [
-        *("--interactive", "--rm", "--pull=never", f"--name={place.name}"),
-        *_labels(place),
-        *(f"--network={settings['network']}", "--log-driver=none", "--read-only"),
-        *("--tmpfs=/tmp:mode=1777", "--security-opt=label=disable"),
-        *limits(place, here=outer.host_files),
-    ]
-
-
 def _mount(inside: str, outside: str) -> str:
     """Return the option that shows a path; in the short form, no path may have a colon."""
     fields = ("type=bind", f"source={outside}", f"destination={inside}", "ro=true")
@@ -193,11 +179,6 @@ def _mapped(user: int | None) -> tuple[str, ...]:
     if user is None:
         return ()
     return tuple(f"--{kind}map=0:{user}:{users.COUNT}" for kind in ("uid", "gid"))
-
-
-def _labels(place: Place) -> tuple[str, ...]:
-    """Return the options by which a container is found that nobody removed."""
-    return f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"
 
 
 def way(place: Place) -> Way:
@@ -217,7 +198,7 @@ def way(place: Place) -> Way:
 def _look(place: Place) -> Way:
     """Try ways, the plain one first."""
     user = users.base(View(agent="", shared="", host_files=True), place.name)
-    words = ["--rm", "--network=none", "--log-driver=none", *_labels(place), *_mapped(user)]
+    words = ["--rm", "--network=none", "--log-driver=none", *labels(place), *_mapped(user)]
     held: tuple[str, ...] = ()
     # Among what is the session's, where it is found if this is killed.
     with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.scratch) as folder:

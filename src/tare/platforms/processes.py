@@ -186,16 +186,6 @@ def _memory_bytes(pid: int) -> int:
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
-def strangers() -> list[int]:
-    """Return all processes but this one and those that, by whatever steps, have started it."""
-    parents, _ = _family()
-    own, line = os.getpid(), set[int]()
-    while own in parents:
-        line.add(own)
-        own = parents[own]
-    return [pid for pid in parents if pid not in line]
-
-
 def children(pid: int) -> int:
     """Return how many children a process has that have not ended."""
     count = 0

@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 
 from tare import registry
-from tare.agent import client
-from tare.errors import ExperimentError, PlatformError, TareError
+from tare.agent import client, record
+from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.host import lease
 from tare.platforms import processes, quota, session_folder
-from tare.platforms.greeting import greeted
 from tare.platforms.layer import (
     NOT_HELD,
     Figure,
@@ -119,14 +118,14 @@ def _attempt(
 
 def offered() -> tuple[str, ...]:
     """Return the stacks that a user is told of: every layer alone, and those worth a line."""
-    units = [unit for unit in registry.scan("tare.platforms").values() if not unit.double]
+    units = [unit for unit in registry.units_of("platform").values() if not unit.double]
     alone = [unit.description.name for unit in units]
     return (*alone, *(stack for unit in units for stack in unit.stacks))
 
 
 def slow() -> tuple[str, ...]:
     """Return further stacks that a user is told of, which take too long to be tried unasked."""
-    units = registry.scan("tare.platforms").values()
+    units = registry.units_of("platform").values()
     return tuple(stack for unit in units for stack in unit.slow_stacks)
 
 
@@ -164,7 +163,7 @@ def layers(stack: str) -> list[Layer]:
     ExperimentError
         If a name is unknown, or a layer cannot stand where it does.
     """
-    units: dict[str, Layer] = registry.scan("tare.platforms")
+    units: dict[str, Layer] = registry.units_of("platform")
     found: list[Layer] = []
     for word in stack.split("/"):
         name, colon, argument = word.partition(":")
@@ -328,3 +327,47 @@ class _Stacked:
         """Let go of what the layers had for it, and return what they measured."""
         ended = zip(self.layers, self.places, strict=True)
         return [figure for layer, place in ended for figure in layer.ended(place)]
+
+
+class _Greeted:
+    """A channel whose first line was read already, to know that the agent lives."""
+
+    def __init__(self, channel: client.Channel, first: bytes) -> None:
+        self._channel = channel
+        self._first: bytes | None = first
+        self.fileno = channel.fileno
+        self.send = channel.send
+        self.close = channel.close
+        self.last_words = channel.last_words
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        first, self._first = self._first, None
+        return first if first is not None else self._channel.receive(timeout_s)
+
+
+def greeted(channel: client.Channel, patience_s: float) -> client.Channel:
+    """Return a channel whose agent has said hello, which is still to be received.
+
+    Raises
+    ------
+    AgentError
+        If it has not, in time: what was said.
+    """
+    try:
+        first = channel.receive(patience_s)
+        if first is None:
+            raise AgentError(channel.last_words())
+        _check_hello(first)
+    except BaseException:
+        channel.close()
+        raise
+    return _Greeted(channel, first)
+
+
+def _check_hello(line: bytes) -> None:
+    try:
+        hello = isinstance(record.decode(line), record.Hello)
+    except msgspec.DecodeError as error:
+        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
+    if not hello:
+        raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")

@@ -10,7 +10,7 @@ from tare.readers import tare_documents
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
-from tare.registry import scan
+from tare.registry import units_of
 
 __all__ = [
     "Columns",
@@ -43,7 +43,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
         If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
     """
     check_regular(file)
-    formats: dict[str, Format] = scan("tare.readers")
+    formats: dict[str, Format] = units_of("format")
     columns = columns or Columns()
     if format is not None:
         if format not in formats:
@@ -66,7 +66,7 @@ def command_for(file: Path) -> str | None:
     head = _known_head(file)
     if head is None:
         return None
-    if any(unit.recognises(head, file) for unit in scan("tare.readers").values()):
+    if any(unit.recognises(head, file) for unit in units_of("format").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return tare_documents.command(head, file)
 

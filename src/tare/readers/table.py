@@ -15,7 +15,7 @@ from tare.readers.readings import each_of
 from tare.readers.rows import Rows
 from tare.readers.series import Columns, Imported
 from tare.readers.text_file import label
-from tare.registry import Description, scan
+from tare.registry import Description, units_of
 from tare.results.message import message
 
 
@@ -24,7 +24,7 @@ def recognises(head: bytes, file: Path) -> bool:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start or start[:1] in b"{[<":
         return False
-    others = (unit for name, unit in scan("tare.readers").items() if name != UNIT.description.name)
+    others = (unit for name, unit in units_of("format").items() if name != UNIT.description.name)
     return not any(unit.recognises(head, file) for unit in others)
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 from tare.results.message import Message, message
 from tare.statistics.refusals import Why
 
-#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
-#: trial will help.
-Reason = Literal["target", "cap", "refused"]
+#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; no further trial
+#: will help; or, of a comparison, every verdict is safe, or what is compared with keeps failing.
+Reason = Literal["target", "cap", "refused", "decided", "alone"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Decision:
     ----------
     stop : bool
         Whether the cell has what it needs, or never will.
-    reason : {"target", "cap", "refused"} or None
+    reason : {"target", "cap", "refused", "decided", "alone"} or None
         Why it stops.
     reached : float or None
         Relative half-width of the quantile's interval over all trials; None where there are

@@ -1,19 +1,21 @@
-"""What is measured: each kind of workload is one file with one ``UNIT``."""
+"""What is measured: a kernel of the agent or a command, as the agent is told to execute it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from tare import registry
+from tare.agent import record
+from tare.workloads import placeholders
+from tare.workloads.specification import WorkloadSpec
 
-if TYPE_CHECKING:
-    from tare.agent import record
-    from tare.workloads.specification import WorkloadSpec
-    from tare.workloads.workload import Workload
+__all__ = ["inherited", "job", "of_hosts"]
 
-__all__ = ["job"]
+#: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
+CAPTURE_LIMIT_BYTES = 1 << 20
+#: How what the agent launches finds the agent's file, wherever that is.
+AGENT = "/proc/self/exe"
 
 
 def job(
@@ -26,6 +28,8 @@ def job(
     hosts: Mapping[str, str] = MappingProxyType({}),
 ) -> record.Workload:
     """Return what the agent is to execute in a trial of a cell.
+
+    A command has the cell's levels in its words and in its environment.
 
     Parameters
     ----------
@@ -41,8 +45,44 @@ def job(
     hosts : mapping
         Placeholders of the network in which it runs; empty: the machine's own.
     """
-    units: dict[str, Workload] = registry.scan("tare.workloads")
-    unit = units["command" if spec.kernel is None else "kernel"]
-    return unit.job(
-        spec, levels, repetitions=repetitions, seed=seed, surroundings=surroundings, hosts=hosts
+    if spec.kernel is not None:
+        return record.Kernel(
+            name=spec.kernel,
+            parameters=spec.parameters,
+            repetitions=1 if repetitions is None else repetitions,
+            seed=seed,
+        )
+    assert spec.command is not None
+    levels = {**levels, placeholders.SEED: str(seed)}
+
+    def fill(text: str) -> str:
+        return placeholders.fill(text, {**levels, **hosts})
+
+    return record.Command(
+        argv=(*((AGENT,) if spec.of_agent else ()), *(fill(word) for word in spec.command)),
+        environment={
+            **inherited(spec.inherit, surroundings),
+            **{f"TARE_{name.upper()}": level for name, level in levels.items()},
+            **of_hosts(hosts),
+            **{name: fill(value) for name, value in spec.environment.items()},
+        },
+        directory=None if spec.directory is None else fill(spec.directory),
+        input=None if spec.input is None else fill(spec.input),
+        capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES) if spec.capture else None,
+        ignored_exits=spec.ignore_failure,
     )
+
+
+def of_hosts(hosts: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that tell a command of the network's hosts; few, as they are long."""
+    named = (placeholders.HOSTS, placeholders.HOST_FILE)
+    return {f"TARE_{name.upper()}": hosts[name] for name in named if name in hosts}
+
+
+def inherited(patterns: Iterable[str], surroundings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of who calls tare whose names a pattern fits."""
+    return {
+        name: value
+        for name, value in surroundings.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    }

@@ -55,12 +55,15 @@ def factors(
     kinds_of = {
         "platform": Kind('a platform, such as "bare" or "docker/isolate"', kinds.NAME.read),
         "workers": kinds.whole(1, MOST_WORKERS),
-        "pinning": kinds.levels_of(PINNINGS, listed_cpus, 'a list of CPUs, such as "0-1,3"'),
+        "pinning": kinds.either(
+            PINNINGS, kinds.fitting('a list of CPUs, such as "0-1,3"', listed_cpus)
+        ),
         "load": kinds.choice((NO_LOAD, *loads)),
-        "size": kinds.levels_of(
+        "size": kinds.either(
             (WHOLE_SIZE, *sizes, *INSTANCE_TYPES),
-            named_size,
-            'cores and memory in GiB or MiB, such as "2c8g", "0.5c", "1c512m"',
+            kinds.fitting(
+                'cores and memory in GiB or MiB, such as "2c8g", "0.5c", "1c512m"', named_size
+            ),
         ),
         "quota": kinds.CPUS,
         "period": kinds.seconds(positive=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import unicodedata
@@ -27,13 +26,10 @@ class Kind:
         What it is, with an example; completes "expected …".
     read : callable
         TOML's value to ours; raises ValueError for what is none.
-    write : callable
-        Ours to TOML's, for people.
     """
 
     expected: str
     read: Callable[[Any], Any]
-    write: Callable[[Any], str] = lambda value: json.dumps(value, ensure_ascii=False)
 
 
 def _text(value: Any) -> str:
@@ -123,20 +119,12 @@ def _metrics(value: Any) -> tuple[str, ...]:
 
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
-EXITS = Kind(
-    "true, or a list of exit codes, such as [1, 2]",
-    _exits,
-    lambda value: json.dumps(list(value)) if value else "true",
-)
+EXITS = Kind("true, or a list of exit codes, such as [1, 2]", _exits)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
 COMMANDS = Kind(f"{COMMAND.expected}; or a list of such lists", _commands)
 METRICS = Kind('a metric, or a list of metrics such as ["wall_ns", "cpu_ns"]', _metrics)
-QUANTILE = Kind(
-    'a quantile, such as "p95" or 0.95, or "median"',
-    _quantile,
-    lambda value: f'"{units.quantile_name(value)}"',
-)
+QUANTILE = Kind('a quantile, such as "p95" or 0.95, or "median"', _quantile)
 GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
@@ -180,7 +168,7 @@ def share(minimum: float, maximum: float) -> Kind:
         return float(value)
 
     expected = f'a share above {minimum:.0%} and below {maximum:.0%}, such as "5%" or 0.05'
-    return Kind(expected, read, lambda value: f'"{100 * value:g}%"')
+    return Kind(expected, read)
 
 
 def seconds(*, positive: bool) -> Kind:
@@ -191,7 +179,7 @@ def seconds(*, positive: bool) -> Kind:
 
     above = "a time above 0" if positive else "a time"
     expected = f'{above} with its unit ({", ".join(units.TIMES)}), such as "4 min"'
-    return Kind(expected, read, lambda value: f'"{value:g} s"')
+    return Kind(expected, read)
 
 
 def _cpus(value: Any) -> float:
@@ -205,7 +193,7 @@ def _cpus(value: Any) -> float:
 
 #: More than any machine has.
 MOST_CPUS = 65536
-CPUS = Kind("a number of CPUs above 0, such as 0.5", _cpus, lambda value: f"{value:g}")
+CPUS = Kind("a number of CPUs above 0, such as 0.5", _cpus)
 
 
 def _size(value: Any) -> int:
@@ -214,14 +202,9 @@ def _size(value: Any) -> int:
     return number
 
 
-def _write_size(value: int) -> str:
-    unit = next(u for u in ("GiB", "MiB", "KiB", "B") if not value % units.BYTES[u])
-    return f'"{value // units.BYTES[unit]} {unit}"'
-
-
 #: Those that people use of files and writes.
 _SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")
-SIZE = Kind(f'a size with its unit ({", ".join(_SIZES)}), such as "512 MiB"', _size, _write_size)
+SIZE = Kind(f'a size with its unit ({", ".join(_SIZES)}), such as "512 MiB"', _size)
 
 
 def either(options: Iterable[str], other: Kind) -> Kind:
@@ -234,23 +217,18 @@ def either(options: Iterable[str], other: Kind) -> Kind:
         except ValueError:
             return other.read(value)
 
-    return Kind(
-        f"{known.expected}; or {other.expected}",
-        read,
-        lambda value: known.write(value) if isinstance(value, str) else other.write(value),
-    )
+    return Kind(f"{known.expected}; or {other.expected}", read)
 
 
-def levels_of(options: Iterable[str], fits: Callable[[str], object], otherwise: str) -> Kind:
-    """Return the kind of one of some words, or of another text that fits."""
-    known = choice(options)
+def fitting(expected: str, parse: Callable[[str], object]) -> Kind:
+    """Return the kind of texts of which a parser makes something, kept as they are."""
 
     def read(value: Any) -> str:
-        if isinstance(value, str) and fits(value) is not None:
-            return value
-        return str(known.read(value))
+        if not isinstance(value, str) or parse(value) is None:
+            raise ValueError
+        return value
 
-    return Kind(f"{known.expected}; or {otherwise}", read)
+    return Kind(expected, read)
 
 
 def of(parameter: Parameter) -> Kind:

@@ -30,7 +30,7 @@ def check(source: str, experiment: Experiment) -> None:
     known = ("workload", *always, *varied, *own, *of_hosts, placeholders.SEED)
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
-        used |= _used(Table(source, f"workload[{number}]", {}), workload, known)
+        used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), known)
     for command in experiment.network.serve:
         own_hosts = (*of_hosts, placeholders.HOST)
         _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
@@ -52,10 +52,6 @@ def _of_hosts(experiment: Experiment) -> tuple[str, ...]:
     if not experiment.networked:
         return ()
     return tuple(placeholders.of_hosts(("",) * experiment.network.hosts, ""))
-
-
-def _used(table: Table, workload: WorkloadSpec, known: tuple[str, ...]) -> set[str]:
-    return _used_in(table, _texts(workload), known)
 
 
 def _used_in(

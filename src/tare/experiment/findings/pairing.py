@@ -7,35 +7,22 @@ the trials ended is what is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tare.experiment.findings.cells import REFERENCES
 from tare.experiment.findings.level_names import where
-from tare.experiment.journal import StopReason, StopWhy
 from tare.experiment.metrics import tick
 from tare.experiment.plan import Plan, metric
 from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
+from tare.statistics.decision import Decision
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
 
 #: Probability that any comparison of an experiment alarms where nothing differs.
 ERROR = 0.05
-
-
-@dataclass(frozen=True)
-class Safety:
-    """What the stopping rule says of one cell of a comparison; an execution's ``Decision``."""
-
-    stop: bool
-    reason: StopReason | None
-    more_trials: int | None = None
-    reached: float | None = None
-    refusal: Message | None = None
-    why: StopWhy | None = None
 
 
 def confidence(comparisons: int) -> float:
@@ -68,7 +55,9 @@ def compared_cells(cells: Sequence[Cell], factor: str) -> list[tuple[Cell, Cell]
     return found
 
 
-def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
+def stopping_rule(
+    made: Plan, report: Callable[[str], None]
+) -> Callable[..., Mapping[int, Decision]]:
     """Return the rule by which an experiment with ``compare`` ends.
 
     Parameters
@@ -89,10 +78,10 @@ def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Ma
     pairs = compared_cells(made.cells, factor)
     rule = _Rule(made, pairs)
 
-    def decide(values: Mapping[int, list[tuple[int, float]]]) -> Mapping[int, Safety]:
+    def decide(values: Mapping[int, list[tuple[int, float]]]) -> Mapping[int, Decision]:
         left = [(a, b) for a, b in pairs if a.cell in values and b.cell in values]
         if not left:
-            return dict.fromkeys(values, Safety(stop=True, reason="alone"))
+            return dict.fromkeys(values, Decision(stop=True, reason="alone"))
         found = [(b, rule.look(a, b, values)) for a, b in left]
         known = [(cell, s) for cell, s in found if s is not None]
         if rule.looked:
@@ -102,7 +91,7 @@ def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Ma
         once = made.experiment.stopping.gate_on != "median"
         safe = not once and all(s is not None and s.stop for _, s in found)
         more = [s.comparison.more_pairs or 0 for _, s in known if not s.stop]
-        safety = Safety(
+        safety = Decision(
             stop=safe, reason="decided" if safe else None, more_trials=max(more, default=0) or None
         )
         return dict.fromkeys(values, safety)

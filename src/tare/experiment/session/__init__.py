@@ -7,13 +7,12 @@ what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
 from __future__ import annotations
 
 from tare.experiment.session.files import missing, needed
-from tare.experiment.session.request import Decide, Decision, Progress, Request, Values
+from tare.experiment.session.request import Decide, Progress, Request, Values
 from tare.experiment.session.session import conduct
 from tare.experiment.session.trial import Outcome
 
 __all__ = [
     "Decide",
-    "Decision",
     "Outcome",
     "Progress",
     "Request",

@@ -195,7 +195,6 @@ class Pool:
             options=self._experiment.platforms,
             runs_commands=self._experiment.runs_commands,
             files=self._files,
-            workers=len(key.workers),
             network=self._network,
             user=self._user,
         )

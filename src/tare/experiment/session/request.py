@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tare.agent import record
 from tare.experiment import journal
@@ -14,42 +14,15 @@ from tare.experiment.plan import Plan
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
-from tare.results.message import Message
 
-
-class Decision(Protocol):
-    """What the stopping rule says of one cell."""
-
-    @property
-    def stop(self) -> bool:
-        """Whether the cell has what it needs, or never will."""
-
-    @property
-    def reason(self) -> journal.StopReason | None:
-        """``target`` where it stops, or why it never will."""
-
-    @property
-    def reached(self) -> float | None:
-        """Half-width reached, relative; None: too few trials to say."""
-
-    @property
-    def more_trials(self) -> int | None:
-        """About how many trials the target still takes."""
-
-    @property
-    def why(self) -> journal.StopWhy | None:
-        """What speaks against calling the target reached."""
-
-    @property
-    def refusal(self) -> Message | None:
-        """The same as a sentence, with what to do."""
-
+if TYPE_CHECKING:
+    from tare.statistics.decision import Decision
 
 #: Trial values by cell, each with the block it belongs to.
 Values = Mapping[int, list[tuple[int, float]]]
 #: Values of each metric that the stopping rule is about, the experiment's own first, to a
 #: decision by cell.
-Decide = Callable[..., Mapping[int, Decision]]
+Decide: TypeAlias = "Callable[..., Mapping[int, Decision]]"
 
 
 #: Probes the machine before or after the trials of a session.

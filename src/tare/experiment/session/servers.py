@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from tare import workloads
 from tare.agent import client, record
 from tare.errors import AgentError, TrialError
 from tare.networks.listening import waiting
 from tare.results.message import Duration, Message, message
-from tare.workloads import command, placeholders
+from tare.workloads import placeholders
 
 #: How long a server may take until it listens.
 LISTENS_S = 10.0
@@ -147,7 +148,7 @@ def _job(
     """Return a trial without an end, whose only execution is the server."""
     workload = record.Command(
         argv=tuple(placeholders.fill(word, levels) for word in words),
-        environment={**command.inherited(_INHERITED, os.environ), **command.of_hosts(levels)},
+        environment={**workloads.inherited(_INHERITED, os.environ), **workloads.of_hosts(levels)},
         directory=None,
         input=None,
         # Only its last words are wanted.

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import datetime
+import errno
 import os
 import secrets
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tare.errors import CutShortError, TrialError
-from tare.experiment import journal, plan, plan_file, remnants
+import tare
+from tare import files
+from tare.agent import client
+from tare.errors import CutShortError, StoreError, TareError, TrialError
+from tare.experiment import journal, machine_facts, plan, plan_file, remnants
 from tare.experiment.placement import placement
-from tare.experiment.session import files, repetitions
+from tare.experiment.session import repetitions
 from tare.experiment.session.budget import Budget
+from tare.experiment.session.files import needed
 from tare.experiment.session.hooks import Hooks
-from tare.experiment.session.networking import network
 from tare.experiment.session.observer import Observer
-from tare.experiment.session.opening import ending, journal_path, opening
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.pool import Pool, Told
-from tare.experiment.session.probe_snapshot import weigh
-from tare.experiment.session.request import Decision, Request
+from tare.experiment.session.request import Request
 from tare.experiment.session.session_state import Tally
-from tare.experiment.session.stop_record import stop
 from tare.experiment.session.trial import Conductor
-from tare.experiment.specification import Cell
+from tare.experiment.specification import Cell, Stopping
 from tare.host import lease
 from tare.platforms import session_folder
-from tare.render.words import sentence
-from tare.results.message import Message, message
+from tare.render.words import sentence, text
+from tare.results.message import Duration, Message, message
+
+if TYPE_CHECKING:
+    from tare.experiment.session.hosts import Hosts
+    from tare.statistics.decision import Decision
 
 
 def conduct(request: Request) -> str:
@@ -118,9 +127,7 @@ class _Session:
             str(shared),
             self.experiment,
             request.machine.memory_bytes,
-            files.needed(
-                request.plan.cells, os.environ, self.experiment.network.hosts if hosts else 0
-            ),
+            needed(request.plan.cells, os.environ, self.experiment.network.hosts if hosts else 0),
             self._instances,
             None if hosts is None else hosts.namespace,
             request.user,
@@ -342,3 +349,121 @@ class _Session:
         for cell in cells:
             self.writer.write(stop(cell, self.tally, stopping, reason, decisions.get(cell)))
             self.tally.stopped.add(cell)
+
+
+def journal_path(request: Request) -> Path:
+    """Return where the session's journal is to be written.
+
+    Raises
+    ------
+    StoreError
+        If there can be none.
+    """
+    folder = request.folder / "journal"
+    try:
+        folder.mkdir(exist_ok=True)
+        if folder.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link")
+        files.sync_folder(request.folder)
+    except OSError as error:
+        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
+    # A session that was killed at once has left a file, though perhaps not a line.
+    number = max((int(path.stem) for path in journal.files(request.folder)), default=0) + 1
+    return folder / f"{number}.ndjson"
+
+
+def opening(path: Path, name: str, nonce: int) -> journal.Session:
+    """Return the first line of a journal."""
+    return journal.Session(
+        version=plan.VERSION,
+        session=int(path.stem),
+        name=name,
+        nonce=nonce,
+        boot_id=machine_facts.boot_id(),
+        started=_now(),
+        tare=tare.__version__,
+        agent_digest=client.digest(),
+        argv=tuple(sys.argv),
+    )
+
+
+def ending(reason: str) -> journal.SessionEnd:
+    """Return the journal's last line: when and why it ended."""
+    return journal.SessionEnd(ended=_now(), reason=reason)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def stop(
+    cell: int,
+    tally: Tally,
+    stopping: Stopping,
+    reason: journal.StopReason | None,
+    decision: Decision | None,
+) -> journal.Stop:
+    """Return why a cell stopped and what it reached; ``reason`` outranks the decision's."""
+    more = decision.more_trials if decision else None
+    return journal.Stop(
+        cell=cell,
+        trials=tally.trials[cell],
+        reason=reason or (decision and decision.reason) or "target",
+        target=stopping.precision if stopping.compare is None else None,
+        reached=decision.reached if decision else None,
+        more_trials=more,
+        more_seconds=None if more is None else more * tally.seconds(cell),
+        why=decision.why if decision else None,
+        refusal=text(decision.refusal) if decision and decision.refusal else None,
+    )
+
+
+def network(
+    request: Request, name: str, folder: Path, note: Callable[[Message], None]
+) -> Hosts | None:
+    """Make the network in which a session's trials take place; None: the machine's own.
+
+    Parameters
+    ----------
+    request : Request
+        Whether there is to be one, and who wants to know how far it is.
+    name : str
+        Of the session.
+    folder : Path
+        What instances are shown.
+    note : callable
+        Takes what is to be reported with the answers.
+    """
+    experiment = request.plan.experiment
+    if not experiment.networked:
+        return None
+    # Whoever needs no network does not load what makes one.
+    from tare.experiment.session.hosts import Hosts
+
+    request.progress.stage("making the network")
+    hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
+    if request.past.trials and experiment.network.budget == "carry":
+        note(message("net.session.resumed"))
+    return hosts
+
+
+#: That the probes take, as long as nobody else disturbs them.
+TAKE_S = 5.0
+
+
+def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> None:
+    """Keep what probes find of the machine; that they fail loses no trial.
+
+    No observer may watch meanwhile: it makes context switches dearer [1.8 → 2.8 µs].
+    """
+    if request.weigh is None:
+        return
+    running = message("execute.probes.running", moment=moment, time=Duration(TAKE_S))
+    request.progress.stage(text(running))
+    try:
+        writer.write(*request.weigh(moment))
+    except TareError as error:
+        note = sentence(message("execute.probes.failed", moment=moment, why=error.message))
+        writer.write(journal.Note(message=note))
+        request.progress.note(note)
+    writer.sync()

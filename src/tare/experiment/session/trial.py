@@ -27,16 +27,36 @@ from tare.experiment.session.observer import NoObserverError, Observer
 from tare.experiment.session.output import Keep, Outputs
 from tare.experiment.session.pool import Pool
 from tare.experiment.session.resident import Cpus, Key, Resident
-from tare.experiment.session.timeouts import limit_s, most_records, patience_s
-from tare.experiment.session.values import Values
-from tare.experiment.session.window import longest_s, window
+from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
 
+
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
+
+
+class Values:
+    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
+
+    def __init__(self, metrics: tuple[str, ...]) -> None:
+        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
+        self.wrong = False
+        #: The first fault for which the trial failed.
+        self.fault: record.Fault | None = None
+
+    def add(self, sample: record.Sample) -> None:
+        """Count a sample, where it is measured and of one of the metrics."""
+        sums = self._sums.get(sample.metric)
+        if sums is not None and sample.phase == "measured":
+            total, count = sums.get(sample.source, (0.0, 0))
+            sums[sample.source] = (total + sample.value, count + 1)
+
+    def means(self, metric: str) -> dict[str, float]:
+        """Return the mean of a metric by source."""
+        return {source: total / count for source, (total, count) in self._sums[metric].items()}
 
 
 @dataclass

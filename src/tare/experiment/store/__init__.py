@@ -8,6 +8,5 @@ and readers do not hinder each other.
 from tare.experiment.store.build import save_findings
 from tare.experiment.store.export import FORMATS, export
 from tare.experiment.store.load import load
-from tare.experiment.store.schema import TABLES
 
-__all__ = ["FORMATS", "TABLES", "export", "load", "save_findings"]
+__all__ = ["FORMATS", "export", "load", "save_findings"]

@@ -18,7 +18,7 @@ from tare.errors import StoreError
 from tare.experiment import journal, plan_file
 from tare.experiment.store import journals
 from tare.experiment.store.journals import as_json
-from tare.experiment.store.schema import TABLES, Table
+from tare.experiment.tables import TABLES, Table
 from tare.render import data, words
 from tare.results.finding import Finding
 
@@ -26,7 +26,9 @@ FILE = "store.duckdb"
 #: No extension is ever fetched: the store works without a network.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
 #: What a store of this tare consists of: table, column, type.
-_LAYOUT = {(table.name, column.name, column.type) for table in TABLES for column in table.columns}
+_LAYOUT = {
+    (table.name, column.name, column.type) for table in TABLES.values() for column in table.columns
+}
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -165,7 +167,7 @@ def _fill(
     others: duckdb.DuckDBPyConnection | None = None,
 ) -> None:
     """Make the tables, from rows or from those of another store."""
-    for table in TABLES:
+    for table in TABLES.values():
         store.execute(table.ddl)
         if rows.get(table.name):
             given = _arrow(table, rows[table.name])
@@ -187,7 +189,7 @@ def _arrow(table: Table, rows: Rows) -> pa.Table:
         ]
     except (pa.ArrowException, OverflowError) as error:
         raise StoreError(f"the journal's {table.name} are damaged: {error}") from error
-    return pa.table(arrays, names=[c.name for c in table.columns])
+    return pa.table(arrays, names=table.names)
 
 
 _ARROW = {

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from tare.errors import StoreError
 from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
-from tare.experiment.store.schema import TABLES
+from tare.experiment.tables import TABLES
 
 FORMATS = ("csv", "parquet", "json")
 
@@ -46,9 +46,8 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     StoreError
         If there is no such table or format, or the file cannot be written.
     """
-    names = [t.name for t in TABLES]
-    if table not in names:
-        raise StoreError(f"there is no table {table!r}", f"choose one of {', '.join(names)}")
+    if table not in TABLES:
+        raise StoreError(f"there is no table {table!r}", f"choose one of {', '.join(TABLES)}")
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     rows = _rows(folder, table)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -14,19 +14,19 @@ from tare.errors import StoreError
 from tare.experiment import journal, plan, plan_file
 
 
-def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+def read(folder: Path) -> dict[str, list[Row]]:
     """Read a folder into rows, in the order of the columns of each table."""
     made = plan_file.read(folder)
     asked = made.experiment
     written = plan_file.text(folder)
     text = None if written is None else written.decode(errors="replace")
-    rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    rows: dict[str, list[Row]] = defaultdict(list)
     rows["experiment"] = [(
         plan.VERSION, asked.name, asked.question, made.metric, asked.seed, text, as_json(made)
     )]  # fmt: skip
     begun: set[int] = set()
-    for path, lines in journal.read_sessions(folder):
-        _Session(path, rows, begun, len(made.cells)).read(lines)
+    for path in journal.files(folder):
+        _Session(path, rows, begun, len(made.cells)).read(journal.read(path))
     return rows
 
 
@@ -35,13 +35,33 @@ _MOST = 1e30
 #: Factors that have a column of their own; of the others, ``levels`` tells.
 _FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
 
+Row: TypeAlias = tuple[Any, ...]
+_as_it_is: Callable[[Any], Row] = msgspec.structs.astuple
+#: Lines that are a row each: its table, and the row, after the number of the session.
+_OF_SESSION: dict[type, tuple[str, Callable[[Any], Row]]] = {
+    journal.MachineFact: (
+        "facts",
+        lambda x: (x.instance, x.platform, x.name, as_json(x.value), x.unit, x.source),
+    ),
+    journal.MachineTake: ("takes", lambda x: (x.moment, x.take, *_as_it_is(x.activity))),
+    journal.MachineFigure: ("figures", _as_it_is),
+    journal.ClockCheck: ("clocks", _as_it_is),
+    journal.Stop: ("stops", _as_it_is),
+    journal.Note: ("notes", lambda x: (x.message, as_json(x.detail))),
+}
+#: The same of lines that name a trial, and so no session.
+_OF_TRIAL: dict[type, tuple[str, Callable[[Any], Row]]] = {
+    record.Fault: (
+        "faults", lambda x: (x.trial, x.worker, x.iteration, x.kind, x.message, x.evidence),
+    ),
+    journal.HostUse: ("network_use", _as_it_is),
+}  # fmt: skip
+
 
 class _Session:
     """Sorts the lines of one journal into rows."""
 
-    def __init__(
-        self, path: Path, rows: dict[str, list[tuple[Any, ...]]], begun: set[int], cells: int
-    ) -> None:
+    def __init__(self, path: Path, rows: dict[str, list[Row]], begun: set[int], cells: int) -> None:
         self.path = path
         #: How many the plan has.
         self.cells = cells
@@ -65,13 +85,18 @@ class _Session:
                     line.trial, line.worker, line.iteration, line.phase, line.metric,
                     line.source, float(line.value),
                 ))  # fmt: skip
+            elif (kind := type(line)) in _OF_SESSION:
+                table, row = _OF_SESSION[kind]
+                self.rows[table].append((self.session and self.session.session, *row(line)))
+            elif kind in _OF_TRIAL:
+                table, row = _OF_TRIAL[kind]
+                self.rows[table].append(row(line))
             else:
                 self._sort(number, line)
         if self.session is not None:
             self._finish(self.session)
 
     def _sort(self, number: int, line: journal.Line) -> None:
-        session = self.session.session if self.session else None
         match line:
             case journal.Session():
                 if self.session is not None:
@@ -79,15 +104,10 @@ class _Session:
                 self.session = line
             case journal.SessionEnd():
                 self.closed = line
-            case journal.MachineFact():
-                self.rows["facts"].append((
-                    session, line.instance, line.platform, line.name, as_json(line.value),
-                    line.unit, line.source,
-                ))  # fmt: skip
-            case journal.InstanceStart() | journal.InstanceEnd() | journal.ClockCheck():
-                self._sort_instance(session, line)
-            case journal.MachineTake() | journal.MachineFigure():
-                self._sort_probed(session, line)
+            case journal.InstanceStart():
+                self.instances[line.instance] = (line, None)
+            case journal.InstanceEnd() if line.instance in self.instances:
+                self.instances[line.instance] = (self.instances[line.instance][0], line)
             case journal.TrialStart():
                 if line.trial in self.begun:
                     raise self._damaged(number, f"trial {line.trial} begins a second time")
@@ -95,46 +115,6 @@ class _Session:
                 self.starts[line.trial] = line
             case journal.TrialEnd():
                 self.ends[line.trial] = line
-            case record.Fault() | journal.HostUse() | journal.HostTokens():
-                self._sort_of_trial(line)
-            case journal.Stop():
-                self.rows["stops"].append((session, *msgspec.structs.astuple(line)))
-            case journal.Note():
-                self.rows["notes"].append((session, line.message, as_json(line.detail)))
-
-    def _sort_probed(
-        self, session: int | None, line: journal.MachineTake | journal.MachineFigure
-    ) -> None:
-        match line:
-            case journal.MachineTake():
-                self.rows["takes"].append((
-                    session, line.moment, line.take, *msgspec.structs.astuple(line.activity),
-                ))  # fmt: skip
-            case journal.MachineFigure():
-                self.rows["figures"].append((session, *msgspec.structs.astuple(line)))
-
-    def _sort_instance(
-        self,
-        session: int | None,
-        line: journal.InstanceStart | journal.InstanceEnd | journal.ClockCheck,
-    ) -> None:
-        match line:
-            case journal.InstanceStart():
-                self.instances[line.instance] = (line, None)
-            case journal.InstanceEnd() if line.instance in self.instances:
-                self.instances[line.instance] = (self.instances[line.instance][0], line)
-            case journal.ClockCheck():
-                self.rows["clocks"].append((session, *msgspec.structs.astuple(line)))
-
-    def _sort_of_trial(self, line: record.Fault | journal.HostUse | journal.HostTokens) -> None:
-        match line:
-            case record.Fault():
-                self.rows["faults"].append((
-                    line.trial, line.worker, line.iteration, line.kind, line.message,
-                    line.evidence,
-                ))  # fmt: skip
-            case journal.HostUse():
-                self.rows["network_use"].append(msgspec.structs.astuple(line))
             case journal.HostTokens():
                 hosts = zip(line.tokens_bits, line.rate_bps, line.sent_bytes, strict=False)
                 self.rows["network_log"] += [
@@ -179,9 +159,7 @@ class _Session:
             _instance(session.session, start, end) for start, end in self.instances.values()
         ]
 
-    def _trial(
-        self, session: int, start: journal.TrialStart, end: journal.TrialEnd | None
-    ) -> tuple[Any, ...]:
+    def _trial(self, session: int, start: journal.TrialStart, end: journal.TrialEnd | None) -> Row:
         known = (start.levels.get(name) for name in _FACTORS)
         return (
             start.trial, session, start.block, start.position, start.cell, *known,
@@ -192,9 +170,7 @@ class _Session:
         )  # fmt: skip
 
 
-def _instance(
-    session: int, start: journal.InstanceStart, end: journal.InstanceEnd | None
-) -> tuple[Any, ...]:
+def _instance(session: int, start: journal.InstanceStart, end: journal.InstanceEnd | None) -> Row:
     return (
         session, start.instance, start.platform, start.size, start.pinning, start.cores,
         as_json(start.cpus), start.memory_bytes, as_json(start.workers), start.cold, start.start_ns,

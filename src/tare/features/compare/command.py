@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tare.cli import console, lines, options, quantities
-from tare.cli.command_line import factors, given, how_to_see, workload
-from tare.cli.command_line import network as of_network
+from tare.cli.command_line import given, how_to_see, places, workload
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
 from tare.measure.comparison.session import (
@@ -157,9 +156,7 @@ def compare(
         _check_enough(gate_on, trials)
     least = None if gate is None else quantities.share("--gate", gate, 10)
     wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj)
-    places = factors([platform], workers, pinning, image, size)
-    shaped = of_network(network, hosts, serve or [])
-    places["factors"] |= shaped.pop("factors", {})
+    where = places([platform], workers, pinning, image, size, network, hosts, serve or ())
     with standard_input(input) as given_input:
         table: dict[str, Any] = {
             "experiment": {
@@ -194,8 +191,7 @@ def compare(
                 )
                 for line in measured
             ],
-            **places,
-            **shaped,
+            **where,
         }
         execution = Execution(
             resume=resume, as_root=as_root, capture=capture, kept=out is not None,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tare import units
 from tare.cli import console
 from tare.experiment.pilot import Forecast
 from tare.experiment.pipeline import Prepared
 from tare.experiment.specification import Experiment
-from tare.features.experiment import plan_network
+from tare.networks import replay
+from tare.networks.shaping import messages, specification
+from tare.networks.shaping.specification import Bucket, Shaping
 from tare.render import words
+from tare.render.words import paragraph, text
 from tare.results.message import Chosen, Duration, Message, message
 
 #: Rows shown; ``--json`` has all.
@@ -42,7 +46,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
                 "executed_cells": forecast.executed,
                 "failures": forecast.failures,
             },
-            **({"network": plan_network.as_json(experiment)} if experiment.networked else {}),
+            **({"network": network_json(experiment)} if experiment.networked else {}),
             "left_out": [note.detail for note in prepared.notes if note.detail],
             "notes": [note.message for note in prepared.notes],
         }
@@ -59,7 +63,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
         console.out.print(f"Note: {note.message}", soft_wrap=True)
     _show_cells([cell.levels() for cell in cells], forecast)
     if experiment.networked:
-        plan_network.show(experiment)
+        show_network(experiment)
 
 
 def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
@@ -137,3 +141,56 @@ def _block(forecast: Forecast) -> Message:
         starts=Duration(forecast.starts_s) if forecast.starts_s else None,
         executed=forecast.executed,
     )
+
+
+def network_json(experiment: Experiment) -> dict[str, Any]:
+    """Return the network, its levels, and their longest idle periods."""
+    network = experiment.network
+    return {
+        "hosts": network.hosts,
+        "serve": [list(words) for words in network.serve],
+        "budget": network.budget,
+        "rest": network.rest,
+        "levels": [
+            {
+                "network": level,
+                "specification": messages.specification(shaping),
+                "rest_s_at_most": longest_rest_s(experiment, shaping),
+            }
+            for level, shaping in _shapings(experiment).items()
+        ],
+    }
+
+
+def show_network(experiment: Experiment) -> None:
+    """Print the network, how each level shapes it, and the longest idle period."""
+    network = experiment.network
+    said = (
+        message("plan.network.hosts", hosts=network.hosts, servers=len(network.serve) or None),
+        message(f"plan.network.budget.{network.budget}"),
+    )
+    console.out.print(paragraph(said), soft_wrap=True)
+    rests = network.rest != "none"
+    rows = [("level", *(["longest idle period"] if rests else []), "shaping of every host")]
+    for level, shaping in _shapings(experiment).items():
+        rest_s = longest_rest_s(experiment, shaping)
+        told = console.seconds(rest_s) if rest_s else "none"
+        rows.append((level, *([told] if rests else []), text(messages.describe(shaping))))
+    console.table(rows)
+
+
+def longest_rest_s(experiment: Experiment, shaping: Shaping) -> float:
+    """Return how long a trial waits at most: for a bucket, until it is full from nothing."""
+    rest = experiment.network.rest
+    if isinstance(rest, float | int):
+        return float(rest)
+    if rest == "none" or not isinstance(shaping, Bucket) or not shaping.refill_bps:
+        return 0.0
+    return shaping.capacity_bits / shaping.refill_bps
+
+
+def _shapings(experiment: Experiment) -> dict[str, Shaping]:
+    return {
+        level: replay.resolved(specification.parse(experiment.shaped(level)))
+        for level in map(str, experiment.factors["network"])
+    }

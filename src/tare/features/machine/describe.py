@@ -11,7 +11,6 @@ import typer
 from tare import registry
 from tare.cli import console, options
 from tare.errors import ExperimentError
-from tare.experiment.supplies import Supplies
 from tare.registry import Availability
 from tare.render.words import text
 from tare.results.message import message
@@ -21,7 +20,6 @@ KINDS = (
     "kernels",
     "metrics",
     "probes",
-    "workloads",
     "platforms",
     "loads",
     "checks",
@@ -40,7 +38,6 @@ PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name",
 
 
 def describe(
-    ctx: typer.Context,
     kind: Annotated[
         str | None, typer.Argument(help=", ".join(KINDS) + ". [default: all]", metavar="[KIND]")
     ] = None,
@@ -66,7 +63,7 @@ def describe(
             f"tare describe platforms {' '.join(stacks)}",
         )
     told = {
-        name: _platforms(stacks) if name == "platforms" else _units(name, ctx.obj)
+        name: _platforms(stacks) if name == "platforms" else _units(name)
         for name in ([kind] if kind else KINDS)
     }
     if json is not None:
@@ -80,13 +77,13 @@ def describe(
         console.table([columns, *rows], left=len(columns))
 
 
-def _units(kind: str, supplies: Supplies) -> list[dict[str, Any]]:
+def _units(kind: str) -> list[dict[str, Any]]:
     from tare.experiment.catalogue import catalogue
 
     if kind in ("kernels", "metrics", "probes"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
-    units = supplies.units(kind.removesuffix("s")).values()
+    units = registry.units_of(kind.removesuffix("s")).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
 
@@ -129,7 +126,7 @@ def _untried(stack: str) -> dict[str, Any]:
 
 
 def _platform(stack: str, found: Availability, commands: Availability) -> dict[str, Any]:
-    layer = registry.scan("tare.platforms")[stack.rsplit("/", maxsplit=1)[-1].partition(":")[0]]
+    layer = registry.units_of("platform")[stack.rsplit("/", maxsplit=1)[-1].partition(":")[0]]
     return {
         **_row(layer.description),
         "name": stack,

@@ -14,12 +14,11 @@ from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
     explained,
-    factors,
     how_to_see,
     metric_name,
+    places,
     workload,
 )
-from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError
 from tare.render.escaping import on_one_line
@@ -121,9 +120,7 @@ def run(
     measured = lines.typed(command, around, name or (), parameters, several=False)
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
-    places = factors(platforms, workers, pinning, image, size)
-    small = of_network(network, hosts, serve or [])
-    places["factors"] |= small.pop("factors", {})
+    where = places(platforms, workers, pinning, image, size, network, hosts, serve or ())
     cells = len(platforms) * len(measured)
     several = cells > 1
     compared = "platform" if len(platforms) > 1 else "workload"
@@ -154,8 +151,7 @@ def run(
                 )
                 for line in measured
             ],
-            **places,
-            **small,
+            **where,
         }  # fmt: skip
         if several:
             refused = {

@@ -7,7 +7,6 @@ from collections import defaultdict
 import numpy as np
 
 from tare import units
-from tare.cli.by_hand import is_at_terminal
 from tare.cli.console import err, seconds
 from tare.cli.progress import Bar
 from tare.experiment.findings.level_names import unit_of
@@ -62,8 +61,8 @@ class RunBar(Bar):
         if seconds_left is not None:
             self._advance(seconds_left)
             parts.append(f"{seconds(seconds_left)} left")
-            if is_at_terminal():
-                parts.append("Enter ends it")
+            if self._live:
+                parts.append("Ctrl-C ends it")
         self._show(" · ".join(parts))
 
     def _estimated(self) -> str:

@@ -53,7 +53,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 def units() -> dict[str, Setting]:
     """Return every setting by name."""
-    return registry.scan("tare.host.settings")
+    return registry.units_of("setting")
 
 
 def check(

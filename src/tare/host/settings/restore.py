@@ -93,7 +93,7 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
         If something could not be restored; everything else was, and what was saved stays.
     """
     if kept.boot_id == _boot(kernel):
-        units: dict[str, Setting] = registry.scan("tare.host.settings")
+        units: dict[str, Setting] = registry.units_of("setting")
         left = [
             (units[setting], name, text)
             for setting, saved in reversed(kept.saved.items())

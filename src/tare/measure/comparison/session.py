@@ -116,7 +116,7 @@ def measure(
 def conduct(
     prepared: Prepared, folder: Path, execution: Execution, bar: Bar
 ) -> tuple[str, TrialError | None]:
-    """Measure a session, which Enter and Ctrl-C end with what there is.
+    """Measure a session, which Ctrl-C ends with what there is.
 
     Returns
     -------
@@ -132,12 +132,11 @@ def conduct(
     KeyboardInterrupt
         If somebody stopped it before there was anything.
     """
-    from tare.cli.by_hand import enter_interrupts
     from tare.cli.standard_input import refuse_piped
     from tare.experiment import pipeline
 
     try:
-        with bar, enter_interrupts():
+        with bar:
             ended = pipeline.execute(
                 prepared,
                 folder,

@@ -12,7 +12,7 @@ import msgspec
 from tare.agent.client import Channel
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
-from tare.platforms import nodes, root, users
+from tare.platforms import groups, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -39,10 +39,6 @@ class Docker(Ground):
                 name="image",
                 meaning="image in which it runs; without, commands see this machine's system "
                 "directories and their own files, read-only",
-            ),
-            Parameter(
-                name="root",
-                meaning="directory of which an image is made, in place of one that is there",
             ),
             root.SHOW,
             Parameter(
@@ -204,21 +200,18 @@ class Docker(Ground):
         ]
 
     def _image(self, client: Any, place: Place, inner: Sequence[Layer]) -> str:
-        from tare.platforms.docker import engine, folder
+        from tare.platforms.docker import engine
         from tare.platforms.docker import image as images
 
         settings = self.settings(place)
         if settings["image"] is not None:
             return engine.named_image(client, settings["image"])
-        if settings["root"] is not None:
-            return folder.image(client, settings["root"])
         needs = [need for layer in inner for need in layer.needs]
         return images.own(client, needs, [file for layer in inner for file in layer.files()])
 
     def _shows_files(self, place: Place) -> bool:
         """Tell whether it shows files of this machine, in place of an image's."""
-        settings = self.settings(place)
-        return place.runs_commands and settings["image"] is None and settings["root"] is None
+        return place.runs_commands and self.settings(place)["image"] is None
 
     def _user(self, place: Place, inner: Sequence[Layer]) -> str | None:
         """Return user and group that it runs as; None: root, whose files are an image's alone."""
@@ -266,7 +259,7 @@ class Docker(Ground):
             # What they tell of themselves is read on this machine.
             mounts.append(Mount(SCRATCH, place.scratch, type="bind"))
         settings = self.settings(place)
-        if settings["image"] is not None or settings["root"] is not None:
+        if settings["image"] is not None:
             mounts.append(Mount(root.AGENT, str(agent.binary()), type="bind", read_only=True))
         if some:
             mounts.append(Mount(GROUPS, GROUPS, type="bind"))
@@ -285,7 +278,7 @@ class Docker(Ground):
             mounts=mounts,
             **quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
-            cpuset_mems=nodes.near(place.cpus),
+            cpuset_mems=groups.near(place.cpus),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
         )

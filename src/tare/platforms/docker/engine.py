@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import shutil
 import socket
 import time
@@ -15,7 +14,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from tare.agent.client import SilenceError
+from tare.agent.client import SocketChannel
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker.frames import Frames
 
@@ -99,7 +98,7 @@ def named_image(client: docker.DockerClient, image: str) -> str:
     return image
 
 
-class ContainerChannel:
+class ContainerChannel(SocketChannel):
     """The stream of an agent that is the first process of a container.
 
     Parameters
@@ -115,20 +114,21 @@ class ContainerChannel:
         If it cannot be started.
     """
 
+    around = "the container"
+
     def __init__(self, client: docker.DockerClient, container: str) -> None:
         self._client = client
         self._id = container
-        self._frames = Frames()
-        self._selector = selectors.DefaultSelector()
         self._open = True
         # Attached before the start, nothing that it says is missed.
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         try:
             attached: Any = client.api.attach_socket(container, params=streams)
             self._attached = attached
-            self._socket: socket.socket = getattr(attached, "_sock", attached)
-            self._socket.settimeout(None)
-            self._selector.register(self._socket, selectors.EVENT_READ)
+            connected: socket.socket = getattr(attached, "_sock", attached)
+            connected.settimeout(None)
+            super().__init__(connected)
+            self._frames = Frames(self._lines)
             client.api.start(container)
         except APIError as error:
             _remove(client, container)
@@ -139,28 +139,6 @@ class ContainerChannel:
         except OSError as error:
             client.close()
             raise PlatformError(f"{STOPPED} ({error})", _start_engine()) from error
-
-    def fileno(self) -> int:
-        """Return the descriptor of the engine's stream."""
-        return self._socket.fileno()
-
-    def send(self, line: bytes) -> None:
-        """Write one line."""
-        try:
-            self._socket.sendall(line + b"\n")
-        except OSError as error:
-            raise AgentError(f"the container is gone ({self.last_words()})") from error
-
-    def receive(self, timeout_s: float | None) -> bytes | None:
-        """Return the next line, or None at the end."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while (line := self._frames.lines.line()) is None:
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._selector.select(wait):
-                raise SilenceError(timeout_s or 0.0)
-            if not self._read():
-                return None
-        return line
 
     def last_words(self) -> str:
         """Return what came on standard error, and whether the engine is there."""
@@ -198,13 +176,8 @@ class ContainerChannel:
             time.sleep(0.05)
         return False
 
-    def _read(self) -> bool:
-        try:
-            data = self._socket.recv(1 << 16)
-        except ConnectionError:
-            return False
+    def _feed(self, data: bytes) -> None:
         self._frames.feed(data)
-        return bool(data)
 
 
 def remove_container(container: str) -> None:

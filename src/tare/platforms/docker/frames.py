@@ -20,8 +20,8 @@ WORDS = 4096
 class Frames:
     """Takes what the engine sends apart: lines of standard output, the end of standard error."""
 
-    def __init__(self) -> None:
-        self.lines = LineBuffer()
+    def __init__(self, lines: LineBuffer) -> None:
+        self.lines = lines
         self._words = bytearray()
         self._header = bytearray()
         self._stream = 0

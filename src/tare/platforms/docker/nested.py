@@ -6,10 +6,9 @@ import io
 import os
 import re
 import tarfile
-from typing import Any
 
 from tare.errors import PlatformError
-from tare.platforms import nest, nodes
+from tare.platforms import groups, nest
 from tare.platforms.docker.image import REPOSITORY
 from tare.platforms.layer import Layer, Place, View
 from tare.platforms.root import AGENT, SHARED, view
@@ -51,11 +50,6 @@ class Nested(Layer):
         """Have the engine there start a container, as the ground does here by its API."""
         settings = self.settings(place)
         image = settings["image"]
-        if settings["root"] is not None:
-            raise PlatformError(
-                "docker inside another layer makes no image of a directory",
-                '[platforms.docker] image = "…"   (one that the engine there has)',
-            )
         if image is None and place.runs_commands:
             raise PlatformError(
                 "docker inside another layer needs an image there to run commands in",
@@ -67,7 +61,8 @@ class Nested(Layer):
         before: tuple[tuple[str, ...], ...] = ()
         if image is None:
             before = ((*client, "import", f"{folder}/empty.tar", own),)
-        words = [*client, "run", *_options(outer, place, settings)]
+        words = [*client, "run", *options(outer, place, settings["network"])]
+        words += ["--read-only"] if settings["read_only"] else []
         words += ["--entrypoint", argv[0], image or own, *argv[1:]]
         whole = nest.Nest(
             folders=(folder, *made.folders),
@@ -109,16 +104,21 @@ def _engine(folder: str) -> tuple[list[str], nest.Nest]:
     return ["docker", "--host", address], made
 
 
-def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
-    """Return the options of ``docker run``."""
-    options = ["--interactive", "--rm", "--pull=never", f"--name={place.name}"]
-    options += [f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"]
-    options += [f"--network={settings['network']}", "--log-driver=none", "--tmpfs=/tmp:mode=1777"]
+def options(outer: View, place: Place, network: str) -> list[str]:
+    """Return the options of ``docker run`` that every container has; Podman has them as well."""
     access = "rw" if place.writable else "ro"
-    options += [f"--volume={outer.shared}:{SHARED}:{access}", f"--volume={outer.agent}:{AGENT}:ro"]
-    if settings["read_only"]:
-        options.append("--read-only")
-    return [*options, *limits(place, here=outer.host_files)]
+    return [
+        *("--interactive", "--rm", "--pull=never", f"--name={place.name}", *labels(place)),
+        *(f"--network={network}", "--log-driver=none", "--tmpfs=/tmp:mode=1777"),
+        f"--volume={outer.shared}:{SHARED}:{access}",
+        f"--volume={outer.agent}:{AGENT}:ro",
+        *limits(place, here=outer.host_files),
+    ]
+
+
+def labels(place: Place) -> tuple[str, ...]:
+    """Return the options by which a container is found that nobody removed."""
+    return f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"
 
 
 def limits(place: Place, *, here: bool) -> list[str]:
@@ -136,7 +136,7 @@ def limits(place: Place, *, here: bool) -> list[str]:
         options += [f"--cpu-period={place.period_us}", f"--cpu-quota={place.quota_us}"]
     if place.cpus is not None:
         options.append(f"--cpuset-cpus={','.join(map(str, place.cpus))}")
-    if here and (node := nodes.near(place.cpus)) is not None:
+    if here and (node := groups.near(place.cpus)) is not None:
         options.append(f"--cpuset-mems={node}")
     if place.memory_bytes is not None:
         # Memory and swap together: none of it may be swapped.

@@ -96,19 +96,8 @@ class Ssh(Ground):
             # No layer inside holds it: the agent there does.
             inside = self.view(View(agent="", shared=""), place)
             argv = nest.around(argv, nest.Nest(group=nest.group(place)), inside, place)
-        settings = self.settings(place)
-        needs = {need for layer in inner for need in layer.needs}
-        command = connection.command(
-            connection.Asked(
-                host=self.host,
-                config=settings["config"],
-                options=settings["options"],
-                name=place.name,
-                folder=settings["folder"],
-                needs=(*TOOLS, *sorted(needs)),
-                argv=tuple(argv),
-            )
-        )
+        needs = (*TOOLS, *sorted({need for layer in inner for need in layer.needs}))
+        command = connection.command(self.host, place.name, self.settings(place), needs, argv)
         channel = Connection(command, self.host, place.name)
         try:
             host = channel.meet()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from tare.agent import client
 from tare.agent.client import ProcessChannel
@@ -78,19 +77,6 @@ umask "$mask"
 """
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a connection is to start, and where."""
-
-    host: str
-    config: str | None
-    options: str
-    name: str
-    folder: str
-    #: Programs without which it is not begun.
-    needs: tuple[str, ...]
-    argv: tuple[str, ...]
-
-
 class Host(NamedTuple):
     """What a host says of itself."""
 
@@ -100,17 +86,31 @@ class Host(NamedTuple):
     name: str
 
 
-def command(asked: Asked) -> list[str]:
-    """Return the command that starts an agent on a host."""
-    config = [] if asked.config is None else ["-F", str(Path(asked.config).expanduser())]
-    settings = [word for one in SETTINGS for word in ("-o", one)]
+def command(
+    host: str, name: str, settings: Mapping[str, Any], needs: Iterable[str], argv: list[str]
+) -> list[str]:
+    """Return the command that starts an agent on a host.
+
+    Parameters
+    ----------
+    host, name : str
+        The host as the user wrote it, and the instance.
+    settings : mapping
+        The layer's options.
+    needs : iterable of str
+        Programs without which it is not begun.
+    argv : list of str
+        What starts the agent there.
+    """
+    file = settings["config"]
+    config = [] if file is None else ["-F", str(Path(file).expanduser())]
+    own = [word for one in SETTINGS for word in ("-o", one)]
     size = str(client.binary().stat().st_size)
-    needs = " ".join(asked.needs)
-    given = [asked.name, asked.folder, size, client.digest(), needs, *asked.argv]
+    given = [name, settings["folder"], size, client.digest(), " ".join(needs), *argv]
     script = shlex.join(["exec", "/bin/sh", "-c", SCRIPT, "tare", *given])
     # Of two values of one setting ssh takes the first: the user's.
-    own = words("[platforms.ssh] options", asked.options)
-    return ["ssh", *own, *config, *settings, "--", asked.host, script]
+    options = words("[platforms.ssh] options", settings["options"])
+    return ["ssh", *options, *config, *own, "--", host, script]
 
 
 class Connection(ProcessChannel):

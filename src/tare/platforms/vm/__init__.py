@@ -29,8 +29,7 @@ class VirtualMachine(Ground):
         parameters=(
             Parameter(
                 name="kernel",
-                meaning="kernel of the guest: this machine's newest (auto), the path of a file, or "
-                "the distribution's for clouds, downloaded into tare's own cache (package)",
+                meaning="kernel of the guest: this machine's newest (auto), or the path of a file",
                 default="auto",
             ),
             Parameter(
@@ -84,8 +83,7 @@ class VirtualMachine(Ground):
 
         options = self.settings(place)
         qemu.program()
-        if options["kernel"] != "package":
-            kernel.chosen(options["kernel"])
+        kernel.chosen(options["kernel"])
         if options["accelerator"] == "kvm" and (absent := accelerator.missing()) is not None:
             raise PlatformError(*absent)
         if place.runs_commands and options["root"] is None and not place.files:

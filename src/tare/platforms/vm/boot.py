@@ -22,10 +22,7 @@ MIB = 1 << 20
 LEAST_BYTES = 64 * MIB
 #: Of every guest, and of one with a disk: its driver, its file system, and room to write.
 MODULES = ("virtio_console",)
-DISK_MODULES = {
-    "squashfs": ("virtio_blk", "squashfs", "overlay"),
-    "ext4": ("virtio_blk", "ext4", "overlay"),
-}
+DISK_MODULES = ("virtio_blk", "ext4", "overlay")
 #: A guest that panics ends; on the console is only what went wrong.
 WORDS = ("quiet", "panic=-1", "reboot=t", "random.trust_cpu=on")
 
@@ -65,8 +62,8 @@ class Boot:
             folders.append(str(Path.cwd()))
         own: dict[str, Any] = {"argv": argv, "folders": folders}
         if self.disk is not None:
-            names += DISK_MODULES[self.disk.kind]
-            own["root"] = {"device": "/dev/vda", "type": self.disk.kind}
+            names += DISK_MODULES
+            own["root"] = {"device": "/dev/vda", "type": "ext4"}
             own["binds"] = self.packed
         first = initramfs.made(self.kernel.modules, names, self.packed, own)
         self._size, self._cold = first.size_bytes, first.cold
@@ -84,7 +81,7 @@ class Boot:
                     kernel=self.kernel.path,
                     words=self.words(by),
                     initramfs=first.file,
-                    disk=None if self.disk is None else self.disk.file,
+                    disk=self.disk,
                     start_s=start_s,
                 ),
                 self._around,
@@ -120,7 +117,7 @@ class Boot:
     def close(self) -> None:
         """Let go of the disk, which QEMU has open for itself."""
         if self.disk is not None:
-            self.disk.file.close()
+            self.disk.close()
 
     @property
     def processors(self) -> int:

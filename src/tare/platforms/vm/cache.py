@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,8 +15,6 @@ from typing import BinaryIO
 
 from tare.errors import PlatformError
 
-#: For users without a home.
-SHARED = Path("/var/tmp")
 #: Of all images together; the longest unused ones go first.
 MOST_BYTES = 2 << 30
 
@@ -26,32 +23,21 @@ _making = threading.Lock()
 
 
 def folder() -> Path:
-    """Return the folder, which may not be there yet."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(given) if given else Path.home() / ".cache") / "tare"
-    except RuntimeError:  # a user without a home
-        return _among_others()
-
-
-def _among_others() -> Path:
-    """Return a folder of this user's where everybody may make one of that name before.
+    """Return the folder, which may not be there yet.
 
     Raises
     ------
     PlatformError
-        If somebody did: guests would be booted from what is in it.
+        If this user has no home.
     """
-    path = SHARED / f"tare-of-{os.geteuid()}"
-    with contextlib.suppress(OSError):
-        path.mkdir(mode=0o700)
-    about = path.lstat() if os.path.lexists(path) else None
-    if about is not None and (about.st_uid != os.geteuid() or not stat.S_ISDIR(about.st_mode)):
+    try:
+        given = os.environ.get("XDG_CACHE_HOME")
+        return (Path(given) if given else Path.home() / ".cache") / "tare"
+    except RuntimeError as error:
         raise PlatformError(
-            f"{path}, to keep images of virtual machines in, is somebody else's",
+            "this user has no home to keep images of virtual machines in",
             "set XDG_CACHE_HOME to a directory of yours",
-        )
-    return path
+        ) from error
 
 
 def stamp(paths: Iterable[Path]) -> bytes:

@@ -1,8 +1,7 @@
 """Modules of a guest's kernel: which ones are needed, in which order, as plain files.
 
-``modules.dep`` names what a module needs; a package that was only unpacked has none, and then
-every module says so itself. Those that are compressed are decompressed here: the guest's agent
-loads what it is given.
+``modules.dep`` names what a module needs. Those that are compressed are decompressed here: the
+guest's agent loads what it is given.
 """
 
 from __future__ import annotations
@@ -14,13 +13,8 @@ from pathlib import Path
 
 from tare.errors import PlatformError
 
-#: Endings of modules, and how they are read.
-ENDINGS = (".ko", ".ko.xz", ".ko.gz", ".ko.zst")
 #: What a signed module ends with.
 SIGNED = b"~Module signature appended~\n"
-#: A module needs these first though it names them by symbols only: what they define is in `virtio`
-#: and `virtio_ring` both ways round.
-FIRST = ("virtio_ring", "virtio")
 
 
 def ordered(folder: Path, names: Iterable[str]) -> list[Path]:
@@ -49,10 +43,10 @@ def ordered(folder: Path, names: Iterable[str]) -> list[Path]:
             whom = f" (which {needed_by} needs)" if needed_by else ""
             raise PlatformError(
                 f"the guest's kernel has no module {name}{whom} in {folder}",
-                '[platforms.vm] kernel = "package"',
+                f"sudo depmod {folder.name}   (or another [platforms.vm] kernel)",
             )
         path, needs = table[name]
-        for one in needs if needs is not None else _told(path):
+        for one in needs:
             add(one, name, (*above, name))
         done[name] = path
 
@@ -93,30 +87,14 @@ def _zstd(data: bytes) -> bytes:
         return bytes(stream.read())
 
 
-def _table(folder: Path) -> dict[str, tuple[Path, list[str] | None]]:
-    """Return file and needs of every module by name; needs are None where no index has them."""
-    index = folder / "modules.dep"
-    found: dict[str, tuple[Path, list[str] | None]] = {}
-    for line in _lines(index):
+def _table(folder: Path) -> dict[str, tuple[Path, list[str]]]:
+    """Return file and needs of every module by name."""
+    found = {}
+    for line in _lines(folder / "modules.dep"):
         path, _, needs = line.partition(":")
         # The last one named is the first one needed.
         found[_name(path)] = (folder / path, [_name(one) for one in reversed(needs.split())])
-    if not found:
-        for file in folder.rglob("*.ko*"):
-            if file.name.endswith(ENDINGS):
-                found[_name(file.name)] = (file, None)
     return found
-
-
-def _told(path: Path) -> list[str]:
-    """Return what a module itself says that it needs."""
-    for part in content(path).split(b"\0"):
-        if part.startswith(b"depends="):
-            names = part.removeprefix(b"depends=").decode().split(",")
-            return sorted(
-                filter(None, names), key=lambda one: FIRST.index(one) if one in FIRST else 9
-            )
-    return []
 
 
 def _name(path: str) -> str:

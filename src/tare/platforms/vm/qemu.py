@@ -11,18 +11,16 @@ import json
 import os
 import platform
 import re
-import selectors
 import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tare.agent.client import LineBuffer, SilenceError
+from tare.agent.client import SocketChannel
 from tare.errors import AgentError, PlatformError
 
 #: Of the console, in an error.
@@ -134,7 +132,7 @@ def command(guest: Guest, stream: int, orders: int, console: int) -> list[str]:
     return words
 
 
-class GuestChannel:
+class GuestChannel(SocketChannel):
     """The stream to the agent in a guest, which ends with it.
 
     Parameters
@@ -145,17 +143,17 @@ class GuestChannel:
         Puts before QEMU's command line what holds it to limits.
     """
 
+    around = "the guest"
+
     def __init__(self, guest: Guest, around: Callable[[list[str]], list[str]]) -> None:
+        ours, theirs = socket.socketpair()
+        super().__init__(ours)
         self._guest = guest
-        self._lines = LineBuffer()
-        self._selector = selectors.DefaultSelector()
         self._greeted = False
         self._open = True
         self._console = os.memfd_create("console", os.MFD_CLOEXEC)
         self._said = os.memfd_create("said", os.MFD_CLOEXEC)
-        self._socket, theirs = socket.socketpair()
         self._orders, monitor = socket.socketpair()
-        self._selector.register(self._socket, selectors.EVENT_READ)
         files = [theirs.fileno(), monitor.fileno(), self._console, guest.initramfs.fileno()]
         if guest.disk is not None:
             files.append(guest.disk.fileno())
@@ -173,35 +171,14 @@ class GuestChannel:
                     raise AgentError(f"cannot start {argv[0]}: {error.strerror}") from error
                 raise
 
-    def fileno(self) -> int:
-        """Return the descriptor of the guest's port."""
-        return self._socket.fileno()
-
-    def send(self, line: bytes) -> None:
-        """Write one line."""
-        try:
-            self._socket.sendall(line + b"\n")
-        except OSError as error:
-            raise AgentError(f"the guest is gone ({self.last_words()})") from error
-
     def receive(self, timeout_s: float | None) -> bytes | None:
         """Return the next line, or None at the end; the first may take as long as a boot may."""
-        if not self._greeted:
-            timeout_s = self._guest.start_s
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while (line := self._lines.line()) is None:
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._selector.select(wait):
-                raise SilenceError(timeout_s or 0.0, f"the guest's console: {self.console()}")
-            try:
-                data = self._socket.recv(1 << 16)
-            except ConnectionError:
-                return None
-            if not data:
-                return None
-            self._lines.feed(data)
-        self._greeted = True
+        line = super().receive(timeout_s if self._greeted else self._guest.start_s)
+        self._greeted = line is not None
         return line
+
+    def _context(self) -> str:
+        return f"the guest's console: {self.console()}"
 
     def last_words(self) -> str:
         """Return how QEMU ended, what it said, and the end of the guest's console."""

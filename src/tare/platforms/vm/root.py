@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from tare.errors import PlatformError
+from tare.platforms import programs
 from tare.platforms.vm import cache
 
 #: Making one may take long, but not for ever.
@@ -20,15 +20,7 @@ SLACK_BYTES = 16 << 20
 INODE_BYTES = 4096
 
 
-class Disk(NamedTuple):
-    """A disk image."""
-
-    file: BinaryIO
-    #: Of its file system: ``squashfs`` or ``ext4``.
-    kind: str
-
-
-def disk(option: str) -> Disk:
+def disk(option: str) -> BinaryIO:
     """Return the disk that holds a directory or an archive; made once, then kept.
 
     Raises
@@ -42,14 +34,8 @@ def disk(option: str) -> Disk:
             f"[platforms.vm] root: {option} is neither a directory nor a .tar",
             "docker export CONTAINER > root.tar   (or name a directory)",
         )
-    kind = "squashfs" if shutil.which("mksquashfs") else "ext4"
-    if kind == "ext4" and shutil.which("mke2fs") is None:
-        raise PlatformError(
-            "a root file system needs mksquashfs or mke2fs", "sudo apt install squashfs-tools"
-        )
-    made = _squashfs if kind == "squashfs" else _ext4
-    file, _ = cache.image(kind, _identity(source), lambda path: made(source, path))
-    return Disk(file, kind)
+    programs.find("mke2fs", "e2fsprogs")
+    return cache.image("ext4", _identity(source), lambda path: _ext4(source, path))[0]
 
 
 def _identity(source: Path) -> bytes:
@@ -61,17 +47,6 @@ def _identity(source: Path) -> bytes:
         names.sort()
         found.update(cache.stamp(Path(folder) / name for name in sorted([*names, *files])))
     return found.digest()
-
-
-def _squashfs(source: Path, path: Path) -> None:
-    words = ["-quiet", "-no-progress", "-noappend", "-comp", "zstd", "-Xcompression-level", "3"]
-    if source.is_dir():
-        # Pseudo file systems of a machine that runs are no part of it.
-        left_out = ["-e", "proc", "sys", "dev"] if source == Path("/") else []
-        _do(["mksquashfs", str(source), str(path), *words, *left_out])
-    else:
-        with source.open("rb") as archive:
-            _do(["mksquashfs", "-", str(path), "-tar", *words], archive)
 
 
 def _ext4(source: Path, path: Path) -> None:
@@ -90,15 +65,16 @@ def _ext4_of(source: Path, path: Path) -> None:
         size += sum(-(-(Path(folder) / name).lstat().st_size // 4096) * 4096 for name in plain)
     blocks = (int(size * 1.1) + files * INODE_BYTES + SLACK_BYTES) // 1024
     _do([
-        *("mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-N", str(files + 1024)),
+        *(str(programs.find("mke2fs")), "-q", "-F", "-t", "ext4", "-O", "^has_journal"),
+        *("-N", str(files + 1024)),
         *("-d", str(source), str(path), f"{blocks}k"),
     ])  # fmt: skip
 
 
-def _do(argv: list[str], archive: BinaryIO | None = None) -> None:
+def _do(argv: list[str]) -> None:
     try:
         done = subprocess.run(
-            argv, stdin=archive or subprocess.DEVNULL,
+            argv, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=MAKE_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:

@@ -8,4 +8,4 @@ from tare.features.machine.doctor.check import Check
 
 def units() -> dict[str, Check]:
     """Return every check by name."""
-    return registry.scan(__name__)
+    return registry.units_of("check")

@@ -1,0 +1,42 @@
+"""The tables of ``store.duckdb``, as ``tables.toml`` defines them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """One column: its name, its type in DuckDB, what it means and what its absence means."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """One table."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def ddl(self) -> str:
+        """The statement that makes the table."""
+        columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        return f'CREATE TABLE "{self.name}" ({columns})'
+
+
+TABLES = {
+    name: Table(name, of["meaning"], tuple(Column(*column) for column in of["columns"]))
+    for name, of in tomllib.loads(
+        resources.files(__package__).joinpath("tables.toml").read_text()
+    ).items()
+}
