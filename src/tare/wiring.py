@@ -23,7 +23,7 @@ UNITS = {
     "workload": ("tare.workloads",),
     "platform": ("tare.platforms",),
     "load": ("tare.loads",),
-    "check": ("tare.features.machine.doctor.checks",),
+    "check": ("tare.host.settings", "tare.features.machine.doctor.checks"),
     "setting": ("tare.host.settings",),
     "format": ("tare.readers",),
     "statistic": ("tare.statistics",),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -36,7 +33,6 @@ def examine(view: View) -> Diagnosis:
         current=current,
         others=[name for name in available if name != current],
     )
-    data: dict[str, Any] = {"current": current, "available": available, "alarms": alarms}
     alarm = message("doctor.clock.alarm", line=alarms[-1].strip()) if alarms else None
     if current not in FAST:
         better = next((name for name in available if name in FAST), None)
@@ -49,27 +45,23 @@ def examine(view: View) -> Diagnosis:
             "network",
             why=message("doctor.clock.slow", alarm=alarm),
             change=UPDATE if alarm else change,
-            **data,
         )
     if alarm:
-        return _drifting(value, why=alarm, change=UPDATE, **data)
+        return _drifting(value, why=alarm, change=UPDATE)
     if missing:
         return _drifting(
             value,
             why=message("doctor.clock.rate", flags=list(missing)),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
-def _drifting(
-    value: Message, *, why: Message, change: Message | None = None, **data: Any
-) -> Diagnosis:
+def _drifting(value: Message, *, why: Message, change: Message | None = None) -> Diagnosis:
     effect = message("doctor.clock.drifts")
-    return fail(value, "times", "speed", why=why, change=change, effect=effect, **data)
+    return fail(value, "times", "speed", why=why, change=change, effect=effect)
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="clock",
         title="clock source",
@@ -77,5 +69,5 @@ UNIT = Check(
         source="Documentation/timers/timekeeping.rst; vdso(7)",
     ),
     order=12,
-    examine=examine,
+    look=examine,
 )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.checks.memory_pressure import waited_for
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, message
 
@@ -41,19 +38,12 @@ def examine(view: View) -> Diagnosis:
         virtual=bool(view.virtual()),
         full=[*full],
     )
-    data: dict[str, Any] = {
-        "pending_bytes": pending * 1024,
-        "waited": waited,
-        "turning": turning,
-        "room": view.room,
-    }
     if full:
         return fail(
             value,
             "disk",
             why=message("doctor.disk.full"),
             change=message("doctor.disk.room"),
-            **data,
         )
     if pending >= DIRTY_KIB or (waited or 0.0) >= WAITED:
         return fail(
@@ -62,12 +52,11 @@ def examine(view: View) -> Diagnosis:
             "times",
             why=message("doctor.disk.writing"),
             change=message("doctor.disk.sync"),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="disk",
         title="disk and page cache",
@@ -75,5 +64,5 @@ UNIT = Check(
         source="Documentation/accounting/psi.rst; measured: 51 µs for a read of 4 KiB from an SSD",
     ),
     order=61,
-    examine=examine,
+    look=examine,
 )

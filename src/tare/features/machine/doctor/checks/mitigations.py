@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -51,7 +49,6 @@ def examine(view: View) -> Diagnosis:
         count=len(mitigated),
         costs=[message(f"doctor.mitigations.cost.{where}") for where in costs[:3]],
     )
-    data: dict[str, Any] = {"told": told, "costs": costs}
     if open_:
         return fail(
             message("doctor.mitigations.open", mitigated=value, names=[*open_]),
@@ -59,18 +56,14 @@ def examine(view: View) -> Diagnosis:
             why=message("doctor.mitigations.leak"),
             change=_closing(view),
             effect=message("doctor.mitigations.leak_effect"),
-            source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
-            "instructions, 2022",
-            **data,
         )
     if costs:
         return warn(
             value,
             "speed",
             why=message("doctor.mitigations.differ"),
-            **data,
         )
-    return ok(value if mitigated else message("doctor.mitigations.none"), **data)
+    return ok(value if mitigated else message("doctor.mitigations.none"))
 
 
 #: Words of the command line that leave something open.
@@ -87,14 +80,15 @@ def _closing(view: View) -> Message:
     return message("doctor.mitigations.update")
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="mitigations",
         title="mitigations",
         question="What does the kernel do against leaks of the processor?",
         source="Behrens, Belay and Kaashoek, Performance evolution of mitigating transient "
-        "execution attacks, 2022",
+        "execution attacks, 2022; Wikner and Razavi, RETBLEED: Arbitrary speculative code "
+        "execution with return instructions, 2022",
     ),
     order=44,
-    examine=examine,
+    look=examine,
 )

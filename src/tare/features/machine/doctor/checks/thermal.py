@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import THROTTLES, View
-from tare.host.settings import units
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import THROTTLES, View
 from tare.registry import Description
 from tare.results.message import message
 
@@ -27,8 +25,7 @@ def examine(view: View) -> Diagnosis:
             "times", "speed", "parallel",
             why=message("doctor.thermal.hot"),
             change=message("doctor.thermal.cool"),
-            fix={"turbo": "off"} if units()["turbo"].names(view.kernel) else None,
-            since_boot=count, now=now,
+            fix={"turbo": "off"},
         )  # fmt: skip
     if count or said:
         return warn(
@@ -36,13 +33,11 @@ def examine(view: View) -> Diagnosis:
             "speed",
             why=message("doctor.thermal.again"),
             change=message("doctor.thermal.compare"),
-            since_boot=count,
-            now=now,
         )
-    return ok(message("doctor.thermal.never"), since_boot=0, now=now)
+    return ok(message("doctor.thermal.never"))
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="thermal",
         title="heat",
@@ -50,5 +45,5 @@ UNIT = Check(
         source="Intel 64 and IA-32 SDM, volume 3, Thermal Monitoring and Protection",
     ),
     order=26,
-    examine=examine,
+    look=examine,
 )
