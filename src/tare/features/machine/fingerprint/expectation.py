@@ -21,13 +21,13 @@ FREQUENCY = "loop.effective_frequency"
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """What is expected of one metric."""
 
-    #: In the metric's unit; None: the specification does not tell.
-    value: float | None
+    #: In the metric's unit.
+    value: float
     #: What it rests on, then why the measured value differs, where that is known.
     why: tuple[Message, ...]
 
 
-def rests(value: float | None, *why: Message | None) -> Prediction:
+def rests(value: float, *why: Message | None) -> Prediction:
     """Make a prediction; reasons that do not apply are None."""
     return Prediction(value=value, why=tuple(one for one in why if one is not None))
 

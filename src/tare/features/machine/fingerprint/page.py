@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
@@ -17,6 +17,7 @@ from tare.features.machine.fingerprint.page_groups import (
     ordered,
 )
 from tare.features.machine.fingerprint.summary import ratio
+from tare.features.machine.fingerprint.weights import Weights
 from tare.registry import Probe
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
@@ -42,7 +43,14 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
         ),
         question="What can this machine do?",
         answers=_headline(fingerprint),
-        strip=_strip(fingerprint),
+        strip=strip(
+            fingerprint,
+            fingerprint.metrics.values(),
+            ("figures", f"{len(fingerprint.metrics):,}"),
+            ("curves", f"{len(fingerprint.curves):,}"),
+            ("measured on", fingerprint.platform),
+            ("kernel", str(fingerprint.facts.get("kernel", "unknown"))),
+        ),
         sections=(*([beside] if beside else []), *sections),
         doubts=tuple(
             message("fingerprint.page.doubt", probe=p.probe, why=p.why)
@@ -72,22 +80,19 @@ def _headline(fingerprint: Fingerprint) -> tuple[Message, ...]:
     )
 
 
-def _strip(fingerprint: Fingerprint) -> tuple[tuple[str, str], ...]:
-    strip = [
-        ("taken", fingerprint.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
-        ("effort", fingerprint.effort),
-        ("in", duration(fingerprint.seconds)),
-        ("figures", f"{len(fingerprint.metrics):,}"),
-        ("curves", f"{len(fingerprint.curves):,}"),
-        ("measured on", fingerprint.platform),
+def strip(
+    found: Fingerprint | Weights, figures: Iterable[Figure], *more: tuple[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return when and how long it was measured, what else is to be known, and the rounds."""
+    known = [
+        ("taken", found.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
+        ("effort", found.effort),
+        ("in", duration(found.seconds)),
+        *more,
     ]
-    rounds = [f.n for f in fingerprint.metrics.values()]
-    if rounds:
-        least, most = min(rounds), max(rounds)
-        strip.append(("rounds", f"{least}" if least == most else f"{least} to {most}"))
-    if kernel := fingerprint.facts.get("kernel"):
-        strip.append(("kernel", str(kernel)))
-    return tuple(strip)
+    if rounds := sorted({figure.n for figure in figures}):
+        known.append(("rounds", " to ".join(map(str, dict.fromkeys([rounds[0], rounds[-1]])))))
+    return tuple(known)
 
 
 def _section(

@@ -13,7 +13,7 @@ from typing import Any
 
 from tare.experiment.fingerprints.machine.document import Axis as CurveAxis
 from tare.experiment.fingerprints.machine.document import Curve, Fingerprint, Point
-from tare.features.machine.fingerprint.page_groups import caches_found, group_of, listed
+from tare.features.machine.fingerprint.page_groups import caches_found, group_of
 from tare.registry import Probe, ProbeMetric
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import Axis, Line, Rule, lines, place
@@ -43,7 +43,7 @@ _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "si
 def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, tuple[Figure, ...]]:
     """Draw the curves and maps of a fingerprint, by the anchor of the group they stand in."""
     described = {m.name: (probe, m) for probe in probes.values() for m in probe.metrics}
-    every = fingerprint.curves | listed(fingerprint.metrics, described)
+    every = fingerprint.curves
     drawn: dict[str, tuple[Figure, ...]] = {}
     for names in _families(every, described):
         curves = {name: every[name] for name in names}

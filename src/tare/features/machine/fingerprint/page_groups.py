@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tare.experiment.fingerprints.machine.document import Axis, Curve, Figure, Fingerprint, Point
-from tare.registry import Axis as ProbeAxis
-from tare.registry import Probe, ProbeMetric
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.results.message import Amount, Atom, Message, message
 
 
@@ -169,43 +166,6 @@ def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
 def _amount(figure: Figure) -> Amount:
     share = figure.unit == "1" and 0 <= figure.value <= 1
     return Amount(figure.value, "share" if share else figure.unit)
-
-
-def listed(
-    metrics: Mapping[str, Figure], described: Mapping[str, tuple[Probe, ProbeMetric]]
-) -> dict[str, Curve]:
-    """Put figures that are points of something together: ``call.int.0`` to ``call.int.7``.
-
-    Parameters
-    ----------
-    metrics : mapping
-        Figures by name.
-    described : mapping
-        Metric to its probe and itself: what its axes are called.
-
-    Returns
-    -------
-    dict
-        Those of two points and more.
-    """
-    points: dict[tuple[str, int], list[Point]] = {}
-    for name, figure in metrics.items():
-        found = re.fullmatch(r"(.+?)((?:\.\d+)+)", name)
-        if found is not None:
-            at = tuple(int(n) for n in found[2].split(".")[1:])
-            point = Point(at=at, value=figure.value, ci=figure.ci, n=figure.n)
-            points.setdefault((found[1], len(at)), []).append(point)
-    curves = {}
-    for (name, count), some in points.items():
-        if len(some) < 2:
-            continue
-        axes = described[name][1].axes if name in described else ()
-        if len(axes) != count:
-            axes = tuple(ProbeAxis(name=f"n{i}", unit="1", meaning="") for i in range(count))
-        unit = next(f.unit for n, f in metrics.items() if n.startswith(f"{name}."))
-        told = tuple(Axis(name=axis.name, unit=axis.unit) for axis in axes)
-        curves[name] = Curve(unit=unit, axes=told, points=tuple(some))
-    return curves
 
 
 def ordered(fingerprint: Fingerprint) -> dict[str, Figure]:

@@ -13,7 +13,6 @@ from tare.experiment.session.probing import Given, Round, Turn, perform_round
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.choice import Choice
 from tare.platforms import processes
-from tare.platforms.clocks import Offset
 from tare.render.words import text
 from tare.results.message import message
 
@@ -50,7 +49,6 @@ class Resident:
     starts: list[int] = field(default_factory=list)
     stops: list[int] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
-    offsets: list[Offset] = field(default_factory=list)
     facts: dict[str, bool | int | float | str] = field(default_factory=dict)
     #: When it was first seen running and last, by the monotonic clock, and what it held then.
     weights: list[tuple[int, processes.Weight]] = field(default_factory=list)
@@ -123,8 +121,7 @@ class Resident:
             if self._agent is None:
                 raise AgentError("it is not running")
             if turn.probe == trial_probe.NAME:
-                done, offset = trial_probe.perform(self._agent, turn)
-                self.offsets.append(offset)
+                done = trial_probe.perform(self._agent, turn)
             else:
                 done = perform_round(self._agent, turn, self.given)
         except AgentError as error:

@@ -96,8 +96,8 @@ def follow(command: str, brings: str) -> str:
 
 
 def _report(found: Weights, destination: Path) -> None:
-    from tare.features.machine.fingerprint import page_weights
+    from tare.features.machine.fingerprint import weights_page
     from tare.render import files
 
-    for path in files.write(page_weights.make(found, typed()), destination):
+    for path in files.write(weights_page.make(found, typed()), destination):
         console.err.print(f"Wrote   {path}")

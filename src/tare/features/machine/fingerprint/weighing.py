@@ -15,14 +15,10 @@ from tare.features.machine.fingerprint.figures import figure, gather, predicted
 from tare.features.machine.fingerprint.measure import machine_facts
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.resident import Resident
-from tare.features.machine.fingerprint.weights import Agreement, Cost, Holding, Starting, Weighed
+from tare.features.machine.fingerprint.weights import Cost, Holding, Starting, Weighed
 from tare.host import hardware
-from tare.platforms.clocks import Offset
 from tare.render.words import text
 from tare.results.message import message
-
-#: Of the figures that say how much trials vary.
-SPREAD = "trial.spread"
 
 
 def weighed(
@@ -48,10 +44,8 @@ def weighed(
                 emulated=_emulated(one),
                 why=None if one.why is None else _told(one),
                 starting=_starting(one),
-                clocks=agreement(one.offsets),
                 holding=_holding(one),
-                costs=tuple(cost for cost in costs if cost.metric != SPREAD),
-                instability=next((cost for cost in costs if cost.metric == SPREAD), None),
+                costs=costs,
                 fingerprint=own if own.metrics or own.curves else None,
                 problems=own.problems,
             )
@@ -92,34 +86,6 @@ def _starting(one: Resident) -> Starting | None:
         cold=figure([float(one.starts[0])], "ns"),
         warm=figure(list(map(float, one.starts[1:])), "ns"),
         stop=figure(list(map(float, one.stops)), "ns"),
-    )
-
-
-def agreement(offsets: Sequence[Offset]) -> Agreement | None:
-    """Return how far clocks are apart, and how one gains on the other.
-
-    The offset is that of the best exchange; drift is between the best of the first third and the
-    best of the last.
-    """
-    if not offsets:
-        return None
-    best = min(offsets, key=lambda one: one.within_ns)
-    third = len(offsets) // 3
-    drift = within = None
-    if third:
-        first = min(offsets[:third], key=lambda one: one.within_ns)
-        last = min(offsets[-third:], key=lambda one: one.within_ns)
-        apart = last.monotonic_ns - first.monotonic_ns
-        if apart > 0:
-            drift = (last.monotonic_offset_ns - first.monotonic_offset_ns) / apart * 1e6
-            within = (last.within_ns + first.within_ns) / apart * 1e6
-    return Agreement(
-        monotonic_offset_ns=best.monotonic_offset_ns,
-        realtime_offset_ns=best.realtime_offset_ns,
-        within_ns=best.within_ns,
-        drift_ppm=drift,
-        drift_within_ppm=within,
-        seconds=(offsets[-1].monotonic_ns - offsets[0].monotonic_ns) / 1e9,
     )
 
 
