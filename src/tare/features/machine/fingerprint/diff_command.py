@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.features.machine.fingerprint.several_command import AGAIN
+from tare.features.machine.fingerprint.request import AGAIN
 from tare.render.terminal import fitted
 from tare.render.vocabulary import RATES, TIMES, VALUES
 from tare.render.words import sentence, text

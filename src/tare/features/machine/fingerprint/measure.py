@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import time
 from contextlib import ExitStack
-from typing import Protocol
 
 import tare
 from tare import platforms
@@ -33,8 +32,8 @@ BUDGET_S = {"brief": 5.0, "quick": 54.0, "whole": 570.0}
 _STARTS = 3
 
 
-class Progress(Protocol):
-    """Who wants to know how far it is."""
+class Progress:
+    """Who wants to know how far it is: by itself, nobody."""
 
     def stage(self, what: str) -> None:
         """Tell what goes on before the first round."""
@@ -44,19 +43,6 @@ class Progress(Protocol):
 
     def ended(self, round: Round, seconds_left: float) -> None:
         """Tell that a round is over."""
-
-
-class Silent:
-    """Nobody wants to know."""
-
-    def stage(self, what: str) -> None:
-        """Tell nobody."""
-
-    def begins(self, probe: str) -> None:
-        """Tell nobody."""
-
-    def ended(self, round: Round, seconds_left: float) -> None:
-        """Tell nobody."""
 
 
 def take(asked: Asked, progress: Progress | None = None) -> tuple[Fingerprint, bool]:
@@ -84,7 +70,7 @@ def take(asked: Asked, progress: Progress | None = None) -> tuple[Fingerprint, b
     AgentError
         If the agent does not work at all.
     """
-    session = _Session(asked, progress or Silent())
+    session = _Session(asked, progress or Progress())
     session.measure()
     return session.fingerprint(), session.interrupted
 
