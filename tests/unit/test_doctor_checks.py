@@ -23,7 +23,7 @@ EXPECTED = {
             "governor", "turbo", "energy_preference", "idle_states", "smt", "numa_balancing",
             "huge_pages", "interrupts", "cgroups", "perf",
         },
-        {"swappiness", "autogroup", "isolation", "watchdog", "mitigations"},
+        {"swappiness", "autogroup", "isolation", "watchdog"},
     ),
     "amd_laptop": (
         {
@@ -149,15 +149,6 @@ def test_what_is_typed_is_never_what_a_process_is_called(tmp_path: Path) -> None
     assert load.diagnoses["load"].change == message("doctor.load.end", program="'x; reboot'")
 
 
-def test_a_hidden_proc_denies_nothing_of_the_clock(tmp_path: Path) -> None:
-    kernel = grow("cloud_vm", tmp_path)
-    (kernel.root / "proc/cpuinfo").unlink()
-    folder = kernel.root / "sys/devices/system/clocksource/clocksource0"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "current_clocksource").write_text("tsc\n")
-    assert examination.examine(View(kernel=kernel)).diagnoses["clock"].verdict == "ok"
-
-
 @pytest.mark.parametrize(
     ("line", "machine", "change"),
     [
@@ -218,11 +209,6 @@ def test_what_the_kernel_distrusts_is_said_in_its_words(tmp_path: Path) -> None:
     # The kernel has gone over to a slower source: that is what it costs.
     assert clock.effect == message("doctor.clock.effect")
     assert clock.change == message("doctor.clock.update")
-
-
-def test_a_mitigation_that_is_not_needed_costs_nothing(tmp_path: Path) -> None:
-    (cost,) = told("cloud_vm", tmp_path)["mitigations"].value.args["mitigated"].args["costs"]
-    assert cost == message("doctor.mitigations.cost.indirect")
 
 
 def test_a_purpose_is_spoken_against_by_what_is_bad_for_it(tmp_path: Path) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from tare.host.check import Diagnosis, Look, fail, ok, unknown
 from tare.host.view import View
 from tare.registry import Description
-from tare.results.message import Message, message
+from tare.results.message import message
 
 FOLDER = "/sys/devices/system/clocksource/clocksource0"
 #: Read without a system call, in some ten nanoseconds.
 FAST = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase")
 #: The kernel's words where its watchdog found a counter to be wrong.
 ALARMS = ("marking clocksource", "clocksource: timekeeping watchdog", "tsc unstable")
-#: A counter that goes on at one rate in all states.
-STEADY = ("constant_tsc", "nonstop_tsc")
-
 UPDATE = message("doctor.clock.update")
 
 
@@ -25,9 +22,6 @@ def examine(view: View) -> Diagnosis:
         return unknown()
     available = (view.kernel.read(f"{FOLDER}/available_clocksource") or "").split()
     alarms = [m for m in view.messages() if any(word in m.lower() for word in ALARMS)]
-    # A /proc that is hidden promises nothing, and denies nothing.
-    flags = view.flags()
-    missing = [flag for flag in STEADY if current == "tsc" and flags and flag not in flags]
     value = message(
         "doctor.clock.value",
         current=current,
@@ -47,18 +41,9 @@ def examine(view: View) -> Diagnosis:
             change=UPDATE if alarm else change,
         )
     if alarm:
-        return _drifting(value, why=alarm, change=UPDATE)
-    if missing:
-        return _drifting(
-            value,
-            why=message("doctor.clock.rate", flags=list(missing)),
-        )
+        effect = message("doctor.clock.drifts")
+        return fail(value, "times", "speed", why=alarm, change=UPDATE, effect=effect)
     return ok(value)
-
-
-def _drifting(value: Message, *, why: Message, change: Message | None = None) -> Diagnosis:
-    effect = message("doctor.clock.drifts")
-    return fail(value, "times", "speed", why=why, change=change, effect=effect)
 
 
 UNIT = Look(

@@ -12,38 +12,25 @@ from tare.results.message import Amount, message
 DIRTY_KIB = 256 << 10
 WAITED = 5.0
 ROOM_BYTES = 1 << 30
-#: Not disks of their own.
-OTHERS = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 
 
 def examine(view: View) -> Diagnosis:
-    """Read what is still to be written, who waits for a disk, which kind it is, and its room."""
+    """Read what is still to be written, who waits for a disk, and its room."""
     memory = view.kernel.fields("/proc/meminfo")
     if "Dirty" not in memory:
         return unknown()
     pending = sum(int(memory.get(n, "0").split()[0]) for n in ("Dirty", "Writeback"))
-    turning = [
-        name.split("/")[3]
-        for name in view.kernel.glob("/sys/block/*/queue/rotational")
-        if view.kernel.number(name) == 1 and not name.split("/")[3].startswith(OTHERS)
-    ]
     waited = waited_for(view, "io")
     full = [folder for folder, free in (view.room or {}).items() if free < ROOM_BYTES]
     value = message(
         "doctor.disk.value",
         pending=Amount(1024 * pending, "bytes"),
         waited=None if waited is None else Amount(waited / 100, "share"),
-        turning=[*turning],
-        # Virtual disks rotate whatever is below them.
-        virtual=bool(view.virtual()),
         full=[*full],
     )
     if full:
         return fail(
-            value,
-            "disk",
-            why=message("doctor.disk.full"),
-            change=message("doctor.disk.room"),
+            value, "disk", why=message("doctor.disk.full"), change=message("doctor.disk.room")
         )
     if pending >= DIRTY_KIB or (waited or 0.0) >= WAITED:
         return fail(

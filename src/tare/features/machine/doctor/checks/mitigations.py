@@ -1,30 +1,19 @@
-"""What the kernel does against leaks of the processor, and what that costs."""
+"""What the kernel does against leaks of the processor."""
 
 from __future__ import annotations
 
 import re
 
-from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
 from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"
-#: What is paid (``doctor.mitigations.cost``), by words of the kernel.
-COSTS = (
-    ("PTI", "pti"),
-    ("Clear CPU buffers", "buffers"),
-    ("IBRS", "predictor"),
-    ("untrained return thunk", "returns"),
-    ("Safe RET", "kernel_returns"),
-    ("Retpolines?", "indirect"),
-    ("IBPB", "switches"),
-    ("conditional cache flushes", "entries"),
-)
 
 
 def examine(view: View) -> Diagnosis:
-    """List what is mitigated, what it costs, and what is left open."""
+    """Count what is mitigated, and name what is left open."""
     told = {
         name.rpartition("/")[2]: text
         for name in view.kernel.glob(f"{FOLDER}/*")
@@ -33,37 +22,15 @@ def examine(view: View) -> Diagnosis:
     if not told:
         return unknown()
     open_ = sorted(name for name, text in told.items() if text.startswith("Vulnerable"))
-    mitigated = sorted(name for name, text in told.items() if text.startswith("Mitigation"))
-    # One line tells of several measures, each of which may not be needed.
-    parts = [part for text in told.values() for part in re.split("[;,]", text)]
-    # Enhanced IBRS is always on and costs nothing at a system call.
-    idle = ("Not affected", "disabled", "Enhanced", "Automatic")
-    active = [part for part in parts if not any(word in part for word in idle)]
-    costs = [
-        where
-        for word, where in COSTS
-        if any(re.search(rf"\b{word}\b", part, re.IGNORECASE) for part in active)
-    ]
-    value = message(
-        "doctor.mitigations.value",
-        count=len(mitigated),
-        costs=[message(f"doctor.mitigations.cost.{where}") for where in costs[:3]],
+    mitigated = sum(text.startswith("Mitigation") for text in told.values())
+    if not open_:
+        return ok(message("doctor.mitigations.closed", count=mitigated))
+    return fail(
+        message("doctor.mitigations.open", names=[*open_], count=mitigated),
+        "strangers",
+        why=message("doctor.mitigations.leak"),
+        change=_closing(view),
     )
-    if open_:
-        return fail(
-            message("doctor.mitigations.open", mitigated=value, names=[*open_]),
-            "strangers",
-            why=message("doctor.mitigations.leak"),
-            change=_closing(view),
-            effect=message("doctor.mitigations.leak_effect"),
-        )
-    if costs:
-        return warn(
-            value,
-            "speed",
-            why=message("doctor.mitigations.differ"),
-        )
-    return ok(value if mitigated else message("doctor.mitigations.none"))
 
 
 #: Words of the command line that leave something open.
@@ -85,9 +52,8 @@ UNIT = Look(
         name="mitigations",
         title="mitigations",
         question="What does the kernel do against leaks of the processor?",
-        source="Behrens, Belay and Kaashoek, Performance evolution of mitigating transient "
-        "execution attacks, 2022; Wikner and Razavi, RETBLEED: Arbitrary speculative code "
-        "execution with return instructions, 2022",
+        source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
+        "instructions, 2022",
     ),
     order=44,
     look=examine,

@@ -7,14 +7,11 @@ from tare.host.view import THROTTLES, View
 from tare.registry import Description
 from tare.results.message import message
 
-WORDS = ("temperature above threshold", "cpu clock throttled")
-
 
 def examine(view: View) -> Diagnosis:
     """Sum the counters of all cores, and look whether they move."""
     names = view.kernel.glob(THROTTLES)
-    said = [m for m in view.messages() if any(word in m.lower() for word in WORDS)]
-    if not names and not said:
+    if not names:
         return unknown()
     count = sum(view.kernel.number(name) or 0 for name in names)
     now = view.after.throttled - view.before.throttled if view.before and view.after else 0
@@ -27,7 +24,7 @@ def examine(view: View) -> Diagnosis:
             change=message("doctor.thermal.cool"),
             fix={"turbo": "off"},
         )  # fmt: skip
-    if count or said:
+    if count:
         return warn(
             value,
             "speed",
