@@ -42,9 +42,7 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
             told.append(name)
             cycles += cost
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
-    made = machine.cycles(
-        cycles, found[0], message("fingerprint.why.system_call", mitigations=told)
-    )
+    made = machine.cycles(cycles, message("fingerprint.why.system_call", mitigations=told))
     if made is None or not vdso:
         return made
     return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))

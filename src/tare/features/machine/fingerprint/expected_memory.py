@@ -40,7 +40,7 @@ def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     cycles = {1: core.l1, 2: core.l2, 3: core.l3}.get(level)
     if cycles is None:
         return None
-    made = machine.cycles(cycles, found[0], message("fingerprint.why.load"))
+    made = machine.cycles(cycles, message("fingerprint.why.load"))
     real = machine.measured.get(found[0])
     if made is None or level < 3 or not real or real <= 1.3 * made.value:
         return made
@@ -86,8 +86,6 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     if machine.guest and core.link is not None and one_link:
         value = core.link
         link = message("fingerprint.why.link", rate=Amount(value, "B/s"), write=found[1] == "write")
-        if machine.measured.get(found[0], 0.0) > 1.05 * value:
-            return rests(value, hidden, link, message("fingerprint.why.two_links"))
         return rests(value, hidden, link, _one_thread(found))
     if machine.guest:
         return None  # it has an unknown share of the socket

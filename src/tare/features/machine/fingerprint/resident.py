@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import client
 from tare.errors import AgentError, TareError
 from tare.experiment.session.probing import Given, Round, Turn, perform_round
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.choice import Choice
+from tare.features.machine.fingerprint.rounds import lost
 from tare.platforms import processes
-from tare.render.words import text
-from tare.results.message import message
 
 #: An agent that ends so often is not started again.
 _STARTS = 3
@@ -131,15 +130,11 @@ class Resident:
 
     def _lost(self, turn: Turn, error: AgentError) -> Round:
         """Take note of a round that the agent has not survived, and start another."""
-        why = text(message("fingerprint.problem.ended", why=error.message))
-        fault = record.Fault(id=0, kind="job", message=why)
         self.stop()
         if len(self.weights) and self.why is None and self._again < _STARTS:
             self._again += 1
             self.enter()
-        return Round(
-            probe=turn.probe, number=turn.number, seconds=0.0, readings=(), faults=(fault,)
-        )
+        return lost(turn, error)
 
     #: Starts after the agent ended.
     _again: int = 0

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import tare
 from tare import registry
-from tare.agent import client
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.difference import Change, Rule, differences, rule
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import trial_probe
-from tare.features.machine.fingerprint.figures import figure, gather, predicted
-from tare.features.machine.fingerprint.measure import machine_facts
+from tare.features.machine.fingerprint.figures import assemble, figure
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.weights import Cost, Holding, Starting, Weighed
-from tare.host import hardware
 from tare.render.words import text
 from tare.results.message import message
 
@@ -34,14 +30,26 @@ def weighed(
     started, seconds
         When, and for how long.
     """
-    prints = [_fingerprint(one, asked, started, seconds) for one in residents]
+    prints = [
+        assemble(
+            one.choice,
+            one.rounds,
+            effort=asked.effort,
+            platform=one.stack,
+            started=started,
+            seconds=seconds,
+            folder=one.folder,
+            facts=one.facts,
+        )
+        for one in residents
+    ]
     found = []
     for one, own in zip(residents, prints, strict=True):
         costs = () if one is residents[0] else _costs(prints[0], own, len(residents) - 1)
         found.append(
             Weighed(
                 platform=one.stack,
-                emulated=_emulated(one),
+                emulated=bool(one.facts.get("emulated")),
                 why=None if one.why is None else _told(one),
                 starting=_starting(one),
                 holding=_holding(one),
@@ -53,30 +61,9 @@ def weighed(
     return tuple(found)
 
 
-def _emulated(one: Resident) -> bool:
-    return bool(one.facts.get("emulated"))
-
-
 def _told(one: Resident) -> str:
     assert one.why is not None
     return text(message("fingerprint.platform.why", why=one.why.message, hint=one.why.hint))
-
-
-def _fingerprint(one: Resident, asked: Asked, started: str, seconds: float) -> Fingerprint:
-    found = gather(one.choice, one.rounds)
-    here = hardware.read(one.folder)
-    return Fingerprint(
-        tare=tare.__version__,
-        agent=client.digest(),
-        started=started,
-        seconds=seconds,
-        effort=asked.effort,
-        platform=one.stack,
-        metrics=found.metrics if _emulated(one) else predicted(found.metrics, here),
-        curves=found.curves,
-        facts=machine_facts() | hardware.facts(here) | one.facts,
-        problems=tuple(found.problems),
-    )
 
 
 def _starting(one: Resident) -> Starting | None:
