@@ -92,20 +92,16 @@ def _examine(quiet_s: float, *, quick: bool) -> Report:
 
 def _listen(quiet_s: float) -> Noise:
     """Measure noise, with the time left for whoever waits."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
+    from tare.cli.progress import Live
     from tare.features.machine.doctor import listening
 
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console.err, transient=True) as bar:
-        if not sys.stderr.isatty():
-            bar.disable = True
-            console.err.print(f"Listening to the machine's noise for {console.seconds(quiet_s)}")
-        task = bar.add_task("listening", total=quiet_s)
+    if not sys.stderr.isatty():
+        console.err.print(f"Listening to the machine's noise for {console.seconds(quiet_s)}")
+    with Live("listening to noise", bar=False) as line:
 
         def tell(elapsed_s: float) -> None:
             left = console.seconds(max(0.0, quiet_s - elapsed_s))
-            bar.update(task, completed=elapsed_s, description=f"listening to noise, {left} left")
+            line.stage(f"listening to noise, {left} left")
 
         return listening.listen(quiet_s, tell)
 
