@@ -79,7 +79,6 @@ UNITS = (
     ("platform", "Platform layers"),
     ("load", "Loads"),
     ("check", "Checks of tare doctor"),
-    ("setting", "Settings that tare can hold"),
     ("format", "Formats of other tools"),
     ("statistic", "Statistics"),
     ("finding", "Findings"),

@@ -139,7 +139,7 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
 PACKAGES = {
     "platform": ("tare.platforms",),
     "load": ("tare.loads",),
-    "check": ("tare.features.machine.doctor.checks",),
+    "check": ("tare.host.settings", "tare.features.machine.doctor.checks"),
     "setting": ("tare.host.settings",),
     "format": ("tare.readers",),
     "statistic": ("tare.statistics",),

@@ -92,7 +92,7 @@ def test_values_are_written_by_their_type_and_absent_ones_not_at_all() -> None:
         "doctor.steal.value", now=Amount(0.021, "share"), since_boot=Amount(0.2, "share")
     )
     assert words.text(value) == "2.1 % now, 20 % of the busy time since boot"
-    absent = Message("doctor.turbo.value", {"state": None})
+    absent = Message("doctor.setting.value", {"value": None})
     with pytest.raises(TypeError, match="has no form"):
         words.text(absent)
 

@@ -7,7 +7,6 @@ state lies: if these move, their imports here move with them, and nothing else).
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import hashlib
 import json
@@ -336,13 +335,7 @@ def _held() -> None:
 
 def _doctor() -> None:
     """Replace what the doctor asks of the kernel that is in no file."""
-    from tare.features.machine.doctor import view
-
-    def clock() -> Any:
-        found = _Playing.tape.through(
-            "clock state", lambda: None if (c := live_clock()) is None else dataclasses.asdict(c)
-        )
-        return None if found is None else view.ClockState(**found)
+    from tare.host import view
 
     def replace(name: str) -> None:
         live = getattr(view, name)
@@ -350,8 +343,6 @@ def _doctor() -> None:
             f"doctor{name}", lambda: live(*given)
         ))  # fmt: skip
 
-    live_clock = view._clock
-    view._clock = clock
     replace("_room")
     replace("_messages")
 

@@ -19,8 +19,8 @@ import cli
 import pytest
 from cli import TARE
 
-from tare import registry
 from tare.errors import TareError
+from tare.features.machine.doctor import checks
 from tare.host import lease, settings
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings import restore
@@ -38,7 +38,6 @@ HARMLESS = {
     "autogroup": "off",
     "address_randomization": "off",
     "huge_pages": "never",
-    "perf_event_paranoid": "3",
     "watchdog": "off",
     "idle_states": "0",
 }
@@ -54,7 +53,7 @@ def tare(*words: str, check: int | None = 0) -> subprocess.CompletedProcess[str]
 
 
 def now() -> dict[str, str | None]:
-    units: dict[str, Setting] = registry.units_of("setting")
+    units: dict[str, Setting] = settings.units()
     kernel = KernelFiles()
     return {
         name: kernel.value(file)
@@ -81,7 +80,7 @@ def untouched() -> Iterator[dict[str, str | None]]:
 
 def available(name: str) -> bool:
     try:
-        registry.units_of("setting")[name].check(KernelFiles(), HARMLESS[name])
+        settings.units()[name].check(KernelFiles(), HARMLESS[name])
     except TareError:
         return False
     return True
@@ -95,8 +94,8 @@ def test_it_tells_what_it_sees_and_whether_anything_is_bad() -> None:
     done = tare("doctor", "--quick", "--json", "-", check=None)
     told: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == (1 if told["unfit"] else 0)
-    assert set(told["checks"]) == set(registry.units_of("check"))
-    assert told["checks"]["cores"]["data"]["online"]
+    assert set(told["checks"]) == set(checks.units())
+    assert told["checks"]["cores"]["value"]["args"]["online"]
     bad = {name for name, one in told["checks"].items() if one["verdict"] == "fail"}
     assert set().union(*told["unfit"].values()) == bad if told["unfit"] else not bad
 
@@ -112,7 +111,7 @@ def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
     assert told["noise"]["verdict"] in ("ok", "fail")
     assert told["noise"]["value"]["id"] == "doctor.noise.value"
     assert told["load"]["verdict"] == "fail"
-    assert Path(sys.executable).resolve().name[:6] in str(told["load"]["data"]["users"])
+    assert Path(sys.executable).resolve().name[:6] in str(told["load"]["value"]["args"]["users"])
 
 
 def test_a_terminal_without_signs_gets_the_words() -> None:

@@ -224,8 +224,6 @@ def test_platforms_are_weighed_beside_the_first(tmp_path: Path) -> None:
     assert bare["costs"] == []
     assert layer["starting"]["warm"]["n"] >= 5
     assert layer["holding"]["around_memory_bytes"] > 0
-    # One kernel has one clock.
-    assert abs(layer["clocks"]["monotonic_offset_ns"]) <= layer["clocks"]["within_ns"]
     assert {"trial.wall", "syscall.getpid"} <= {cost["metric"] for cost in layer["costs"]}
     # No network in it, which is told, and the rest goes on.
     assert any("unreachable" in problem["why"] for problem in layer["problems"])

@@ -12,13 +12,12 @@ from tare.errors import ExperimentError
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session.probing import Round
 from tare.features.machine.fingerprint import diff_command, file, weights_screen
-from tare.features.machine.fingerprint import page_weights as page
+from tare.features.machine.fingerprint import weights_page as page
 from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.resident import Resident
-from tare.features.machine.fingerprint.weighing import agreement, weighed
+from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
-from tare.platforms.clocks import Offset
 from tare.platforms.processes import Share, Weight
 from tare.render import files
 from tare.render.words import sentence
@@ -48,7 +47,6 @@ def resident(stack: str, factor: float, *, emulated: bool = False) -> Resident:
             one.rounds.append(
                 Round(probe=probe, number=n, seconds=0.1, readings=(reading,), faults=())
             )
-    one.offsets = [Offset(n * 10**9, 5000 + 30 * n, 7000, 100 + n % 3) for n in range(30)]
     one.weights = [
         (0, Weight(Share(0, 9 << 20), Share(0, 3 << 20))),
         (10**9, Weight(Share(20 * MS, 10 << 20), None if emulated else Share(MS, 4 << 20))),
@@ -87,19 +85,6 @@ def test_starts_tell_the_first_apart_from_the_later_ones(found: Weights) -> None
     assert starting.stop.ci is not None
 
 
-def test_clocks_agree_within_the_quickest_exchange_and_drift_between_the_ends() -> None:
-    told = agreement([Offset(n * 10**9, 5000 + 30 * n, 7000, 100 + n % 3) for n in range(30)])
-    assert told is not None
-    assert told.within_ns == 100
-    assert told.drift_ppm == pytest.approx(0.03)
-    assert told.drift_within_ppm is not None
-    assert told.drift_within_ppm < 0.03
-    assert agreement([]) is None
-    once = agreement([Offset(0, 1, 1, 1)])
-    assert once is not None
-    assert once.drift_ppm is None
-
-
 def test_the_hosts_share_is_absent_where_it_cannot_be_known(found: Weights) -> None:
     _, plain, guest = (one.holding for one in found.platforms)
     assert plain is not None
@@ -114,7 +99,7 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(
 ) -> None:
     weights_screen.show(found)
     told = capsys.readouterr().out
-    lines = [line for line in told.splitlines() if line.startswith("system call, syscall.getpid")]
+    lines = [line for line in told.splitlines() if line.startswith("syscall.getpid")]
     assert any("▲" in line for line in lines)
     assert any("(× 8.0" in line for line in lines)
     dear, emulated, *apart = page.make(found, "tare fingerprint").answers

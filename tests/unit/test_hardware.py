@@ -28,13 +28,12 @@ def test_the_machine_of_sysmeasure(tmp_path):
         (1, 32, 8), (2, 256, 8), (3, 8192, 16),
     ]  # fmt: skip
     assert found.caches[2].cpus == tuple(range(8))
-    assert (found.cpus, found.threads_per_core, found.packages, found.nodes) == (8, 2, 1, 1)
+    assert (found.cpus, found.threads_per_core, found.nodes) == (8, 2, 1)
     assert found.hypervisor == "none"
     assert found.virtual is False
     assert found.disk == hardware.Disk(
         name="sda", kind="rotating", model="WDC WD10EZEX-08M", scheduler="cfq", file_system="ext4"
     )
-    assert found.huge_pages == "always"
 
 
 def test_modules_by_smbios(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,13 @@ from tare.experiment.plan import cells
 from tare.experiment.report.backing import machine_tables
 from tare.experiment.results import Results
 from tare.experiment.specification import Cell, Experiment
-from tare.features.machine.selftest import control, messages, page, programs
+from tare.features.machine.selftest import control, programs, screen
 from tare.features.machine.selftest.bounds import bound
 from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms, document, keep
 from tare.features.machine.selftest.errors import WHOLE, Truth, errors, read
 from tare.features.machine.selftest.lines import Line, lines
 from tare.host import state
 from tare.measure.baseline.stable_facts import lasting
-from tare.render import files
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Deviation, message
 from tare.units import off_by
@@ -113,8 +111,8 @@ def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
     accuracy = judged(errors(results(tmp_path, SPIN, both), tmp_path))
     assert accuracy.off == ()
     assert [one.source for one in accuracy.doubtful_unused] == ["around"]
-    assert messages.answer(accuracy) == message("selftest.yes", judged=1)
-    (group,) = messages.groups(accuracy.doubtful_unused)
+    assert screen.answer(accuracy) == message("selftest.yes", judged=1)
+    (group,) = screen.groups(accuracy.doubtful_unused)
     assert group.args["unused"] == message("selftest.verdict.no")
     assert group.args["why"] == message("selftest.known.around")
 
@@ -228,16 +226,6 @@ def test_where_nothing_can_be_kept_it_says_so(
 def test_the_document_survives_json(accuracy: Accuracy) -> None:
     found = document(accuracy, ALARMS, 1)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Document) == found
-
-
-@pytest.mark.long
-def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
-    found = document(accuracy, ALARMS, 1)
-    written = files.write(page.make(found, "tare selftest"), tmp_path / "selftest.html")
-    page_text = html.unescape(written[0].read_text()).replace("\u00a0", " ")
-    for said in (messages.answer(accuracy), messages.alarms(ALARMS)):
-        assert text(said) in page_text
-    assert "around" in page_text
 
 
 def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:

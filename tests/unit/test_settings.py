@@ -14,7 +14,6 @@ import pytest
 from said import args
 from trees import grow
 
-from tare import registry
 from tare.errors import ExperimentError, PlatformError
 from tare.host import lease, settings
 from tare.host.kernel_files import KernelFiles, cpu_list, cpus
@@ -89,7 +88,6 @@ def test_what_is_held_is_set_and_put_back(state: Path, server: KernelFiles) -> N
         "huge_pages": "never",
         "address_randomization": "off",
         "numa_balancing": "off",
-        "frequency_max": "base",
     }
     with settings.hold(wanted, kernel=server) as held:
         assert {c.setting: (c.was, c.now) for c in held.changes} == {
@@ -98,7 +96,6 @@ def test_what_is_held_is_set_and_put_back(state: Path, server: KernelFiles) -> N
             "huge_pages": ("always", "never"),
             "address_randomization": ("on", "off"),
             "numa_balancing": ("on", "off"),
-            "frequency_max": ("3900 MHz", "2500 MHz"),
         }
         assert server.read(TURBO) == "1"
         assert {server.read(FREQUENCY.format(n, "scaling_governor")) for n in range(4)} == {
@@ -264,7 +261,7 @@ def test_the_last_of_two_dead_goes_first(state: Path, server: KernelFiles) -> No
 def test_the_order_is_not_of_the_time_of_day(
     state: Path, server: KernelFiles, monkeypatch: pytest.MonkeyPatch, step_s: float
 ) -> None:
-    units = {"swappiness": registry.units_of("setting")["swappiness"]}
+    units = {"swappiness": settings.units()["swappiness"]}
     now = time.time()
     was = server.read(SWAPPINESS)
     # As if the first still lived when the second changed what it had changed.
@@ -353,27 +350,13 @@ def test_interrupts_go_where_they_are_sent_and_back(state: Path, server: KernelF
 @pytest.mark.parametrize("wanted", ["", "7", "x"])
 def test_interrupts_go_to_cpus_that_are_there(server: KernelFiles, wanted: str) -> None:
     with pytest.raises(ExperimentError):
-        registry.units_of("setting")["interrupts"].check(server, wanted)
+        settings.units()["interrupts"].check(server, wanted)
 
 
 @pytest.mark.parametrize("wanted", ["", "0-3", "9", "x"])
 def test_some_cpus_are_left_for_everybody_else(server: KernelFiles, wanted: str) -> None:
     with pytest.raises(ExperimentError):
-        registry.units_of("setting")["isolation"].check(server, wanted)
-
-
-@pytest.mark.parametrize(("wanted", "khz"), [("2 GHz", "2000000"), ("min", "1000000")])
-def test_a_frequency_is_a_word_or_a_number(
-    state: Path, server: KernelFiles, wanted: str, khz: str
-) -> None:
-    with settings.hold({"frequency_max": wanted}, kernel=server):
-        assert server.read(FREQUENCY.format(2, "scaling_max_freq")) == khz
-
-
-@pytest.mark.parametrize("wanted", ["fast", "9 GHz", "2"])
-def test_a_frequency_that_is_none_is_refused(server: KernelFiles, wanted: str) -> None:
-    with pytest.raises(ExperimentError):
-        registry.units_of("setting")["frequency_max"].check(server, wanted)
+        settings.units()["isolation"].check(server, wanted)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +379,7 @@ def test_lists_of_cpus(text: str, numbers: tuple[int, ...]) -> None:
 def test_irqbalance_waits_and_goes_on(tmp_path: Path) -> None:
     program = tmp_path / "irqbalance"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
-    unit, kernel = registry.units_of("setting")["interrupts"], KernelFiles()
+    unit, kernel = settings.units()["interrupts"], KernelFiles()
     with subprocess.Popen([program, "60"]) as daemon:
         try:
             name = f"/proc/{daemon.pid}"

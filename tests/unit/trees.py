@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tare.features.machine.doctor.view import Snapshot, View
 from tare.host.kernel_files import KernelFiles
+from tare.host.view import Snapshot, View
 
 FOLDER = Path(__file__).parents[1] / "data/doctor"
 MACHINES = sorted(path.stem for path in FOLDER.glob("*.tree"))

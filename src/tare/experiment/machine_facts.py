@@ -17,6 +17,7 @@ from tare.errors import AgentError
 from tare.experiment.journal import MachineFact
 from tare.host import state
 from tare.host.kernel_files import KernelFiles
+from tare.host.settings import turbo
 
 _HERE = KernelFiles()
 _MEMORY = "/proc/meminfo"
@@ -88,7 +89,7 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         "driver": (read(f"{_FREQUENCY}/scaling_driver"), None, "sysfs"),
         "driver_mode": (_driver_mode(), None, "sysfs"),
         "hwp": (_hwp(), None, "/proc/cpuinfo"),
-        "turbo": (_turbo(), None, "sysfs"),
+        "turbo": (turbo.UNIT.read(_HERE), None, "sysfs"),
         "smt": (read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
         "huge_pages": (_HERE.value("/sys/kernel/mm/transparent_hugepage/enabled"), None, "sysfs"),
         "address_randomization": (read("/proc/sys/kernel/randomize_va_space"), None, "procfs"),
@@ -147,15 +148,6 @@ def _hwp() -> str | None:
     if _HERE.read(f"{_FREQUENCY}/scaling_driver") != "intel_pstate":
         return None
     return "on" if "hwp" in (_HERE.field("/proc/cpuinfo", "flags") or "").split() else "off"
-
-
-def _turbo() -> str | None:
-    """Return whether frequencies above the base may be had."""
-    no_turbo = _HERE.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
-    if no_turbo is not None:
-        return "off" if no_turbo == "1" else "on"
-    boost = _HERE.read("/sys/devices/system/cpu/cpufreq/boost")
-    return None if boost is None else "on" if boost == "1" else "off"
 
 
 def _cgroup() -> str | None:

@@ -28,7 +28,6 @@ __all__ = [
     "Cache", "Clock", "Disk", "Hardware", "Modules", "Processor", "facts", "read",
 ]  # fmt: skip
 
-_PACKAGES = "sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id"
 _PRIMARY_HUGE = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 
@@ -43,7 +42,6 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     caches: tuple[Cache, ...]
     #: CPUs that are online.
     cpus: int | None
-    packages: int | None
     #: Hardware threads of a core.
     threads_per_core: int | None
     #: NUMA nodes.
@@ -57,8 +55,6 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     disk: Disk | None
     page_bytes: int | None
     huge_page_bytes: int | None
-    #: Transparent huge pages: ``always``, ``madvise`` or ``never``.
-    huge_pages: str | None
     #: What the kernel does against each flaw of the processor, in its own words.
     mitigations: dict[str, str]
     #: Largest packet of the loopback interface.
@@ -94,14 +90,12 @@ def read(directory: Path | None = None, root: Path = Path("/")) -> Hardware:
     node = "sys/devices/system/node"
     topology = "sys/devices/system/cpu/cpu0/topology"
     siblings = cpus(files.read(f"{topology}/thread_siblings_list"))
-    packages = {files.read(p) for p in files.glob(_PACKAGES)} - {None, ""}
     return Hardware(
         processor=found,
         microarchitecture=microarchitecture(found.vendor, found.family, found.model),
         clock=clock(files, found),
         caches=caches(files),
         cpus=len(cpus(files.read("sys/devices/system/cpu/online"))) or None,
-        packages=len(packages) or None,
         threads_per_core=len(siblings) or None,
         nodes=len(cpus(files.read(f"{node}/online"))) or None,
         memory_bytes=files.size_bytes("proc/meminfo", "MemTotal"),
@@ -110,7 +104,6 @@ def read(directory: Path | None = None, root: Path = Path("/")) -> Hardware:
         disk=None if directory is None else disk_of(files, directory.resolve()),
         page_bytes=files.size_bytes("proc/self/smaps", "KernelPageSize"),
         huge_page_bytes=files.number(_PRIMARY_HUGE),
-        huge_pages=files.value("sys/kernel/mm/transparent_hugepage/enabled"),
         mitigations={
             Path(path).name: told
             for path in files.glob("sys/devices/system/cpu/vulnerabilities/*")
@@ -143,7 +136,6 @@ def facts(hardware: Hardware) -> dict[str, bool | int | float | str]:
         "microarchitecture": h.microarchitecture,
         "hypervisor": h.hypervisor,
         "cpus": h.cpus,
-        "packages": h.packages,
         "threads_per_core": h.threads_per_core,
         "numa_nodes": h.nodes,
         "base_hz": h.clock.base_hz,
@@ -152,7 +144,6 @@ def facts(hardware: Hardware) -> dict[str, bool | int | float | str]:
         "memory_bytes": h.memory_bytes,
         "page_bytes": h.page_bytes,
         "huge_page_bytes": h.huge_page_bytes,
-        "huge_pages": h.huge_pages,
         "loopback_mtu_bytes": h.loopback_bytes,
     }
     for cache in h.caches:

@@ -46,7 +46,6 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
     level: int
     size_bytes: int
-    line_bytes: int | None
     ways: int | None
     #: That share it.
     cpus: tuple[int, ...]
@@ -125,7 +124,6 @@ def caches(files: KernelFiles) -> tuple[Cache, ...]:
             Cache(
                 level=level,
                 size_bytes=size,
-                line_bytes=files.number(f"{folder}/coherency_line_size"),
                 ways=files.number(f"{folder}/ways_of_associativity"),
                 cpus=cpus(files.read(f"{folder}/shared_cpu_list")),
             )

@@ -1,4 +1,4 @@
-"""Where a program's memory is, drawn anew at every start."""
+"""Where a program's memory is, drawn anew at every start: only then its bias averages out."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ def drawn(kernel: KernelFiles, wanted: str) -> None:
 UNIT = FileSetting(
     description=Description(
         name="address_randomization",
-        title="random addresses of a program's memory at every start (ASLR)",
-        question="Do executions differ in their layout, or do all share the bias of one?",
+        title="address randomisation",
+        question="Do executions draw their layout in memory anew?",
         source="Documentation/admin-guide/sysctl/kernel.rst; "
         "Mytkowicz et al., Producing wrong data without doing anything obviously wrong, 2009",
     ),
+    order=32,
     wanted="on",
     files=("/proc/sys/kernel/randomize_va_space",),
     words={"off": "0", "partial": "1", "on": "2"},
-    effect=drawn,
+    good=("on",),
+    bad_for=("times", "speed", "strangers"),
+    effect_of=drawn,
 )

@@ -1,4 +1,4 @@
-"""A scheduling group for every session."""
+"""A scheduling group for every session: nice then reaches no further."""
 
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
@@ -6,11 +6,15 @@ from tare.registry import Description
 UNIT = FileSetting(
     description=Description(
         name="autogroup",
-        title="a scheduling group for every session",
+        title="autogroup",
         question="Does nice hold back what runs in another session?",
-        source="sched(7), the autogroup feature",
+        source="sched(7), the autogroup feature and the weights of nice values",
     ),
+    order=40,
     wanted="off",
     files=("/proc/sys/kernel/sched_autogroup_enabled",),
     words={"off": "0", "on": "1"},
+    good=("off",),
+    bad_for=("times", "parallel"),
+    verdict="warn",
 )

@@ -1,18 +1,21 @@
 """What the processor is told of speed against energy, where it chooses the frequency itself."""
 
-from tare.host.settings.frequency import absent
+from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
 
 UNIT = FileSetting(
     description=Description(
         name="energy_preference",
-        title="what the processor prefers where it chooses the frequency itself",
-        question="Does the processor wait before it is fast?",
-        source="Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst",
+        title="energy preference",
+        question="Is the processor told to be fast, or to save energy?",
+        source="Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst (EPP)",
     ),
+    order=23,
     wanted="performance",
-    files=("/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",),
-    offered="/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_available_preferences",
-    why_absent=absent,
+    files=(f"{FOLDER}/energy_performance_preference",),
+    offered=f"{FOLDER}/energy_performance_available_preferences",
+    good=("performance",),
+    bad_for=("times", "speed"),
+    why_absent=absence,
 )

@@ -1,18 +1,22 @@
-"""Who decides on the frequency."""
+"""Who decides on the frequency, and by what."""
 
-from tare.host.settings.frequency import absent
+from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
 
 UNIT = FileSetting(
     description=Description(
         name="governor",
-        title="what the kernel chooses the CPUs' frequency by",
-        question="May the frequency follow the load, and so the harness's pauses?",
+        title="frequency governor",
+        question="Does the frequency stay where it is while something runs?",
         source="Documentation/admin-guide/pm/cpufreq.rst",
     ),
+    order=20,
     wanted="performance",
-    files=("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",),
-    offered="/sys/devices/system/cpu/cpu*/cpufreq/scaling_available_governors",
-    why_absent=absent,
+    files=(f"{FOLDER}/scaling_governor",),
+    offered=f"{FOLDER}/scaling_available_governors",
+    # On a processor that chooses itself (HWP, EPP) as well.
+    good=("performance", "userspace"),
+    bad_for=("times", "speed"),
+    why_absent=absence,
 )

@@ -8,9 +8,12 @@ import struct
 import time
 
 from tare.errors import ExperimentError, PlatformError
+from tare.host.check import Diagnosis, fail, ok, unknown
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import Release, Saved, Setting, check_writable
+from tare.host.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/dev/cpu_dma_latency"
 STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
@@ -18,35 +21,63 @@ STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
 DEEP = 2_000_000_000
 #: Highest that can be asked for, in microseconds.
 HIGHEST = 1_000_000
+#: What takes longer to leave is seen in round trips over a network, and in pipes.
+LIMIT_US = 10
 #: How long it is watched whether a deeper state is still entered.
 WATCH_S = 0.1
 
 
 class IdleStates(Setting):
-    """The longest time that a CPU may take to wake up."""
+    """The longest time that a CPU may take to wake up, in microseconds: 0 keeps it awake."""
 
     description = Description(
         name="idle_states",
-        title="the longest a CPU may take to wake up, in µs: 0 keeps it from every sleep",
-        question="Does whatever waits pay for the CPU's sleep?",
+        title="idle states",
+        question="Does whoever waits pay for the CPU's sleep?",
         source="Documentation/admin-guide/pm/cpuidle.rst; Documentation/power/pm_qos_interface.rst",
     )
+    order = 24
     wanted = "0"
+
+    def examine(self, view: View) -> Diagnosis:
+        """Find the deepest state that is enabled, unless somebody holds the latency down."""
+        kernel = view.kernel
+        states: dict[str, int] = {}
+        for state in kernel.glob(STATES):
+            latency = kernel.number(f"{state}/latency")
+            if latency is not None and kernel.number(f"{state}/disable") == 0:
+                states[kernel.read(f"{state}/name") or state.rpartition("/")[2]] = latency
+        if not states:
+            return unknown(message(f"doctor.idle_states.{'virtual' if view.virtual() else 'none'}"))
+        held = self.read(kernel)
+        if held is not None and held.isdigit() and int(held) < max(states.values()):
+            return ok(message("doctor.idle_states.held", latency=f"{held} µs"))
+        name = max(states, key=lambda one: states[one])
+        value = message("doctor.idle_states.value", state=name, latency=f"{states[name]} µs")
+        if states[name] <= LIMIT_US:
+            return ok(value)
+        return fail(
+            value,
+            "times",
+            "network",
+            why=message("doctor.idle_states.wakes"),
+            change=message("doctor.idle_states.set"),
+            fix={"idle_states": "0"},
+        )
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the device by which latency is asked for."""
         return [FILE] if kernel.exists(FILE) else []
-
-    def absent(self, kernel: KernelFiles) -> str:
-        """Say why it cannot be changed here."""
-        return f"there is no {FILE}: not in this container, or the kernel has no PM QoS"
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that it is a time, and the device can be opened."""
         if not (wanted.isascii() and wanted.isdigit()) or int(wanted) > HIGHEST:
             raise ExperimentError(f"idle_states is a time in µs, not {wanted!r}", "idle_states=0")
         if not self.names(kernel):
-            raise PlatformError(f"idle_states cannot be changed here: {self.absent(kernel)}")
+            raise PlatformError(
+                f"idle_states cannot be changed here: there is no {FILE}: not in this container, "
+                "or the kernel has no PM QoS"
+            )
         check_writable(self, kernel, [FILE])
 
     def read(self, kernel: KernelFiles) -> str | None:

@@ -1,4 +1,4 @@
-"""Which CPUs serve the interrupts of devices."""
+"""Which CPUs serve the interrupts of devices, and how many."""
 
 from __future__ import annotations
 
@@ -6,39 +6,79 @@ import contextlib
 import os
 import signal
 from collections import Counter
-from dataclasses import dataclass
 
 from tare.errors import ExperimentError, PlatformError
+from tare.host.check import Diagnosis, fail, ok, unknown
 from tare.host.kernel_files import KernelFiles, cpu_list, cpus
 from tare.host.settings.setting import Release, Saved, Setting, check_writable
+from tare.host.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILES = "/proc/irq/*/smp_affinity_list"
 ONLINE = "/sys/devices/system/cpu/online"
 #: Would move them back; it waits meanwhile.
 DAEMON = "irqbalance"
 RUNNING, STOPPED = "running", "stopped"
+#: So many a second, at some 4 µs each, are 1 % of a CPU.
+LIMIT_HZ = 2500.0
+#: Told of a machine that has many.
+MOST_CPUS = 4
 
 
-@dataclass(frozen=True, kw_only=True)
 class Interrupts(Setting):
     """Devices' interrupts on some CPUs, so that the others are left alone."""
 
-    description: Description
-    wanted: str
+    description = Description(
+        name="interrupts",
+        title="interrupts of devices",
+        question="Do the measuring CPUs work for devices as well?",
+        source="Documentation/core-api/irq/irq-affinity.rst; irqbalance(1); "
+        "Documentation/trace/osnoise-tracer.rst, whose example has them at 1 to 5 µs",
+    )
+    order = 42
+    wanted = "0"
+
+    def examine(self, view: View) -> Diagnosis:
+        """Count devices' interrupts on each CPU over a moment."""
+        if view.before is None or view.after is None or not view.after.interrupts:
+            watched = not view.kernel.lines("/proc/interrupts")
+            return unknown() if watched else unknown(message("doctor.interrupts.quick"))
+        rates, devices = _rates(view)
+        running = any(process.name == DAEMON for process in view.after.processes.values())
+        if not rates:
+            return ok(message("doctor.interrupts.none", balanced=running))
+        busiest = sorted(rates, key=lambda cpu: -rates[cpu])[:MOST_CPUS]
+        value = message(
+            "doctor.interrupts.value",
+            rates=[
+                message("doctor.interrupts.rate", hz=round(rates[cpu]), cpu=str(cpu))
+                for cpu in sorted(busiest)
+                if rates[cpu] >= 1
+            ],
+            devices=[*sorted(devices, key=lambda name: -devices[name])[:2]],
+            balanced=running,
+        )
+        if max(rates.values()) < LIMIT_HZ:
+            return ok(value)
+        several = len(view.online()) > 1
+        return fail(
+            value,
+            "times",
+            "network",
+            why=message("doctor.interrupts.serves", cpu=str(busiest[0])),
+            change=message("doctor.interrupts.move") if several else None,
+            fix={"interrupts": "0"} if several and busiest[0] != 0 else None,
+        )
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the files of all interrupts that devices have."""
         return kernel.glob(FILES)
 
-    def absent(self, kernel: KernelFiles) -> str:
-        """Say why it cannot be changed here."""
-        return "/proc/irq is not visible here"
-
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that the CPUs are there."""
         if not (names := self.names(kernel)):
-            raise PlatformError(f"interrupts cannot be moved: {self.absent(kernel)}")
+            raise PlatformError("interrupts cannot be moved: /proc/irq is not visible here")
         online = cpus(kernel.read(ONLINE))
         if not cpus(wanted) or not set(cpus(wanted)) <= set(online):
             raise ExperimentError(
@@ -102,12 +142,24 @@ def _daemons(kernel: KernelFiles) -> list[int]:
     return found
 
 
-UNIT = Interrupts(
-    description=Description(
-        name="interrupts",
-        title="the CPUs that serve the interrupts of devices, such as 0",
-        question="Do the measuring CPUs work for devices as well?",
-        source="Documentation/core-api/irq/irq-affinity.rst; irqbalance(1)",
-    ),
-    wanted="0",
-)
+def _rates(view: View) -> tuple[dict[int, float], dict[str, float]]:
+    """Return devices' interrupts a second: by CPU, and by device."""
+    assert view.before is not None
+    assert view.after is not None
+    by_cpu: dict[int, float] = {}
+    by_device: dict[str, float] = {}
+    seconds = view.seconds or 1.0
+    # Columns are the CPUs that run.
+    online = view.online()
+    for number, (name, counts) in view.after.interrupts.items():
+        if not number.isdigit() or number not in view.before.interrupts:
+            continue
+        for cpu, now, then in zip(online, counts, view.before.interrupts[number][1], strict=False):
+            if now > then:
+                rate = (now - then) / seconds
+                by_cpu[cpu] = by_cpu.get(cpu, 0.0) + rate
+                by_device[name] = by_device.get(name, 0.0) + rate
+    return by_cpu, by_device
+
+
+UNIT = Interrupts()

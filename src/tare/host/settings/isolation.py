@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 
 from tare.errors import ExperimentError, PlatformError
+from tare.host.check import Diagnosis, ok, unknown, warn
 from tare.host.kernel_files import KernelFiles, cpu_list, cpus
 from tare.host.settings.setting import Release, Saved, Setting, check_writable
+from tare.host.view import View
 from tare.registry import Description
+from tare.results.message import message
 
-ONLINE = "/sys/devices/system/cpu/online"
+CPU = "/sys/devices/system/cpu"
+ONLINE = f"{CPU}/online"
 ISOLATED = "cpuset.cpus.isolated"
 CONTROLLERS = "cgroup.subtree_control"
 PARTITION = "cpuset.cpus.partition"
@@ -25,29 +30,49 @@ class Isolation(Setting):
 
     description = Description(
         name="isolation",
-        title="CPUs that only the held command is scheduled on, such as 1",
-        question="May other programs be scheduled on the measuring CPUs?",
-        source="Documentation/admin-guide/cgroup-v2.rst (cpuset.cpus.partition)",
+        title="isolated CPUs",
+        question="Is a CPU kept free for what is measured?",
+        source="Documentation/timers/no_hz.rst; Documentation/admin-guide/cgroup-v2.rst "
+        "(cpuset.cpus.partition)",
     )
+    order = 41
     wanted = "1"
+
+    def examine(self, view: View) -> Diagnosis:
+        """Read which CPUs are isolated, without a tick, and without RCU's callbacks."""
+        kernel = view.kernel
+        command_line = kernel.read("/proc/cmdline")
+        if not kernel.exists(CPU) and command_line is None:
+            return unknown()
+        isolated = cpus(kernel.read(f"{CPU}/isolated"))
+        if isolated:
+            left = {
+                "nohz_full": cpus(kernel.read(f"{CPU}/nohz_full")),
+                "rcu_nocbs": re.search(r"rcu_nocbs=\S", command_line or ""),
+            }
+            missing = [name for name, there in left.items() if not there]
+            value = message("doctor.isolation.value", cpus=cpu_list(isolated), missing=[*missing])
+            return ok(value)
+        change = None
+        if len(online := view.online()) > 1:
+            how = "hold" if self.names(kernel) else "boot"
+            change = message(f"doctor.isolation.{how}", cpu=str(online[-1]))
+        why = message("doctor.isolation.anything")
+        return warn(message("doctor.isolation.none"), "times", why=why, change=change)
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the root's list of controllers, where that of CPUs is one of version 2."""
         root = _root(kernel)
         return [] if root is None else [f"{root}/{CONTROLLERS}"]
 
-    def absent(self, kernel: KernelFiles) -> str:
-        """Say why it cannot be changed here."""
-        return (
-            "no control groups of version 2 have the controller cpuset (under version 1 it takes "
-            "a reboot with isolcpus=)"
-        )
-
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that some of the CPUs that are there are left for everybody else."""
         online, asked = set(cpus(kernel.read(ONLINE))), set(cpus(wanted))
         if not (names := self.names(kernel)):
-            raise PlatformError(f"no CPU can be isolated here: {self.absent(kernel)}")
+            raise PlatformError(
+                "no CPU can be isolated here: no control groups of version 2 have the controller "
+                "cpuset (under version 1 it takes a reboot with isolcpus=)"
+            )
         if not asked or not asked < online:
             raise ExperimentError(
                 f"isolation takes some of the CPUs {cpu_list(tuple(online))}, not {wanted!r}",

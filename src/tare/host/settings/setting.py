@@ -1,4 +1,8 @@
-"""What a setting is: files of the kernel that hold it, the words for it, and its effect."""
+"""What a setting is: the check that judges it, the kernel's files that hold it, and its effect.
+
+A unit describes one knob once: how it is read, what is good for which purposes, how it is set,
+verified and put back.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.errors import ExperimentError, PlatformError
+from tare.host.check import Check, Diagnosis, Purpose, Verdict, fail, ok, unknown
 from tare.host.kernel_files import KernelFiles
+from tare.host.view import View
 from tare.registry import Description
+from tare.render.words import text
+from tare.results.message import Message, message
 
 #: What is put back: the text of each file by its name.
 Saved = dict[str, str]
@@ -19,19 +27,19 @@ Saved = dict[str, str]
 Release = Callable[[], None]
 
 
-class Setting:
-    """One setting; a unit says where it is, and overrides what is not a mere file."""
+class Setting(Check):
+    """One knob; a unit says where it is, and overrides what is not a mere file.
 
-    description: Description
-    #: What ``tare doctor --fix`` asks for where it is named alone.
+    Attributes
+    ----------
+    wanted : str
+        What ``tare doctor --fix`` asks for where it is named alone.
+    """
+
     wanted: str
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the files that hold it."""
-        raise NotImplementedError
-
-    def absent(self, kernel: KernelFiles) -> str:
-        """Say why it cannot be changed here, where there is no file of it."""
         raise NotImplementedError
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
@@ -95,6 +103,7 @@ class FileSetting(Setting):
     """A setting that is one word in one file, or the same word in one file a CPU."""
 
     description: Description
+    order: int
     wanted: str
     #: Patterns of files; the first that fits anything is it.
     files: tuple[str, ...]
@@ -102,23 +111,50 @@ class FileSetting(Setting):
     words: dict[str, str] = field(default_factory=dict)
     #: Files that tell which words there are; None: those of ``words``, or any number.
     offered: str | None = None
-    why_absent: Callable[[KernelFiles], str] = lambda kernel: "this kernel has no such setting"
+    #: Values that nothing is against; every other one is bad for some purposes.
+    good: tuple[str, ...]
+    bad_for: tuple[Purpose, ...]
+    verdict: Verdict = "fail"
+    why_absent: Callable[[KernelFiles], Message] = lambda kernel: message("doctor.not_visible")
     #: Raises PlatformError where the effect of a value is not there.
-    effect: Callable[[KernelFiles, str], None] | None = None
+    effect_of: Callable[[KernelFiles, str], None] | None = None
+
+    def examine(self, view: View) -> Diagnosis:
+        """Judge its value."""
+        now = self.read(view.kernel)
+        if now is None:
+            return unknown(self.why_absent(view.kernel))
+        value = message("doctor.setting.value", value=now)
+        return ok(value) if now in self.good else self.bad(view.kernel, value)
+
+    def bad(self, kernel: KernelFiles, value: Message) -> Diagnosis:
+        """Return that it is bad, and what sets it, for good or for a while."""
+        name = self.description.name
+        written = self.texts(kernel).get(self.wanted, self.wanted)
+        pattern = next((one for one in self.files if _found(kernel, one)), self.files[0])
+        return fail(
+            value,
+            *self.bad_for,
+            why=message(f"doctor.{name}.why"),
+            change=message("doctor.setting.change", text=written, file=pattern),
+            fix={name: self.wanted},
+            verdict=self.verdict,
+        )
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the files that hold it."""
-        return next((found for pattern in self.files if (found := kernel.glob(pattern))), [])
+        return next((found for one in self.files if (found := _found(kernel, one))), [])
 
-    def absent(self, kernel: KernelFiles) -> str:
-        """Say why it cannot be changed here, where there is no file of it."""
-        return self.why_absent(kernel)
+    def texts(self, kernel: KernelFiles) -> dict[str, str]:
+        """Return the kernel's text by the word for it."""
+        return self.words
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that the value is offered and the files can be written."""
         name = self.description.name
         if not (names := self.names(kernel)):
-            raise PlatformError(f"{name} cannot be changed here: {self.absent(kernel)}")
+            why = text(self.why_absent(kernel))
+            raise PlatformError(f"{name} cannot be changed here: {why}")
         values = self.values(kernel)
         if values and wanted not in values:
             raise ExperimentError(
@@ -141,20 +177,27 @@ class FileSetting(Setting):
     def read(self, kernel: KernelFiles) -> str | None:
         """Return its value; where CPUs differ, all of theirs."""
         texts = dict.fromkeys(kernel.value(name) for name in self.names(kernel))
-        words = {text: word for word, text in self.words.items()}
+        words = {text: word for word, text in self.texts(kernel).items()}
         return " and ".join(words.get(t, t) for t in texts if t is not None) or None
 
     def apply(self, kernel: KernelFiles, wanted: str, session: str) -> Release | None:
         """Write it to every file."""
         for name in self.names(kernel):
-            kernel.write(name, self.words.get(wanted, wanted))
+            kernel.write(name, self.texts(kernel).get(wanted, wanted))
         return None
 
     def verify(self, kernel: KernelFiles, wanted: str) -> None:
         """Read it back, then look for its effect."""
         super().verify(kernel, wanted)
-        if self.effect is not None and kernel.live:
-            self.effect(kernel, wanted)
+        if self.effect_of is not None and kernel.live:
+            self.effect_of(kernel, wanted)
+
+
+def _found(kernel: KernelFiles, pattern: str) -> list[str]:
+    """Return the files that fit a pattern; a single one has to be readable."""
+    if "*" in pattern:
+        return kernel.glob(pattern)
+    return [] if kernel.read(pattern) is None else [pattern]
 
 
 def check_writable(setting: Setting, kernel: KernelFiles, names: Iterable[str]) -> None:

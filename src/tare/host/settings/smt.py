@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from tare.errors import PlatformError
+from tare.host.check import Diagnosis, ok, unknown, warn
 from tare.host.kernel_files import KernelFiles, cpus
 from tare.host.settings.setting import FileSetting
+from tare.host.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/sys/devices/system/cpu/smt/control"
-
-
-def absent(kernel: KernelFiles) -> str:
-    """Say why it cannot be changed here."""
-    return "sysfs is not visible here, or this kernel has no SMT"
+SIBLINGS = "/sys/devices/system/cpu/cpu*/topology/thread_siblings_list"
 
 
 class Threads(FileSetting):
     """What the file says where there is nothing to switch is no value of it."""
+
+    def examine(self, view: View) -> Diagnosis:
+        """Read the switch, and look which CPUs are threads of one core."""
+        kernel = view.kernel
+        shared, control = _shared(kernel), kernel.read(FILE)
+        if control is None and not kernel.glob(SIBLINGS):
+            return unknown()
+        if shared:
+            value = message("doctor.smt.value", cores=[*shared[:4]], more=len(shared) > 4)
+            return self.bad(kernel, value)
+        if view.virtual():
+            why = message("doctor.smt.hypervisor")
+            return warn(message("doctor.smt.not_shown"), "parallel", why=why)
+        return ok(message(f"doctor.smt.{'off' if control in ('off', 'forceoff') else 'none'}"))
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that there are threads to switch."""
@@ -28,6 +41,12 @@ class Threads(FileSetting):
         super().check(kernel, wanted)
 
 
+def _shared(kernel: KernelFiles) -> list[str]:
+    """Return the CPUs of each core that shows more than one."""
+    found = {kernel.read(name) or "" for name in kernel.glob(SIBLINGS)}
+    return sorted(text for text in found if len(cpus(text)) > 1)
+
+
 def one_thread(kernel: KernelFiles, wanted: str) -> None:
     """See that no core has two threads any more.
 
@@ -36,21 +55,22 @@ def one_thread(kernel: KernelFiles, wanted: str) -> None:
     PlatformError
         If one has.
     """
-    for name in kernel.glob("/sys/devices/system/cpu/cpu*/topology/thread_siblings_list"):
-        if wanted == "off" and len(cpus(kernel.read(name))) > 1:
-            raise PlatformError(f"smt is off, but {name} still lists {kernel.read(name)}")
+    if wanted == "off" and (shared := _shared(kernel)):
+        raise PlatformError(f"smt is off, but CPUs {shared[0]} still share a core")
 
 
 UNIT = Threads(
     description=Description(
         name="smt",
-        title="two threads on one core",
-        question="May two workers share the units and caches of one core?",
-        source="Documentation/admin-guide/hw-vuln/l1tf.rst (SMT control)",
+        title="threads of a core",
+        question="May two workers share one core?",
+        source="Marr et al., Hyper-Threading Technology Architecture and Microarchitecture, 2002",
     ),
+    order=25,
     wanted="off",
     files=(FILE,),
     words={"on": "on", "off": "off"},
-    why_absent=absent,
-    effect=one_thread,
+    good=("off",),
+    bad_for=("parallel", "speed", "strangers"),
+    effect_of=one_thread,
 )

@@ -1,41 +1,62 @@
-"""Frequencies above what all cores can hold together."""
+"""Frequencies that only last while the processor is cool and few cores are busy."""
 
 from __future__ import annotations
 
+import time
+
+from tare.errors import PlatformError
 from tare.host.kernel_files import KernelFiles
-from tare.host.settings.frequency import absent, below_base
-from tare.host.settings.setting import FileSetting, Release
+from tare.host.settings.frequency import FOLDER, absence
+from tare.host.settings.setting import FileSetting
 from tare.registry import Description
 
 #: Says "no", where the others say "boost".
 INTEL = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+#: A CPU's clock is not set to the last kilohertz.
+TOLERANCE = 1.02
+SPIN_S = 0.05
 
 
 class Turbo(FileSetting):
     """Intel's file says the opposite of everybody else's."""
 
-    def read(self, kernel: KernelFiles) -> str | None:
-        """Return on or off."""
-        return _turned(kernel, super().read(kernel))
-
-    def apply(self, kernel: KernelFiles, wanted: str, session: str) -> Release | None:
-        """Write what the file that is there means by it."""
-        return super().apply(kernel, _turned(kernel, wanted) or wanted, session)
+    def texts(self, kernel: KernelFiles) -> dict[str, str]:
+        """Return what the file that is there means by it."""
+        return {"on": "0", "off": "1"} if kernel.exists(INTEL) else self.words
 
 
-def _turned(kernel: KernelFiles, word: str | None) -> str | None:
-    if word is None or not kernel.exists(INTEL):
-        return word
-    return {"on": "off", "off": "on"}.get(word, word)
+def below_base(kernel: KernelFiles, wanted: str) -> None:
+    """Keep the CPU busy for a moment and see that turbo does not raise it above its base.
+
+    Raises
+    ------
+    PlatformError
+        If it does; nothing where the CPU tells neither.
+    """
+    base = kernel.number(f"{FOLDER}/base_frequency".replace("*", "0"))
+    if wanted != "off" or base is None:
+        return
+    until = time.monotonic() + SPIN_S
+    while time.monotonic() < until:
+        pass
+    highest = max(
+        (khz for file in kernel.glob(f"{FOLDER}/scaling_cur_freq") if (khz := kernel.number(file))),
+        default=0,
+    )
+    if highest > base * TOLERANCE:
+        raise PlatformError(
+            f"turbo is written off, but a CPU runs at {highest} kHz, above its base of {base} kHz"
+        )
 
 
 UNIT = Turbo(
     description=Description(
         name="turbo",
-        title="frequencies above the base, while few cores are busy and cool",
-        question="May the speed depend on how many cores are busy, and how warm they are?",
+        title="turbo",
+        question="Does the speed depend on what the other cores do?",
         source="Documentation/admin-guide/pm/intel_pstate.rst, cpufreq.rst (boost)",
     ),
+    order=22,
     wanted="off",
     files=(
         INTEL,
@@ -43,6 +64,8 @@ UNIT = Turbo(
         "/sys/devices/system/cpu/cpu*/cpufreq/boost",
     ),
     words={"on": "1", "off": "0"},
-    why_absent=absent,
-    effect=below_base,
+    good=("off",),
+    bad_for=("speed", "parallel"),
+    why_absent=absence,
+    effect_of=below_base,
 )

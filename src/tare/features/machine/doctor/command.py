@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,9 @@ from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from tare.features.machine.doctor.examination import Purpose, Report
-    from tare.features.machine.doctor.noise_readings import Noise
+    from tare.features.machine.doctor.examination import Report
+    from tare.host.check import Purpose
+    from tare.host.view import Noise
 
 
 def doctor(
@@ -43,9 +44,6 @@ def doctor(
     all: Annotated[
         bool, typer.Option("--all", help="Also print checks that are ok or not visible.")
     ] = False,
-    sources: Annotated[
-        bool, typer.Option("--sources", help="Also print sources of effect sizes.")
-    ] = False,
     json: options.Json = None,
 ) -> int:
     """Check whether this machine is fit for measuring.
@@ -55,6 +53,8 @@ def doctor(
 
         tare doctor --quick
     """
+    from tare.render import data
+
     console.check_writable(json)
     if fix is not None:
         from tare.features.machine.doctor.fix import hold
@@ -67,25 +67,19 @@ def doctor(
     wanted = _purposes(purpose)
     report = _examine(quantities.wait("--noise-window", noise_window), quick=quick)
     if json is not None:
-        console.write_json(told(report), json)
+        document = {
+            "version": 3,
+            "fit": report.fit(),
+            "unfit": report.unfit(),
+            "fixes": report.fixes(),
+            "checks": data.builtins(report.diagnoses),
+        }
+        console.write_json(document, json)
     if json != "-":
         from tare.features.machine.doctor.screen import show
 
-        show(report, wanted, every=all, sources=sources)
+        show(report, wanted, every=all)
     return 1 if any(name in wanted for name in report.unfit()) else 0
-
-
-def told(report: Report) -> dict[str, Any]:
-    """Return a report as programs read it."""
-    from tare.render import data
-
-    return {
-        "version": 2,
-        "fit": report.fit(),
-        "unfit": report.unfit(),
-        "fixes": report.fixes(),
-        "checks": data.builtins(report.diagnoses),
-    }
 
 
 def _examine(quiet_s: float, *, quick: bool) -> Report:
@@ -98,26 +92,22 @@ def _examine(quiet_s: float, *, quick: bool) -> Report:
 
 def _listen(quiet_s: float) -> Noise:
     """Measure noise, with the time left for whoever waits."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
+    from tare.cli.progress import Live
     from tare.features.machine.doctor import listening
 
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console.err, transient=True) as bar:
-        if not sys.stderr.isatty():
-            bar.disable = True
-            console.err.print(f"Listening to the machine's noise for {console.seconds(quiet_s)}")
-        task = bar.add_task("listening", total=quiet_s)
+    if not sys.stderr.isatty():
+        console.err.print(f"Listening to the machine's noise for {console.seconds(quiet_s)}")
+    with Live("listening to noise", bar=False) as line:
 
         def tell(elapsed_s: float) -> None:
             left = console.seconds(max(0.0, quiet_s - elapsed_s))
-            bar.update(task, completed=elapsed_s, description=f"listening to noise, {left} left")
+            line.stage(f"listening to noise, {left} left")
 
         return listening.listen(quiet_s, tell)
 
 
 def _purposes(asked: list[str] | None) -> list[Purpose]:
-    from tare.features.machine.doctor.examination import PURPOSES
+    from tare.host.check import PURPOSES
 
     for name in asked or ():
         if name not in PURPOSES:

@@ -1,4 +1,4 @@
-"""Is this machine fit to measure on? Every check is one file with one ``UNIT``."""
+"""Is this machine fit to measure on? What all checks say together."""
 
 from __future__ import annotations
 
@@ -10,25 +10,11 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from tare.features.machine.doctor.checks import units
-from tare.features.machine.doctor.diagnosis import PURPOSES, Diagnosis, Purpose, Verdict
-from tare.features.machine.doctor.noise_readings import Noise
-from tare.features.machine.doctor.view import Snapshot, View
 from tare.host import settings
+from tare.host.check import PURPOSES, Diagnosis, Purpose
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import NeedsRootError
-from tare.render import words
-
-__all__ = [
-    "PURPOSES",
-    "Diagnosis",
-    "Purpose",
-    "Report",
-    "Verdict",
-    "attainable",
-    "examine",
-    "facts",
-    "look",
-]
+from tare.host.view import Noise, Snapshot, View
 
 #: How long rates are counted over.
 WATCH_S = 1.0
@@ -115,21 +101,3 @@ def attainable(report: Report, kernel: KernelFiles | None = None) -> Report:
             for name, one in report.diagnoses.items()
         }
     )
-
-
-def facts(view: View | None = None) -> dict[str, str]:
-    """Return a summary for results: what each check sees, at a glance, without waiting.
-
-    Returns
-    -------
-    dict
-        Value by check, and under ``unfit_for`` the purposes that something speaks against.
-        What is not visible is left out.
-    """
-    report = examine(view or look(watch_s=0))
-    told = {
-        name: words.text(diagnosis.value)
-        for name, diagnosis in report.diagnoses.items()
-        if diagnosis.verdict != "unknown"
-    }
-    return {**told, "unfit_for": ", ".join(report.unfit()) or "nothing"}

@@ -11,7 +11,7 @@ from tare.agent import record
 from tare.agent.client import Agent, ProcessChannel, binary
 from tare.errors import AgentError
 from tare.experiment.session.probing import Given, Turn, perform_round
-from tare.features.machine.doctor.noise_readings import CpuNoise, Noise
+from tare.host.view import CpuNoise, Noise
 
 PROBE = "noise"
 #: A round that takes longer than this has met something worse than noise.
@@ -44,7 +44,7 @@ def listen(seconds: float, tell: Callable[[float], None] = lambda elapsed: None)
                     break
     except AgentError as error:
         why = error.message
-    return Noise(seconds=time.monotonic() - began, cpus=_cpus(readings), why=why)
+    return Noise(cpus=_cpus(readings), why=why)
 
 
 def _cpus(readings: list[record.Reading]) -> tuple[CpuNoise, ...]:

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from tare.cli import console
 from tare.features.machine.doctor.checks import units
-from tare.features.machine.doctor.examination import Diagnosis, Purpose, Report, Verdict
+from tare.features.machine.doctor.examination import Report
+from tare.host.check import Diagnosis, Purpose, Verdict
 from tare.host.settings import restore
 from tare.render.vocabulary import CHECKS
 from tare.render.words import text
@@ -29,7 +30,7 @@ _LEAST = 24
 WAITED_FOR = ("noise",)
 
 
-def show(report: Report, wanted: Sequence[Purpose], *, every: bool, sources: bool) -> None:
+def show(report: Report, wanted: Sequence[Purpose], *, every: bool) -> None:
     """Print the summary, what fails, then the rest; with ``every``, all with values and reasons."""
     for one in (*summary(report, wanted), *holders()):
         console.out.print(text(one))
@@ -41,12 +42,10 @@ def show(report: Report, wanted: Sequence[Purpose], *, every: bool, sources: boo
     }
     for verdict in STYLES:
         chosen = {name: one for name, one in shown.items() if one.verdict == verdict}
-        full = [
-            name for name in chosen if every or sources or verdict == "fail" or name in WAITED_FOR
-        ]
+        full = [name for name in chosen if every or verdict == "fail" or name in WAITED_FOR]
         for name in full:
             _line(verdict, _title(name), text(chosen[name].value))
-            for reason in reasons(chosen[name], sources=sources):
+            for reason in reasons(chosen[name]):
                 console.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
         brief({name: one for name, one in chosen.items() if name not in full})
     if not every:
@@ -66,9 +65,8 @@ def brief(chosen: dict[str, Diagnosis]) -> None:
 
 def _line(verdict: Verdict, *cells: str) -> None:
     *names, said = cells
-    head = "  ".join(
-        [f"{CHECKS[verdict]:<{WIDTH}}", *(f"{name:<{_title_width()}}" for name in names), ""]
-    )
+    width = max(len(check.description.title) for check in units().values())
+    head = "  ".join([f"{CHECKS[verdict]:<{WIDTH}}", *(f"{name:<{width}}" for name in names), ""])
     first, *others = textwrap.wrap(said, max(_LEAST, console.out.width - len(head))) or [""]
     line = Text(head + first)
     line.stylize(STYLES[verdict], 0, WIDTH)
@@ -117,7 +115,7 @@ def holders() -> list[Message]:
     ]
 
 
-def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
+def reasons(diagnosis: Diagnosis) -> list[Message]:
     """Return why a check is not ok, how much it matters, and what changes it."""
     if diagnosis.why is None:
         return []
@@ -131,8 +129,6 @@ def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
             effect=diagnosis.effect,
         )
     ]
-    if sources and diagnosis.source:
-        found.append(message("doctor.report.source", source=diagnosis.source))
     if diagnosis.change:
         found.append(message("doctor.report.change", change=diagnosis.change))
     if diagnosis.fix:
@@ -142,10 +138,6 @@ def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
 
 def _title(name: str) -> str:
     return str(units()[name].description.title)
-
-
-def _title_width() -> int:
-    return max(len(check.description.title) for check in units().values())
 
 
 def _purposes(names: Sequence[Purpose]) -> list[Atom]:

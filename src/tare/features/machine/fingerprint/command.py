@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import time
+import shlex
+import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +13,17 @@ import typer
 
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
-from tare.errors import ExperimentError, InterruptError, TrialError
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
+from tare.render.words import text
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tare.agent.record import Peer
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint.request import Asked
+    from tare.features.machine.fingerprint.weights import Weights
 
 #: Seconds of the whole command, without writing a page: a minute and ten, with something to spare.
 _TOTAL_S = {"quick": 57.0, "whole": 585.0}
@@ -147,70 +151,111 @@ def diff(
 
 
 def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
-    from tare.features.machine.fingerprint import measure, several_command
-
-    if len(stacks) > 1:
-        several_command.measure(stacks, _timed(asked, len(stacks)), json, report)
-        return
+    """Measure one platform, or several beside the first, and show what came of it."""
+    from tare.experiment.fingerprints.machine.document import Fingerprint
+    from tare.features.machine.fingerprint import measure, several
     from tare.features.machine.fingerprint.progress import Bar
-    from tare.features.machine.fingerprint.screen import show
 
-    asked = _timed(asked)
+    alone = len(stacks) == 1
+    if not alone and (asked.peer is not None or asked.remote is not None):
+        raise ExperimentError(
+            "--peer and --remote measure another machine, not platforms of this one",
+            "leave them out, or name one --platform",
+        )
+    found: Fingerprint | Weights
+    timed = _timed(asked, len(stacks))
     with Bar() as bar:
-        found, interrupted = measure.take(asked, bar)
-        unwritten = several_command.write(found, json)
-    if json != "-":
-        show(found, named=bool(asked.words), json=json)
-    written = _report(found, report)
+        if alone:
+            found, interrupted = measure.take(timed, bar)
+        else:
+            found, interrupted = several.take(stacks, timed, bar)
+        unwritten = _write(found, json)
+    _show(found, json, report, named=bool(asked.words))
     if unwritten is not None:
         # Only now: what took minutes is at least seen.
         raise unwritten
     if interrupted:
-        kept = " ".join(f"what was measured is in {file}" for file in [json] if file)
-        raise InterruptError(f"interrupted{kept and '; '}{kept}")
-    if not found.metrics and not found.curves:
+        raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
+    if isinstance(found, Fingerprint) and not found.metrics and not found.curves:
         raise TrialError("nothing could be measured", "tare describe probes")
-    if json != "-":
-        console.out.print(_next(json, written), soft_wrap=True)
+    if json != "-" and (next_ := _next(found, timed, json, reported=report is not None)):
+        told = message("fingerprint.screen.next", command=next_[0], brings=next_[1])
+        console.out.print(f"Next    {text(told)}", soft_wrap=True)
 
 
-def _timed(asked: Asked, platforms: int = 1) -> Asked:
+def _timed(asked: Asked, platforms: int) -> Asked:
     """Give it what is left of the time of the whole command, where nobody said another."""
+    from tare.experiment.machine_facts import own_age_s
+
     if asked.budget_s is not None:
         return asked
     # Everything has been loaded, so that little is to come.
-    return replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] * platforms - _spent_s()))
+    return replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] * platforms - own_age_s()))
 
 
-def _spent_s() -> float:
-    """Return the seconds since this process was started; loading takes its time, too."""
-    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+def _write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
+    """Write the file that was asked for; return why it could not be."""
+    from tare.features.machine.fingerprint import file
+
+    if json == "-":
+        console.write_json(found, json)
+    elif json is not None:
+        try:
+            file.write(found, Path(json))
+        except StoreError as error:
+            return error
+    return None
 
 
-def _report(found: Fingerprint, destination: Path | None) -> bool:
-    if destination is None:
-        return False
+def _show(
+    found: Fingerprint | Weights, json: str | None, report: Path | None, *, named: bool
+) -> None:
+    """Print what was found, and write its page."""
     from tare.experiment.catalogue import catalogue
+    from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint import page as fingerprint_page
-    from tare.features.machine.fingerprint.several_command import typed
+    from tare.features.machine.fingerprint import screen, weights_page, weights_screen
     from tare.render import files
 
-    page = fingerprint_page.make(found, catalogue().probes, typed())
-    for path in files.write(page, destination):
-        console.err.print(f"Wrote   {path}")
-    return True
+    show: Callable[..., None]
+    if isinstance(found, Fingerprint):
+        show = partial(screen.show, found)
+        page = partial(fingerprint_page.make, found, catalogue().probes)
+    else:
+        show, page = partial(weights_screen.show, found), partial(weights_page.make, found)
+    if json != "-":
+        show(named=named, json=json)
+    if report is not None:
+        for path in files.write(page(_typed()), report):
+            console.err.print(f"Wrote   {path}")
 
 
-def _next(json: str | None, reported: bool) -> str:
-    """Return the next command worth typing."""
-    from tare.features.machine.fingerprint.several_command import follow, typed
+def _next(
+    found: Fingerprint | Weights, asked: Asked, json: str | None, *, reported: bool
+) -> tuple[str, Message] | None:
+    """Return the next command worth typing, and what it brings; what is open is settled first."""
+    from tare.cli.again import again
+    from tare.experiment.fingerprints.machine.document import Fingerprint
+    from tare.features.machine.fingerprint.request import AGAIN
+    from tare.units import duration
 
-    if json is None:
-        return follow(f"{typed()} --json machine.json", "keep")
-    if not reported:
-        return follow(f"{typed()} --report machine.html", "page")
-    return follow(f"tare fingerprint diff {json} LATER.json", "diff")
+    page = f"{_typed()} --report machine.html"
+    if isinstance(found, Fingerprint):
+        if json is None:
+            return f"{_typed()} --json machine.json", message("fingerprint.brings.keep")
+        if not reported:
+            return page, message("fingerprint.brings.page")
+        return f"tare fingerprint diff {json} LATER.json", message("fingerprint.brings.diff")
+    open_ = any(cost.verdict == "inconclusive" for one in found.platforms for cost in one.costs)
+    if open_ and asked.budget_s is not None:
+        command = again("fingerprint", {"--budget": duration(AGAIN * asked.budget_s)})
+        return command, message("fingerprint.brings.settle")
+    return None if reported else (page, message("fingerprint.brings.page_of_platforms"))
+
+
+def _typed() -> str:
+    """Return what was typed, to be typed again."""
+    return shlex.join(["tare", *sys.argv[1:]])
 
 
 def _peer(address: str | None, key: Path | None) -> Peer | None:

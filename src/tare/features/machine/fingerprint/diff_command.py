@@ -6,13 +6,12 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.features.machine.fingerprint.several_command import AGAIN
+from tare.features.machine.fingerprint.request import AGAIN
 from tare.render.terminal import fitted
 from tare.render.vocabulary import RATES, TIMES, VALUES
 from tare.render.words import sentence, text
@@ -60,7 +59,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
         for name, one in found.items():
             if single is None:
                 console.out.print(f"{_label(name)}:", style="bold")
-            _show(one, _Told(json or "--json -", budget_s))
+            _show(one, json or "--json -", budget_s)
     if not any(one.changes for one in found.values()):
         # That nothing changed would be more than is known.
         raise ExperimentError(
@@ -91,22 +90,15 @@ def _pairs(
     return common
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Where all of a difference is, and how long measuring again takes that settles more of it."""
-
-    where: str
-    budget_s: float
-
-
-def _show(found: Difference, told: _Told) -> None:
+def _show(found: Difference, where: str, budget_s: float) -> None:
+    """Print it; ``where`` has all of it, and ``budget_s`` settles more."""
     if found.changes:
         console.out.print(sentence(headline(found)), style="bold", soft_wrap=True)
-    for line in _lines(found, told):
+    for line in _lines(found, where, budget_s):
         console.out.print(line, soft_wrap=True)
 
 
-def _lines(found: Difference, at: _Told) -> Iterator[str]:
+def _lines(found: Difference, where: str, budget_s: float) -> Iterator[str]:
     some = found.changed or tuple(c for c in found.changes if c.verdict == "inconclusive")
     if some:
         yield from _table(some[:_MOST_ROWS], changed=bool(found.changed))
@@ -116,7 +108,7 @@ def _lines(found: Difference, at: _Told) -> Iterator[str]:
                 "fingerprint.diff.more_rows",
                 n=len(some) - _MOST_ROWS,
                 changed=bool(found.changed),
-                where=at.where,
+                where=where,
             )
         )
     if some:
@@ -128,14 +120,14 @@ def _lines(found: Difference, at: _Told) -> Iterator[str]:
             told = message("fingerprint.diff.fact", name=_label(name), was=was_told, now=now_told)
             yield f"{label} {text(told)}"
         if len(facts) > _MOST:
-            more = message("fingerprint.diff.more_facts", n=len(facts) - _MOST, where=at.where)
+            more = message("fingerprint.diff.more_facts", n=len(facts) - _MOST, where=where)
             yield f"{label} {text(more)}"
     for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
         names = getattr(found, what)
         if names:
             yield sentence(message(f"fingerprint.diff.{what}", names=_named(names)))
     if some and not found.changed:
-        settle = message("fingerprint.diff.settle", budget=duration(at.budget_s))
+        settle = message("fingerprint.diff.settle", budget=duration(budget_s))
         yield f"Next     {text(settle)}"
 
 

@@ -11,8 +11,6 @@ from tare.features.machine.fingerprint.microarchitectures import TABLE, Memory, 
 from tare.host.hardware import Hardware
 from tare.results.message import Amount, Chosen, Message, message
 
-#: Nearer than this needs no reason.
-_NEAR = 0.3
 #: Of a frequency: nearer is the same.
 _NEAR_HZ = 0.03
 FREQUENCY = "loop.effective_frequency"
@@ -21,13 +19,13 @@ FREQUENCY = "loop.effective_frequency"
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """What is expected of one metric."""
 
-    #: In the metric's unit; None: the specification does not tell.
-    value: float | None
+    #: In the metric's unit.
+    value: float
     #: What it rests on, then why the measured value differs, where that is known.
     why: tuple[Message, ...]
 
 
-def rests(value: float | None, *why: Message | None) -> Prediction:
+def rests(value: float, *why: Message | None) -> Prediction:
     """Make a prediction; reasons that do not apply are None."""
     return Prediction(value=value, why=tuple(one for one in why if one is not None))
 
@@ -70,9 +68,7 @@ class Machine:
         big = any(word in name for word in ("EPYC", "Xeon")) or core.desktop is None
         return (core.server or core.desktop) if big else (core.desktop or core.server)
 
-    def cycles(
-        self, cycles: float, metric: str, what: Message, promised: bool = False
-    ) -> Prediction | None:
+    def cycles(self, cycles: float, what: Message, promised: bool = False) -> Prediction | None:
         """Expect so many cycles.
 
         They are counted by the clock's highest promise; where that is hidden, as from guests, by
@@ -83,12 +79,11 @@ class Machine:
             return None
         value = cycles / hz * 1e9
         real = self.measured.get(FREQUENCY)
-        really, at_measured = value, None
+        at_measured = None
         if real and abs(real / hz - 1) > _NEAR_HZ:
-            really = cycles / real * 1e9
             at_measured = message(
                 "fingerprint.why.at_measured",
-                time=Amount(really, "ns"),
+                time=Amount(cycles / real * 1e9, "ns"),
                 hz=Amount(real, "Hz"),
             )
         counted = message(
@@ -99,7 +94,7 @@ class Machine:
             hz=Amount(hz, "Hz"),
             clock=message(f"fingerprint.why.clock.{self._rate(hz)}"),
         )
-        return rests(value, counted, at_measured, self._beyond(metric, really))
+        return rests(value, counted, at_measured)
 
     def _rate(self, hz: float) -> str:
         """Name the frequency by which cycles are counted."""
@@ -107,12 +102,3 @@ class Machine:
         if hz != self.hz:
             return "measured"
         return "maximum" if clock.maximum_hz else "base" if clock.base_hz else "counter"
-
-    def _beyond(self, metric: str, value: float) -> Message | None:
-        """Say what else makes a difference, where that is known."""
-        found = self.measured.get(metric)
-        if found is None or abs(found / value - 1) <= _NEAR:
-            return None
-        if found > value and self.measured.get("steal.share", 0.0) > 0.01:
-            return message("fingerprint.why.stolen")
-        return None

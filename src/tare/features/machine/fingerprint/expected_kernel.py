@@ -42,10 +42,8 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
             told.append(name)
             cycles += cost
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
-    made = machine.cycles(
-        cycles, found[0], message("fingerprint.why.system_call", mitigations=told)
-    )
-    if made is None or made.value is None or not vdso:
+    made = machine.cycles(cycles, message("fingerprint.why.system_call", mitigations=told))
+    if made is None or not vdso:
         return made
     return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))
 
@@ -60,14 +58,6 @@ def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return rests(value, message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES))
 
 
-def growing(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Say of what no specification tells what it grows with."""
-    name = found[0].removeprefix("process.")
-    if name not in ("fork", "fork_exec", "vfork"):
-        return None
-    return rests(None, message(f"fingerprint.why.process.{name}"))
-
-
 def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect of a read of 4 KiB what its kind of disk takes."""
     disk = machine.hardware.disk
@@ -76,7 +66,7 @@ def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return rests(_SEEK_NS + _TURN_NS, message("fingerprint.why.seek"))
     if kind in _FLASH_NS:
         return rests(_FLASH_NS[kind], message("fingerprint.why.flash", kind=kind))
-    return _hidden(kind)
+    return None
 
 
 def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -87,72 +77,12 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
         return rests(_TRACK, message("fingerprint.why.tracks"))
     if kind == "SATA SSD":
         return rests(_SATA, message("fingerprint.why.sata"))
-    if kind == "NVMe":
-        return rests(None, message("fingerprint.why.lanes"))
-    return _hidden(kind)
-
-
-def hidden_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Say what hides a disk, for sizes of which nothing else is known."""
-    disk = machine.hardware.disk
-    return None if disk is None else _hidden(disk.kind)
-
-
-def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Say what decides on another machine's files."""
-    return _hidden("remote")
-
-
-def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Expect that the page cache takes all memory, though a probe never asks for that much."""
-    memory = machine.hardware.memory_bytes
-    if memory is None:
-        return None
-    less = machine.measured.get(found[0], memory) < 0.9 * memory
-    return rests(
-        float(memory),
-        message("fingerprint.why.free_memory"),
-        message("fingerprint.why.allowed") if less else None,
-    )
-
-
-def kept(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Expect that a machine of one's own keeps its speed."""
-    if machine.hardware.virtual is False:
-        return rests(1.0, message("fingerprint.why.unshaped"))
-    return None
-
-
-def _hidden(kind: str | None) -> Prediction | None:
-    if kind not in ("virtual", "remote", "memory"):
-        return None
-    return rests(None, message(f"fingerprint.why.disk.{kind}"))
-
-
-def major_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Expect of a fault that waits for the disk what the disk takes."""
-    return random_read(machine, found)
-
-
-def stolen(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Expect that nobody takes anything where there is nobody."""
-    if machine.hardware.virtual is False:
-        return rests(0.0, message("fingerprint.why.no_host"))
-    if machine.guest:
-        return rests(None, message("fingerprint.why.other_guests"))
     return None
 
 
 RULES = (
     (r"syscall\.(?:getpid|clock_gettime)|clock\.syscall", system_call),
     (r"network\.round_trip\.(?:tcp|udp)_p50", round_trip),
-    (r"process\..*", growing),
-    (r"file\.read\.random\.latency\.4096", random_read),
+    (r"file\.read\.random\.latency\.4096|fault\.major", random_read),
     (r"file\.read\.sequential\.bandwidth\.\d+", sequential_read),
-    (r"file\.read\.(?:random|sequential)\..*", hidden_read),
-    (r"file\.remote\..*", remote_read),
-    (r"file\.cache\.size", cache_size),
-    (r"cpu\.credit\.step", kept),
-    (r"fault\.major", major_fault),
-    (r"steal\.share", stolen),
 )

@@ -40,9 +40,9 @@ def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     cycles = {1: core.l1, 2: core.l2, 3: core.l3}.get(level)
     if cycles is None:
         return None
-    made = machine.cycles(cycles, found[0], message("fingerprint.why.load"))
+    made = machine.cycles(cycles, message("fingerprint.why.load"))
     real = machine.measured.get(found[0])
-    if made is None or made.value is None or level < 3 or not real or real <= 1.3 * made.value:
+    if made is None or level < 3 or not real or real <= 1.3 * made.value:
         return made
     return rests(made.value, *made.why, message("fingerprint.why.shared"))
 
@@ -81,24 +81,20 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     if core is None or memory is None:
         return None
     hidden = message("fingerprint.why.no_modules", guest=machine.guest)
+    third = machine.hardware.cache(3)
+    one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
+    if machine.guest and core.link is not None and one_link:
+        value = core.link
+        link = message("fingerprint.why.link", rate=Amount(value, "B/s"), write=found[1] == "write")
+        return rests(value, hidden, link, _one_thread(found))
+    if machine.guest:
+        return None  # it has an unknown share of the socket
     socket = message(
         "fingerprint.why.socket",
         channels=memory.channels,
         kind=memory.kind,
         transfers=f"{memory.transfers_hz / 1e6:.0f}",
     )
-    third = machine.hardware.cache(3)
-    one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
-    if machine.guest and core.link is not None and one_link:
-        value = core.link
-        link = message("fingerprint.why.link", rate=Amount(value, "B/s"), write=found[1] == "write")
-        if machine.measured.get(found[0], 0.0) > 1.05 * value:
-            return rests(value, hidden, link, message("fingerprint.why.two_links"))
-        return rests(value, hidden, link, _one_thread(found))
-    if machine.guest:
-        rate = Amount(memory.bandwidth, "B/s")
-        part = message("fingerprint.why.part", socket=socket, rate=rate)
-        return rests(None, hidden, part)
     return rests(
         memory.bandwidth,
         hidden,
@@ -134,13 +130,6 @@ def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Say why a fault costs what no specification has."""
-    if not machine.guest:
-        return None
-    return rests(None, message("fingerprint.why.nested_fault"))
-
-
 def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect that what comes from the page cache or the loopback is copied memory."""
     counts = {
@@ -165,7 +154,6 @@ RULES = (
     (r"memory\.bandwidth\.(read|write|copy|triad)(?:\.(\d+))?", bandwidth),
     (r"memory\.parallelism\.peak", parallelism),
     (r"fault\.huge", huge_fault),
-    (r"fault\.(?:minor.*|copy_on_write)", fault),
     (r"file\.cache\.(?:speed|bandwidth|read)", copied),
     (r"network\.bandwidth\.loopback(?:\.\d+)?", copied),
 )

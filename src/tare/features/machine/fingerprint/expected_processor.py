@@ -22,7 +22,7 @@ _INTEGER_REGISTERS = 6
 def loop(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect one cycle of an empty loop and of an addition that waits for the one before."""
     what = "branch" if found[0] == "loop.empty" else "addition"
-    return machine.cycles(1, found[0], message(f"fingerprint.why.{what}"), promised=True)
+    return machine.cycles(1, message(f"fingerprint.why.{what}"), promised=True)
 
 
 def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -54,13 +54,13 @@ def counter(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the published cycles of a read of the counter, and what is put around it."""
     core = machine.core
     if found[0] == "clock.coarse":
-        return machine.cycles(_COARSE, found[0], message("fingerprint.why.counter.coarse"))
+        return machine.cycles(_COARSE, message("fingerprint.why.counter.coarse"))
     if core is None or core.rdtsc is None:
         return None
     name = found[1]
     more = {"tsc": 0, "tscp": _TSCP, "tsc_fenced": 2 * _FENCE, "vdso": _FENCE + _VDSO}[name]
     what = message(f"fingerprint.why.counter.{name}")
-    return machine.cycles(core.rdtsc + more, found[0], what)
+    return machine.cycles(core.rdtsc + more, what)
 
 
 def call(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -71,7 +71,7 @@ def call(machine: Machine, found: re.Match[str]) -> Prediction | None:
     registers = _INTEGER_REGISTERS if found[1] == "int" else 8
     stacked = max(0, arguments - registers)
     cycles = _CALL + (arguments - stacked) / core.issue + stacked
-    return machine.cycles(cycles, found[0], message("fingerprint.why.call", moves=arguments))
+    return machine.cycles(cycles, message("fingerprint.why.call", moves=arguments))
 
 
 def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -79,7 +79,7 @@ def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
     core = machine.core
     if core is None:
         return None
-    return machine.cycles(core.mispredict, found[0], message("fingerprint.why.mispredict"))
+    return machine.cycles(core.mispredict, message("fingerprint.why.mispredict"))
 
 
 def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:

@@ -6,15 +6,29 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from tare.experiment.fingerprints.machine.document import Axis, Curve, Figure, Point, Problem
+import tare
+from tare.agent import client
+from tare.errors import AgentError
+from tare.experiment import machine_facts
+from tare.experiment.fingerprints.machine.difference import Fact
+from tare.experiment.fingerprints.machine.document import (
+    Axis,
+    Curve,
+    Figure,
+    Fingerprint,
+    Point,
+    Problem,
+)  # fmt: skip
 from tare.experiment.session.probing import Round
 from tare.features.machine.fingerprint import derived
 from tare.features.machine.fingerprint.choice import Choice
 from tare.features.machine.fingerprint.specification import Prediction, predict
+from tare.host import hardware
 from tare.host.hardware import Hardware
 from tare.registry import Probe, ProbeMetric
 from tare.render.words import text
@@ -63,6 +77,58 @@ def gather(choice: Choice, rounds: Sequence[Round]) -> Gathered:
         if choice.wants(name) or any(metric.startswith(name) for metric in found.metrics)
     }
     return found
+
+
+def assemble(
+    choice: Choice,
+    rounds: Sequence[Round],
+    *,
+    effort: str,
+    platform: str,
+    started: str,
+    seconds: float,
+    folder: Path | None,
+    facts: Mapping[str, Fact],
+    problems: Sequence[Problem] = (),
+) -> Fingerprint:
+    """Make a fingerprint of rounds.
+
+    Parameters
+    ----------
+    choice, rounds
+        As of :func:`gather`.
+    effort, platform, started, seconds
+        How, where, when and for how long they were performed.
+    folder : Path or None
+        Whose disk they used.
+    facts : mapping
+        What is known of the platform, beside those of the machine.
+    problems : sequence of Problem
+        What else could not be measured.
+    """
+    found, here = gather(choice, rounds), hardware.read(folder)
+    return Fingerprint(
+        tare=tare.__version__,
+        agent=client.digest(),
+        started=started,
+        seconds=seconds,
+        effort=effort,
+        platform=platform,
+        # Of an emulated machine nothing is promised.
+        metrics=found.metrics if facts.get("emulated") else predicted(found.metrics, here),
+        curves=found.curves,
+        facts={**_machine_facts(), **hardware.facts(here), **facts},
+        problems=(*found.problems, *problems),
+    )
+
+
+def _machine_facts() -> dict[str, Fact]:
+    """Return what the kernel says of the machine; without sysfs that is less."""
+    try:
+        topology = machine_facts.topology()
+    except AgentError:
+        topology = {}
+    return {fact.name: fact.value for fact in machine_facts.facts(topology)}
 
 
 def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure]:

@@ -12,8 +12,6 @@ from tare.errors import StoreError
 from tare.experiment.fingerprints.machine.document import VERSION, Fingerprint
 from tare.features.machine.fingerprint import weights
 from tare.features.machine.fingerprint.weights import Weights
-from tare.render.words import text
-from tare.results.message import Chosen, message
 
 #: A file larger than this is no fingerprint.
 _SIZE_LIMIT = 64 << 20
@@ -42,25 +40,18 @@ def read(path: Path) -> Fingerprint | Weights:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
-            text(message("fingerprint.file.unreadable", path=str(path), why=error.strerror or "")),
+            f"cannot read the fingerprint {path}: {error.strerror}",
             "tare fingerprint --json FILE   (takes one)",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(
-                text(message("fingerprint.file.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
-            )
+            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT >> 20} MiB")
         about = msgspec.json.decode(data, type=_Versioned)
         several = about.kind == weights.KIND
         if about.version != (known := weights.VERSION if several else VERSION):
-            told = message(
-                "fingerprint.file.version",
-                path=str(path),
-                version=str(about.version),
-                known=str(known),
-            )
             raise StoreError(
-                text(told),
+                f"{path} was written by another tare (version {about.version} of the file, this "
+                f"one reads {known})",
                 "tare fingerprint --json FILE   (takes it again)",
             )
         found: Fingerprint | Weights = (
@@ -72,7 +63,7 @@ def read(path: Path) -> Fingerprint | Weights:
             _check(one)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
-            text(message("fingerprint.file.none", path=str(path), why=str(error))),
+            f"{path} is no fingerprint: {error}",
             "tare fingerprint --json FILE   (takes one)",
         ) from error
     return found

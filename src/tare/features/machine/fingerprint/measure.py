@@ -5,26 +5,21 @@ from __future__ import annotations
 import datetime
 import time
 from contextlib import ExitStack
-from typing import Protocol
 
-import tare
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import client
 from tare.errors import AgentError
-from tare.experiment import machine_facts as machine
 from tare.experiment import remnants
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Fingerprint, Problem
 from tare.experiment.session import probing, scratch_space
-from tare.experiment.session.probing import Given, Round
+from tare.experiment.session.probing import Given, Round, Turn
 from tare.features.machine.fingerprint.choice import choose
-from tare.features.machine.fingerprint.figures import gather, predicted
+from tare.features.machine.fingerprint.figures import assemble
 from tare.features.machine.fingerprint.request import Asked, places
-from tare.features.machine.fingerprint.rounds import Rounds
-from tare.host import hardware, lease
+from tare.features.machine.fingerprint.rounds import Rounds, lost
+from tare.host import lease
 from tare.platforms import session_folder
-from tare.render.words import text
-from tare.results.message import message
 
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
 #: 10 min at most.
@@ -33,8 +28,8 @@ BUDGET_S = {"brief": 5.0, "quick": 54.0, "whole": 570.0}
 _STARTS = 3
 
 
-class Progress(Protocol):
-    """Who wants to know how far it is."""
+class Progress:
+    """Who wants to know how far it is: by itself, nobody."""
 
     def stage(self, what: str) -> None:
         """Tell what goes on before the first round."""
@@ -44,19 +39,6 @@ class Progress(Protocol):
 
     def ended(self, round: Round, seconds_left: float) -> None:
         """Tell that a round is over."""
-
-
-class Silent:
-    """Nobody wants to know."""
-
-    def stage(self, what: str) -> None:
-        """Tell nobody."""
-
-    def begins(self, probe: str) -> None:
-        """Tell nobody."""
-
-    def ended(self, round: Round, seconds_left: float) -> None:
-        """Tell nobody."""
 
 
 def take(asked: Asked, progress: Progress | None = None) -> tuple[Fingerprint, bool]:
@@ -84,7 +66,7 @@ def take(asked: Asked, progress: Progress | None = None) -> tuple[Fingerprint, b
     AgentError
         If the agent does not work at all.
     """
-    session = _Session(asked, progress or Silent())
+    session = _Session(asked, progress or Progress())
     session.measure()
     return session.fingerprint(), session.interrupted
 
@@ -175,37 +157,24 @@ class _Session:
         """Take note of a round that the agent has not survived."""
         if not self._begun:
             return
-        why = text(message("fingerprint.problem.ended", why=error.message))
-        fault = record.Fault(id=0, kind="job", message=why)
-        lost = Round(probe=self._begun, number=0, seconds=0.0, readings=(), faults=(fault,))
-        self._schedule.ended(lost)
-        self._rounds.append(lost)
+        done = lost(Turn(self._begun, 0, 0.0), error)
+        self._schedule.ended(done)
+        self._rounds.append(done)
         self._begun = ""
 
     def fingerprint(self) -> Fingerprint:
         """Put together what is known so far."""
-        found = gather(self._choice, self._rounds)
-        if self._places.not_remote and any(n.startswith("file.remote.") for n in found.metrics):
-            found.problems.append(Problem(probe="file.remote", why=self._places.not_remote))
-        here = hardware.read(self._places.directory)
-        return Fingerprint(
-            tare=tare.__version__,
-            agent=client.digest(),
-            started=self._started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - self._began, 3),
+        problems = list(self._schedule.problems)
+        if self._places.not_remote and any(done.probe == "file.remote" for done in self._rounds):
+            problems.append(Problem(probe="file.remote", why=self._places.not_remote))
+        return assemble(
+            self._choice,
+            self._rounds,
             effort=self._asked.effort,
             platform=self._asked.platform,
-            metrics=predicted(found.metrics, here),
-            curves=found.curves,
-            facts=machine_facts() | hardware.facts(here) | self._facts,
-            problems=(*found.problems, *self._schedule.problems),
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self._began, 3),
+            folder=self._places.directory,
+            facts=self._facts,
+            problems=problems,
         )
-
-
-def machine_facts() -> dict[str, bool | int | float | str]:
-    """Return what the kernel says of the machine; without sysfs that is less."""
-    try:
-        topology = machine.topology()
-    except AgentError:
-        topology = {}
-    return {fact.name: fact.value for fact in machine.facts(topology)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from math import log
+from typing import Any
 
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
-from tare.features.machine.fingerprint import page_compared, summary
 from tare.features.machine.fingerprint import page_figures as charts
+from tare.features.machine.fingerprint import summary
 from tare.features.machine.fingerprint.page_groups import (
     Group,
     answer,
@@ -17,16 +19,21 @@ from tare.features.machine.fingerprint.page_groups import (
     ordered,
 )
 from tare.features.machine.fingerprint.summary import ratio
+from tare.features.machine.fingerprint.weights import Weights
 from tare.registry import Probe
+from tare.render import words
+from tare.render.charts.beside import Beside, beside
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure as Chart
 from tare.results.report import Origin, Report, Section
-from tare.units import duration, significant
+from tare.units import change, duration, quantity, significant
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.
 _UNFOLDED = 48
+#: Rows of the chart of predictions; the tables have all.
+_MOST_ROWS = 60
 
 
 def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) -> Report:
@@ -35,14 +42,21 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
     groups = groups_of([*fingerprint.metrics, *fingerprint.curves])
     sections = [_section(group, fingerprint, probes, drawn.get(group.anchor, ()))
                 for group in groups]  # fmt: skip
-    beside = page_compared.section(fingerprint)
+    beside = _specification(fingerprint)
     return Report(
         name=text(
             message("fingerprint.page.name", cpu=str(fingerprint.facts.get("cpu", "a machine")))
         ),
         question="What can this machine do?",
         answers=_headline(fingerprint),
-        strip=_strip(fingerprint),
+        strip=strip(
+            fingerprint,
+            fingerprint.metrics.values(),
+            ("figures", f"{len(fingerprint.metrics):,}"),
+            ("curves", f"{len(fingerprint.curves):,}"),
+            ("measured on", fingerprint.platform),
+            ("kernel", str(fingerprint.facts.get("kernel", "unknown"))),
+        ),
         sections=(*([beside] if beside else []), *sections),
         doubts=tuple(
             message("fingerprint.page.doubt", probe=p.probe, why=p.why)
@@ -72,22 +86,63 @@ def _headline(fingerprint: Fingerprint) -> tuple[Message, ...]:
     )
 
 
-def _strip(fingerprint: Fingerprint) -> tuple[tuple[str, str], ...]:
-    strip = [
-        ("taken", fingerprint.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
-        ("effort", fingerprint.effort),
-        ("in", duration(fingerprint.seconds)),
-        ("figures", f"{len(fingerprint.metrics):,}"),
-        ("curves", f"{len(fingerprint.curves):,}"),
-        ("measured on", fingerprint.platform),
+def strip(
+    found: Fingerprint | Weights, figures: Iterable[Figure], *more: tuple[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return when and how long it was measured, what else is to be known, and the rounds."""
+    known = [
+        ("taken", found.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
+        ("effort", found.effort),
+        ("in", duration(found.seconds)),
+        *more,
     ]
-    rounds = [f.n for f in fingerprint.metrics.values()]
-    if rounds:
-        least, most = min(rounds), max(rounds)
-        strip.append(("rounds", f"{least}" if least == most else f"{least} to {most}"))
-    if kernel := fingerprint.facts.get("kernel"):
-        strip.append(("kernel", str(kernel)))
-    return tuple(strip)
+    if rounds := sorted({figure.n for figure in figures}):
+        known.append(("rounds", " to ".join(map(str, dict.fromkeys([rounds[0], rounds[-1]])))))
+    return tuple(known)
+
+
+def _specification(fingerprint: Fingerprint) -> Section | None:
+    """Compare with the hardware's specification, where it says anything."""
+    figures = _predictions(fingerprint)
+    near = summary.predicted(fingerprint)
+    if not figures or near is None:
+        return None
+    finding = Finding(
+        name="specification",
+        closed=False,
+        question="How far is it from its specification?",
+        answer=near,
+        verdict="none",
+        basis=text(message("fingerprint.page.reasons")),
+    )
+    return Section(finding, figures)
+
+
+def _predictions(fingerprint: Fingerprint) -> tuple[Chart, ...]:
+    """Draw every figure relative to its prediction."""
+    known = {n: (f, r) for n, f in ordered(fingerprint).items() if (r := ratio(f)) is not None}
+    if not known:
+        return ()
+    shown = dict(list(known.items())[:_MOST_ROWS])
+    rows = [
+        Beside(
+            name=name,
+            ratio=r,
+            low=None if f.ci is None or f.ci[0] <= 0 else f.ci[0] / (f.predicted or 1.0),
+            high=None if f.ci is None or f.ci[0] <= 0 else f.ci[1] / (f.predicted or 1.0),
+            measured=words.shown(f.amount),
+            predicted=quantity(f.predicted, f.unit),
+        )
+        for name, (f, r) in shown.items()
+    ]
+    far = sorted(known.items(), key=lambda one: -abs(log(one[1][1])))[:3]
+    told = message(
+        "fingerprint.page.predictions",
+        far=[message("fingerprint.page.far", metric=n, ratio=change(r)) for n, (_, r) in far],
+        more=len(known) - len(shown),
+    )
+    chart: Any = beside(rows)
+    return (Chart("predictions", "Measured vs. predicted", chart.to_dict(), sentence(told)),)
 
 
 def _section(

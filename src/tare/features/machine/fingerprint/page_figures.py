@@ -13,7 +13,7 @@ from typing import Any
 
 from tare.experiment.fingerprints.machine.document import Axis as CurveAxis
 from tare.experiment.fingerprints.machine.document import Curve, Fingerprint, Point
-from tare.features.machine.fingerprint.page_groups import caches_found, group_of, listed
+from tare.features.machine.fingerprint.page_groups import caches_found, group_of
 from tare.registry import Probe, ProbeMetric
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import Axis, Line, Rule, lines, place
@@ -21,21 +21,11 @@ from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
 
-#: Lines of one panel; of more, the least, the middle and the largest are drawn.
+#: Lines of a chart; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8
-#: Values of an axis that have a panel each.
-_MOST_PANELS = 4
 _STAIRCASE = "memory.latency"
 #: Lines that the alternative has one by one.
 _MOST_NAMED = 6
-#: What an axis' values are called: "2 threads", "4 KiB pages".
-_NAMES = {
-    "page_bytes": ("{} pages", "{} pages"),
-    "threads": ("{} thread", "{} threads"),
-    "cpus": ("{} CPU", "{} CPUs"),
-    "workers": ("{} worker", "{} workers"),
-    "cpu": ("CPU {}", "CPU {}"),
-}
 #: What the values of a unit are called on an axis.
 _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "size"}
 
@@ -43,32 +33,21 @@ _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "si
 def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, tuple[Figure, ...]]:
     """Draw the curves and maps of a fingerprint, by the anchor of the group they stand in."""
     described = {m.name: (probe, m) for probe in probes.values() for m in probe.metrics}
-    every = fingerprint.curves | listed(fingerprint.metrics, described)
     drawn: dict[str, tuple[Figure, ...]] = {}
-    for names in _families(every, described):
-        curves = {name: every[name] for name in names}
-        probe, metric = described.get(names[0], (None, None))
-        if _is_map(curves[names[0]]):
-            made = [_map(name, curve, described) for name, curve in curves.items()]
-        else:
-            made = [_lines(curves, probe, metric, fingerprint)]
-        anchor = group_of(names[0]).anchor
-        drawn[anchor] = (*drawn.get(anchor, ()), *made)
-    return drawn
-
-
-def _families(
-    curves: Mapping[str, Curve], described: Mapping[str, tuple[Probe, ProbeMetric]]
-) -> list[list[str]]:
-    """Put curves of one probe over the same axes together: read, write, copy, triad."""
-    found: dict[tuple[Any, ...], list[str]] = {}
     # The staircase is what a machine is known by.
-    for name, curve in sorted(curves.items(), key=lambda one: one[0] != _STAIRCASE):
+    for name, curve in sorted(fingerprint.curves.items(), key=lambda one: one[0] != _STAIRCASE):
         if is_by_cpu(curve) or not curve.points:
             continue
-        probe = described[name][0].name if name in described else name.rsplit(".", 1)[0]
-        found.setdefault((probe, curve.unit, curve.axes), []).append(name)
-    return list(found.values())
+        probe, metric = described.get(name, (None, None))
+        title = name if probe is None else f"{probe.title[:1].upper()}{probe.title[1:]}: {name}"
+        if _is_map(curve):
+            chart, said = _map(curve)
+        else:
+            chart, said = _lines(name, curve, metric, fingerprint)
+        anchor = group_of(name).anchor
+        figure = Figure(re.sub(r"[^a-z0-9]+", "-", name.lower()), title, chart, paragraph(said))
+        drawn[anchor] = (*drawn.get(anchor, ()), figure)
+    return drawn
 
 
 def _is_map(curve: Curve) -> bool:
@@ -86,8 +65,7 @@ def _is_cpu(name: str) -> bool:
     return re.search(r"(^|_)(cpu|core)($|_)", name) is not None
 
 
-def _map(name: str, curve: Curve, described: Mapping[str, tuple[Probe, ProbeMetric]]) -> Figure:
-    probe = described[name][0] if name in described else None
+def _map(curve: Curve) -> tuple[dict[str, Any], list[Message]]:
     values = {(p.at[0], p.at[1]): p.value for p in curve.points}
     down, across = (_words(axis) for axis in curve.axes)
     chart, group = heat_map(values, across, down, curve.unit)
@@ -105,7 +83,7 @@ def _map(name: str, curve: Curve, described: Mapping[str, tuple[Probe, ProbeMetr
     ]
     if group > 1:
         said.append(message("fingerprint.chart.grouped", n=group))
-    return Figure(_anchor(name), _title(name, probe), chart.to_dict(), paragraph(said))
+    return chart.to_dict(), said
 
 
 def _value(point: Point) -> float:
@@ -113,49 +91,30 @@ def _value(point: Point) -> float:
 
 
 def _lines(
-    curves: Mapping[str, Curve],
-    probe: Probe | None,
-    metric: ProbeMetric | None,
-    fingerprint: Fingerprint,
-) -> Figure:
-    names = list(curves)
-    first = curves[names[0]]
-    along = _along(first)
-    panels = _panels(curves, along)
-    x = first.axes[along]
-    y = _QUANTITIES.get(first.unit) or names[0].rsplit(".", 1)[-1].replace("_", " ")
-    rules: list[Rule] = []
-    if names == [_STAIRCASE]:
+    name: str, curve: Curve, metric: ProbeMetric | None, fingerprint: Fingerprint
+) -> tuple[dict[str, Any], list[Message]]:
+    along = _along(curve)
+    some = _few(_by_line(name, curve, along))
+    x, y = curve.axes[along], _QUANTITIES.get(curve.unit, "value")
+    rules = []
+    if name == _STAIRCASE:
         rules = [
-            Rule(size, f"{name.upper()}\n{place(size, 'bytes')}", _said(fingerprint, name))
-            for name, size in caches_found(fingerprint.metrics).items()
+            Rule(size, f"{cache.upper()}\n{place(size, 'bytes')}", _said(fingerprint, cache))
+            for cache, size in caches_found(fingerprint.metrics).items()
         ]
-    along_title = _axis_title(x, metric, along)
-    chart = lines(panels, Axis(along_title, x.unit), Axis(y, first.unit), rules)
-    said = [_alternative(panels, x, y, along_title, first.unit), *_caches(rules)]
-    title = _title(names[0], probe)
-    if probe is not None and names[0] != probe.name:
-        # Several figures of one probe are told apart by what they show.
-        own = names[0].removeprefix(probe.name).strip(".").replace("_", " ").replace(".", " ")
-        title += f": {own if len(names) == 1 else f'{y} by {_words(x)}'}"
-    alone = names[0] if len(names) == 1 else f"{_shared(names)}-{y}-by-{_words(x)}"
-    return Figure(_anchor(alone), title, chart.to_dict(), paragraph(said))
-
-
-def _shared(names: Sequence[str]) -> str:
-    words = [name.split(".") for name in names]
-    return ".".join(word for word in words[0] if all(word in some for some in words))
-
-
-def _apart(names: Sequence[str]) -> list[str]:
-    """Leave out the words that all names share: "read", "write"; of one alone nothing."""
-    if len(names) == 1:
-        return [names[0]]
-    shared = _shared(names).split(".")
-    return [
-        " ".join(word for word in name.split(".") if word not in shared).replace("_", " ")
-        for name in names
-    ]
+    across = _axis_title(x, metric, along)
+    chart = lines([("", some)], Axis(across, x.unit), Axis(y, curve.unit), rules)
+    said = message(
+        "fingerprint.chart.lines",
+        y=y,
+        x=across,
+        lines=[
+            _described(line, None if len(some) == 1 else line.name, x.unit, curve.unit)
+            for line in some[:_MOST_NAMED]
+        ],
+        more=max(0, len(some) - _MOST_NAMED),
+    )
+    return chart.to_dict(), [said, *_caches(rules)]
 
 
 def _along(curve: Curve) -> int:
@@ -167,58 +126,34 @@ def _along(curve: Curve) -> int:
     )
 
 
-def _panels(curves: Mapping[str, Curve], along: int) -> list[tuple[str, list[Line]]]:
-    """Divide curves into panels of lines."""
-    by_line: dict[tuple[str, str], list[Point]] = {}
-    for name, curve in zip(_apart(list(curves)), curves.values(), strict=True):
-        for point in curve.points:
-            place = ", ".join(
-                _at(axis, value)
-                for i, (axis, value) in enumerate(zip(curve.axes, point.at, strict=True))
-                if i != along
-            )
-            by_line.setdefault((name, place), []).append(point)
-    places = list(dict.fromkeys(place for _, place in by_line))
-    if len(curves) == 1:
-        # A single curve: its other axes tell the lines apart.
-        some = [_line(place or name, points, along) for (name, place), points in by_line.items()]
-        return [("", _few(some))]
-    if len(places) == 1:
-        return [(places[0], [_line(n, points, along) for (n, _), points in by_line.items()])]
-    panels: dict[str, list[Line]] = {}
-    across = len(places) <= _MOST_PANELS
-    for (name, place), points in by_line.items():
-        title, line = (place, name) if across else (name, place)
-        panels.setdefault(title, []).append(_line(line, points, along))
-    return [(title, _few(some)) for title, some in panels.items()]
-
-
-def _line(name: str, points: Sequence[Point], along: int) -> Line:
-    points = sorted(points, key=lambda p: p.at[along])
-    return Line(
-        name=name,
-        x=[p.at[along] for p in points],
-        y=[p.value for p in points],
-        low=[None if p.ci is None else p.ci[0] for p in points],
-        high=[None if p.ci is None else p.ci[1] for p in points],
-    )
+def _by_line(name: str, curve: Curve, along: int) -> list[Line]:
+    """Divide a curve into lines, which its other axes tell apart."""
+    found: dict[str, list[Point]] = {}
+    for point in sorted(curve.points, key=lambda point: point.at[along]):
+        others = [
+            f"{_words(axis)} {place(value, axis.unit)}"
+            for i, (axis, value) in enumerate(zip(curve.axes, point.at, strict=True))
+            if i != along
+        ]
+        found.setdefault(", ".join(others) or name, []).append(point)
+    return [
+        Line(
+            name=name,
+            x=[p.at[along] for p in points],
+            y=[p.value for p in points],
+            low=[None if p.ci is None else p.ci[0] for p in points],
+            high=[None if p.ci is None else p.ci[1] for p in points],
+        )
+        for name, points in found.items()
+    ]
 
 
 def _few(some: list[Line]) -> list[Line]:
-    """Of too many lines keep the least, the middle and the largest, by their medians."""
+    """Of too many lines keep the least, the middle and the largest, by their means."""
     if len(some) <= _MOST_LINES:
         return some
     order = sorted(some, key=lambda line: sum(line.y) / len(line.y))
-    kept = (("least", order[0]), ("middle", order[len(order) // 2]), ("largest", order[-1]))
-    return [Line(f"{word}: {line.name}", line.x, line.y, line.low, line.high)
-            for word, line in kept]  # fmt: skip
-
-
-def _at(axis: CurveAxis, value: int) -> str:
-    number = place(value, axis.unit)
-    if axis.name in _NAMES:
-        return _NAMES[axis.name][value != 1].format(number)
-    return f"{_words(axis)} {number}"
+    return [order[0], order[len(order) // 2], order[-1]]
 
 
 def _words(axis: CurveAxis) -> str:
@@ -236,42 +171,8 @@ def _axis_title(axis: CurveAxis, metric: ProbeMetric | None, along: int) -> str:
     return meaning if whole else _words(axis)
 
 
-def _anchor(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())
-
-
-def _title(name: str, probe: Probe | None) -> str:
-    if probe is None:
-        return name
-    return probe.title[:1].upper() + probe.title[1:]
-
-
-def _alternative(
-    panels: Sequence[tuple[str, Sequence[Line]]], x: CurveAxis, y: str, across: str, unit: str
-) -> Message:
-    """Say where each line begins and ends, and its extreme where that is neither."""
-    every = [(title, line) for title, some in panels for line in some]
-    single, titled = len(every) == 1, len(panels) > 1
-    return message(
-        "fingerprint.chart.lines",
-        y=y,
-        x=across,
-        lines=[
-            _described(
-                line,
-                None
-                if single
-                else ", ".join([title, line.name] if title and titled else [line.name]),
-                x.unit,
-                unit,
-            )
-            for title, line in every[:_MOST_NAMED]
-        ],
-        more=max(0, len(every) - _MOST_NAMED),
-    )
-
-
 def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Message:
+    """Say where a line begins and ends, and its extreme where that is neither."""
     first, last = 0, len(line.x) - 1
     most = max(range(len(line.y)), key=line.y.__getitem__)
     beyond = most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last])

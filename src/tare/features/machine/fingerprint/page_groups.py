@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tare.experiment.fingerprints.machine.document import Axis, Curve, Figure, Fingerprint, Point
-from tare.registry import Axis as ProbeAxis
-from tare.registry import Probe, ProbeMetric
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.results.message import Amount, Atom, Message, message
 
 
@@ -20,96 +17,52 @@ class Group:
     ----------
     probes : tuple of str
         First words of the metrics that stand in it.
-    told : tuple of (str, str)
-        Metrics that the answer has, with the words before their values.
+    shown : tuple of str
+        Metrics that the answer has.
     """
 
     anchor: str
     question: str
     probes: tuple[str, ...]
-    told: tuple[tuple[str, str], ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 GROUPS = (
     Group(
-        "memory",
-        "How fast is memory, and how large are the caches?",
-        ("memory",),
-        (
-            ("memory.latency.l1", "load from L1"),
-            ("memory.latency.l2", "from L2"),
-            ("memory.latency.l3", "from L3"),
-            ("memory.latency.dram", "from memory"),
-            ("memory.bandwidth.read.1", "one thread reads"),
-            ("memory.bandwidth.copy.1", "copies"),
-        ),
+        "memory", "How fast is memory, and how large are the caches?", ("memory",),
+        ("memory.latency.l1", "memory.latency.l2", "memory.latency.l3", "memory.latency.dram",
+         "memory.bandwidth.read.1", "memory.bandwidth.copy.1"),
     ),
     Group(
-        "processor",
-        "How fast is the processor?",
-        ("loop", "call", "branch", "cores", "cpu"),
-        (
-            ("loop.effective_frequency", "CPU clock"),
-            ("loop.empty", "empty iteration"),
-            ("call.int.0", "call without arguments"),
-            ("branch.mispredict", "mispredicted branch"),
-        ),
+        "processor", "How fast is the processor?", ("loop", "call", "branch", "cores", "cpu"),
+        ("loop.effective_frequency", "loop.empty", "call.int.0", "branch.mispredict"),
     ),
     Group(
-        "kernel",
-        "How long do operations of the kernel take?",
+        "kernel", "How long do operations of the kernel take?",
         ("clock", "syscall", "process", "thread", "switch", "fault"),
-        (
-            ("clock.vdso", "reading the clock"),
-            ("syscall.getpid", "shortest system call"),
-            ("switch.process", "switch between processes"),
-            ("process.fork", "fork"),
-            ("thread.create_join", "thread"),
-            ("fault.minor_anonymous", "page fault"),
-        ),
+        ("clock.vdso", "syscall.getpid", "switch.process", "process.fork", "thread.create_join",
+         "fault.minor_anonymous"),
     ),
     Group(
-        "network",
-        "How fast is the network?",
-        ("network",),
-        (
-            ("network.round_trip.tcp_p50", "round trip on the loopback, median"),
-            ("network.round_trip.tcp_p99", "p99"),
-            ("network.connect.whole", "connection"),
-            ("network.bandwidth.loopback", "loopback bandwidth"),
-        ),
+        "network", "How fast is the network?", ("network",),
+        ("network.round_trip.tcp_p50", "network.round_trip.tcp_p99", "network.connect.whole",
+         "network.bandwidth.loopback"),
     ),
     Group(
-        "files",
-        "How fast are files?",
-        ("file",),
-        (
-            ("file.read.random.latency.4096", "random read of 4 KiB"),
-            ("file.read.sequential.bandwidth.1048576", "sequential reads of 1 MiB"),
-            ("file.cache.speed", "page cache"),
-        ),
+        "files", "How fast are files?", ("file",),
+        ("file.read.random.latency.4096", "file.read.sequential.bandwidth.1048576",
+         "file.cache.speed"),
     ),
     Group(
-        "quiet",
-        "How quiet is it?",
-        ("noise", "steal"),
-        (
-            ("noise.lost", "CPU time lost to other work"),
-            ("noise.worst", "longest interruption"),
-            ("steal.share", "taken by the host"),
-            ("steal.wait", "time a thread waits for others"),
-        ),
+        "quiet", "How quiet is it?", ("noise", "steal"),
+        ("noise.lost", "noise.worst", "steal.share", "steal.wait"),
     ),
-)
+)  # fmt: skip
 #: What the page begins with, of all groups.
 _FIRST = (
-    ("loop.effective_frequency", "CPU clock"),
-    ("memory.latency.dram", "load from memory"),
-    ("memory.bandwidth.read.1", "one thread reads"),
-    ("syscall.getpid", "system call"),
-    ("process.fork", "fork"),
-    ("file.read.random.latency.4096", "random read of a file"),
-)
+    "loop.effective_frequency", "memory.latency.dram", "memory.bandwidth.read.1", "syscall.getpid",
+    "process.fork", "file.read.random.latency.4096",
+)  # fmt: skip
 _REST = Group("further", "What else was measured?", ())
 
 
@@ -127,9 +80,7 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 
 def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Message, ...]:
     """Give what matters most of a group, in a sentence or two."""
-    some = [(words, metrics[name]) for name, words in group.told if name in metrics]
-    some = some or [*metrics.items()][:3]
-    figures = _figures(some)
+    figures = _figures(metrics, group.shown) or _figures(metrics, [*metrics][:3])
     caches = [
         message("fingerprint.staircase.cache", name=name.upper(), size=Amount(size, "bytes"))
         for name, size in caches_found(metrics).items()
@@ -146,14 +97,15 @@ def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Me
 
 def lead(metrics: Mapping[str, Figure]) -> Message | None:
     """Give the figures that matter most of all; None: none of them was measured."""
-    figures = _figures((words, metrics[name]) for name, words in _FIRST if name in metrics)
+    figures = _figures(metrics, _FIRST)
     return message("fingerprint.page.figures", figures=figures) if figures else None
 
 
-def _figures(some: Iterable[tuple[str, Figure]]) -> list[Atom]:
+def _figures(metrics: Mapping[str, Figure], names: Iterable[str]) -> list[Atom]:
     return [
-        message("fingerprint.page.figure", what=what, value=_amount(figure))
-        for what, figure in some
+        message("fingerprint.page.figure", what=name, value=_amount(metrics[name]))
+        for name in names
+        if name in metrics
     ]
 
 
@@ -169,43 +121,6 @@ def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
 def _amount(figure: Figure) -> Amount:
     share = figure.unit == "1" and 0 <= figure.value <= 1
     return Amount(figure.value, "share" if share else figure.unit)
-
-
-def listed(
-    metrics: Mapping[str, Figure], described: Mapping[str, tuple[Probe, ProbeMetric]]
-) -> dict[str, Curve]:
-    """Put figures that are points of something together: ``call.int.0`` to ``call.int.7``.
-
-    Parameters
-    ----------
-    metrics : mapping
-        Figures by name.
-    described : mapping
-        Metric to its probe and itself: what its axes are called.
-
-    Returns
-    -------
-    dict
-        Those of two points and more.
-    """
-    points: dict[tuple[str, int], list[Point]] = {}
-    for name, figure in metrics.items():
-        found = re.fullmatch(r"(.+?)((?:\.\d+)+)", name)
-        if found is not None:
-            at = tuple(int(n) for n in found[2].split(".")[1:])
-            point = Point(at=at, value=figure.value, ci=figure.ci, n=figure.n)
-            points.setdefault((found[1], len(at)), []).append(point)
-    curves = {}
-    for (name, count), some in points.items():
-        if len(some) < 2:
-            continue
-        axes = described[name][1].axes if name in described else ()
-        if len(axes) != count:
-            axes = tuple(ProbeAxis(name=f"n{i}", unit="1", meaning="") for i in range(count))
-        unit = next(f.unit for n, f in metrics.items() if n.startswith(f"{name}."))
-        told = tuple(Axis(name=axis.name, unit=axis.unit) for axis in axes)
-        curves[name] = Curve(unit=unit, axes=told, points=tuple(some))
-    return curves
 
 
 def ordered(fingerprint: Fingerprint) -> dict[str, Figure]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.experiment.fingerprints.machine.document import Fingerprint
+from tare.features.machine.fingerprint.page_groups import caches_found
 from tare.render.text_plot import Axis, TextPlot
 from tare.render.words import sentence, text
 from tare.results.message import Amount, message
@@ -35,7 +36,7 @@ def staircase(found: Fingerprint) -> list[str]:
     if sizes[0] == sizes[1] or times[0] == times[1]:
         return []
     plot = TextPlot(Axis(*sizes, logarithmic=True), Axis(*times, logarithmic=True), _WIDTH, _HEIGHT)
-    caches = _caches(found)
+    caches = caches_found(found.metrics)
     for bytes_ in caches.values():
         plot.upright(bytes_, "┊")
     for bytes_, nanoseconds in points.items():
@@ -61,12 +62,4 @@ def _points(found: Fingerprint) -> Mapping[int, float]:
         point.at[0]: point.value
         for point in curve.points
         if point.at[1:] == some and point.at[0] > 0 and point.value > 0
-    }
-
-
-def _caches(found: Fingerprint) -> dict[str, float]:
-    return {
-        level: found.metrics[f"memory.cache.{level}"].value
-        for level in ("l1", "l2", "l3")
-        if f"memory.cache.{level}" in found.metrics
     }

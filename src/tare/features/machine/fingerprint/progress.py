@@ -5,9 +5,10 @@ from __future__ import annotations
 from tare.cli.console import seconds
 from tare.cli.progress import Live
 from tare.experiment.session.probing import Round
+from tare.features.machine.fingerprint.measure import Progress
 
 
-class Bar(Live):
+class Bar(Live, Progress):
     """Shows how far a fingerprint is."""
 
     def __init__(self) -> None:

@@ -13,6 +13,9 @@ from tare.host import hardware
 from tare.render.words import text
 from tare.results.message import Message, message
 
+#: So many times as long as before: as many times the rounds, half the intervals.
+AGAIN = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import client
 from tare.errors import AgentError, TareError
 from tare.experiment.session.probing import Given, Round, Turn, perform_round
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.choice import Choice
+from tare.features.machine.fingerprint.rounds import lost
 from tare.platforms import processes
-from tare.platforms.clocks import Offset
-from tare.render.words import text
-from tare.results.message import message
 
 #: An agent that ends so often is not started again.
 _STARTS = 3
@@ -50,7 +48,6 @@ class Resident:
     starts: list[int] = field(default_factory=list)
     stops: list[int] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
-    offsets: list[Offset] = field(default_factory=list)
     facts: dict[str, bool | int | float | str] = field(default_factory=dict)
     #: When it was first seen running and last, by the monotonic clock, and what it held then.
     weights: list[tuple[int, processes.Weight]] = field(default_factory=list)
@@ -123,8 +120,7 @@ class Resident:
             if self._agent is None:
                 raise AgentError("it is not running")
             if turn.probe == trial_probe.NAME:
-                done, offset = trial_probe.perform(self._agent, turn)
-                self.offsets.append(offset)
+                done = trial_probe.perform(self._agent, turn)
             else:
                 done = perform_round(self._agent, turn, self.given)
         except AgentError as error:
@@ -134,15 +130,11 @@ class Resident:
 
     def _lost(self, turn: Turn, error: AgentError) -> Round:
         """Take note of a round that the agent has not survived, and start another."""
-        why = text(message("fingerprint.problem.ended", why=error.message))
-        fault = record.Fault(id=0, kind="job", message=why)
         self.stop()
         if len(self.weights) and self.why is None and self._again < _STARTS:
             self._again += 1
             self.enter()
-        return Round(
-            probe=turn.probe, number=turn.number, seconds=0.0, readings=(), faults=(fault,)
-        )
+        return lost(turn, error)
 
     #: Starts after the agent ended.
     _again: int = 0

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tare.agent import record
+from tare.errors import AgentError
 from tare.experiment import plan
 from tare.experiment.fingerprints.machine.document import Problem
 from tare.experiment.session.probing import Round, Turn
@@ -202,6 +203,13 @@ class Rounds:
             return True
         assert self._precision is not None
         return exact(self._probes[name], self._values[name], self._precision)
+
+
+def lost(turn: Turn, error: AgentError) -> Round:
+    """Return a round that the agent has not survived."""
+    why = text(message("fingerprint.problem.ended", why=error.message))
+    fault = record.Fault(id=0, kind="job", message=why)
+    return Round(probe=turn.probe, number=turn.number, seconds=0.0, readings=(), faults=(fault,))
 
 
 def exact(

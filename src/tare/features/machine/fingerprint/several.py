@@ -21,7 +21,7 @@ from tare.experiment.session import scratch_space
 from tare.experiment.session.probing import Given, Round, Turn
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.choice import Choice, choose
-from tare.features.machine.fingerprint.measure import BUDGET_S, Progress, Silent
+from tare.features.machine.fingerprint.measure import BUDGET_S, Progress
 from tare.features.machine.fingerprint.request import Asked, places
 from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.rounds import Rounds
@@ -72,7 +72,7 @@ def take(
     twice = next((one for one in stacks if list(stacks).count(one) > 1), None)
     if twice is not None:
         raise ExperimentError(f"--platform {twice} is there twice", "name each platform once")
-    session = _Session(stacks, asked, progress or Silent())
+    session = _Session(stacks, asked, progress or Progress())
     session.measure()
     return session.weights(), session.interrupted
 

@@ -8,15 +8,12 @@ from statistics import median
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.features.machine.fingerprint.weights import Weighed
 from tare.render.charts.beside import NEAR
-from tare.render.vocabulary import VALUES
 from tare.results.message import Amount, Message, message
 
 #: Of the CPUs' time: what was taken, and by whom.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
 #: Figures that are named of a platform.
 _MOST_NAMED = 4
-#: How verdicts of a cost are called, where it is no time.
-_CALLED = {"costs": VALUES.higher, "saves": VALUES.lower, "same": "equivalent"}
 
 
 def machine(found: Fingerprint) -> Message:
@@ -129,26 +126,20 @@ def versus(one: Weighed, first: str) -> Message:
 
 
 def apart(one: Weighed, first: Weighed) -> Message | None:
-    """Say what of a platform is none of the figures that are counted; None: nothing."""
-    parts = []
-    if one.starting is not None and first.starting is not None and not one.emulated:
-        pairs = {
-            "first_start_of": (one.starting.cold, first.starting.cold),
-            "later_starts_of": (one.starting.warm, first.starting.warm),
-        }
-        parts = [
-            message(
-                f"fingerprint.platform.{name}",
-                own=Amount(own.value, own.unit),
-                other=Amount(other.value, other.unit),
-                first=first.platform,
-            )
-            for name, (own, other) in pairs.items()
-        ]
-    if one.instability is not None and not one.emulated:
-        verdict = one.instability.verdict
-        called = _CALLED.get(verdict, verdict)
-        parts.append(message("fingerprint.platform.spread_of", verdict=called))
-    if not parts:
+    """Say how long a platform takes to start, which no figure counts; None: not known."""
+    if one.starting is None or first.starting is None or one.emulated:
         return None
+    pairs = {
+        "first_start_of": (one.starting.cold, first.starting.cold),
+        "later_starts_of": (one.starting.warm, first.starting.warm),
+    }
+    parts = [
+        message(
+            f"fingerprint.platform.{name}",
+            own=Amount(own.value, own.unit),
+            other=Amount(other.value, other.unit),
+            first=first.platform,
+        )
+        for name, (own, other) in pairs.items()
+    ]
     return message("fingerprint.platform.apart", platform=one.platform, parts=parts)

@@ -1,4 +1,4 @@
-"""A probe of the front's own: trials of an empty program, and the clocks, in a running platform."""
+"""A probe of the front's own: trials of an empty program in a running platform."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from tare.agent import record
 from tare.agent.client import Agent
 from tare.experiment.session.probing import GRACE_S, Round, Turn
-from tare.platforms import clocks
 from tare.registry import Probe, ProbeMetric, Seconds
 
 #: Trials of a round: enough for a 90th percentile.
@@ -42,8 +41,8 @@ PROBE = Probe(
 )
 
 
-def perform(agent: Agent, turn: Turn) -> tuple[Round, clocks.Offset]:
-    """Perform a round: trials, and one comparison of clocks.
+def perform(agent: Agent, turn: Turn) -> Round:
+    """Perform a round of trials.
 
     Raises
     ------
@@ -64,15 +63,13 @@ def perform(agent: Agent, turn: Turn) -> tuple[Round, clocks.Offset]:
         if faults:
             break
     readings = () if faults or not walls else _readings(turn, walls, trips)
-    compared = clocks.compare(agent)
-    done = Round(
+    return Round(
         probe=NAME,
         number=turn.number,
         seconds=time.monotonic() - began,
         readings=readings,
         faults=tuple(faults),
     )
-    return done, compared
 
 
 def _readings(turn: Turn, walls: list[float], trips: list[float]) -> tuple[record.Reading, ...]:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import tare
 from tare import registry
-from tare.agent import client
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.difference import Change, Rule, differences, rule
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import trial_probe
-from tare.features.machine.fingerprint.figures import figure, gather, predicted
-from tare.features.machine.fingerprint.measure import machine_facts
+from tare.features.machine.fingerprint.figures import assemble, figure
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.resident import Resident
-from tare.features.machine.fingerprint.weights import Agreement, Cost, Holding, Starting, Weighed
-from tare.host import hardware
-from tare.platforms.clocks import Offset
+from tare.features.machine.fingerprint.weights import Cost, Holding, Starting, Weighed
 from tare.render.words import text
 from tare.results.message import message
-
-#: Of the figures that say how much trials vary.
-SPREAD = "trial.spread"
 
 
 def weighed(
@@ -38,20 +30,30 @@ def weighed(
     started, seconds
         When, and for how long.
     """
-    prints = [_fingerprint(one, asked, started, seconds) for one in residents]
+    prints = [
+        assemble(
+            one.choice,
+            one.rounds,
+            effort=asked.effort,
+            platform=one.stack,
+            started=started,
+            seconds=seconds,
+            folder=one.folder,
+            facts=one.facts,
+        )
+        for one in residents
+    ]
     found = []
     for one, own in zip(residents, prints, strict=True):
         costs = () if one is residents[0] else _costs(prints[0], own, len(residents) - 1)
         found.append(
             Weighed(
                 platform=one.stack,
-                emulated=_emulated(one),
+                emulated=bool(one.facts.get("emulated")),
                 why=None if one.why is None else _told(one),
                 starting=_starting(one),
-                clocks=agreement(one.offsets),
                 holding=_holding(one),
-                costs=tuple(cost for cost in costs if cost.metric != SPREAD),
-                instability=next((cost for cost in costs if cost.metric == SPREAD), None),
+                costs=costs,
                 fingerprint=own if own.metrics or own.curves else None,
                 problems=own.problems,
             )
@@ -59,30 +61,9 @@ def weighed(
     return tuple(found)
 
 
-def _emulated(one: Resident) -> bool:
-    return bool(one.facts.get("emulated"))
-
-
 def _told(one: Resident) -> str:
     assert one.why is not None
     return text(message("fingerprint.platform.why", why=one.why.message, hint=one.why.hint))
-
-
-def _fingerprint(one: Resident, asked: Asked, started: str, seconds: float) -> Fingerprint:
-    found = gather(one.choice, one.rounds)
-    here = hardware.read(one.folder)
-    return Fingerprint(
-        tare=tare.__version__,
-        agent=client.digest(),
-        started=started,
-        seconds=seconds,
-        effort=asked.effort,
-        platform=one.stack,
-        metrics=found.metrics if _emulated(one) else predicted(found.metrics, here),
-        curves=found.curves,
-        facts=machine_facts() | hardware.facts(here) | one.facts,
-        problems=tuple(found.problems),
-    )
 
 
 def _starting(one: Resident) -> Starting | None:
@@ -92,34 +73,6 @@ def _starting(one: Resident) -> Starting | None:
         cold=figure([float(one.starts[0])], "ns"),
         warm=figure(list(map(float, one.starts[1:])), "ns"),
         stop=figure(list(map(float, one.stops)), "ns"),
-    )
-
-
-def agreement(offsets: Sequence[Offset]) -> Agreement | None:
-    """Return how far clocks are apart, and how one gains on the other.
-
-    The offset is that of the best exchange; drift is between the best of the first third and the
-    best of the last.
-    """
-    if not offsets:
-        return None
-    best = min(offsets, key=lambda one: one.within_ns)
-    third = len(offsets) // 3
-    drift = within = None
-    if third:
-        first = min(offsets[:third], key=lambda one: one.within_ns)
-        last = min(offsets[-third:], key=lambda one: one.within_ns)
-        apart = last.monotonic_ns - first.monotonic_ns
-        if apart > 0:
-            drift = (last.monotonic_offset_ns - first.monotonic_offset_ns) / apart * 1e6
-            within = (last.within_ns + first.within_ns) / apart * 1e6
-    return Agreement(
-        monotonic_offset_ns=best.monotonic_offset_ns,
-        realtime_offset_ns=best.realtime_offset_ns,
-        within_ns=best.within_ns,
-        drift_ppm=drift,
-        drift_within_ppm=within,
-        seconds=(offsets[-1].monotonic_ns - offsets[0].monotonic_ns) / 1e9,
     )
 
 

@@ -7,7 +7,7 @@ import msgspec
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint, Problem
 
 #: Version of the file; one of another version is refused.
-VERSION = 1
+VERSION = 2
 #: Tells it from the file of one platform.
 KIND = "weights"
 
@@ -20,19 +20,6 @@ class Starting(msgspec.Struct, frozen=True, kw_only=True):
     #: Those after it.
     warm: Figure
     stop: Figure
-
-
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """The clocks inside beside the host's: inside minus host, the true one within the bounds."""
-
-    monotonic_offset_ns: int
-    realtime_offset_ns: int
-    within_ns: int
-    #: Nanoseconds a millisecond that the clock inside gains, and within what; None: too short.
-    drift_ppm: float | None = None
-    drift_within_ppm: float | None = None
-    #: Between the first and the last exchange.
-    seconds: float
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +54,9 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     #: Why nothing of it is known, and what would mend it.
     why: str | None = None
     starting: Starting | None = None
-    clocks: Agreement | None = None
     holding: Holding | None = None
     #: Beside the first platform; empty for it.
     costs: tuple[Cost, ...] = ()
-    #: How much the 90th percentile of a trial's time is above its 10th, beside the first
-    #: platform's: ratio of the ratios.
-    instability: Cost | None = None
     fingerprint: Fingerprint | None = None
     problems: tuple[Problem, ...] = ()
 

@@ -134,18 +134,14 @@ def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
     have = set(zip(found["platform"], found["metric"], found["source"], strict=True))
     told = []
     for source in _MAY_BE_MISSING:
-        metrics = [m for m in sorted(asked) if source in {s.name for s in known[m].sources}]
         better = _INSTEAD_OF.get(source)
-        missing: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
-        for m in metrics:
-            lacking = [p for p in platforms if (p, m, source) not in have]
-            for needed in (True, False):
-                where = tuple(p for p in lacking if ((p, m, better) not in have) == needed)
-                if where:
-                    missing.setdefault((needed, where), []).append(m)
-        for (needed, where), some in missing.items():
-            why = message(f"selftest.missing.{source}")
-            if not needed:
-                why = message("selftest.not_needed", source=better)
+        missing: dict[tuple[str, ...], list[str]] = {}
+        for m in sorted(asked):
+            if source in {s.name for s in known[m].sources}:
+                lacking = (p for p in platforms if not {(p, m, source), (p, m, better)} & have)
+                if where := tuple(lacking):
+                    missing.setdefault(where, []).append(m)
+        why = message(f"selftest.missing.{source}")
+        for where, some in missing.items():
             told.append(Unchecked(source=source, metrics=tuple(some), platforms=where, why=why))
     return told

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shlex
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,7 +68,6 @@ def selftest(
     ] = None,
     as_root: options.AsRoot = False,
     store: options.Store = True,
-    report: options.Report = None,
     json: options.Json = None,
 ) -> int:
     """Check tare's figures against programs of known cost.
@@ -81,11 +77,8 @@ def selftest(
         tare selftest
     """
     from tare.features.machine.selftest.document import document
-    from tare.render import files
 
-    console.check_writable(json, report)
-    if report is not None:
-        files.format_of(report)
+    console.check_writable(json)
     if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",
@@ -122,14 +115,12 @@ def selftest(
     found = document(accuracy, found_alarms, seed)
     if store:
         _keep(found)
-    if report is not None:
-        _page(found, report)
     if json is not None:
         from tare.render import data
 
         console.write_json(data.builtins(found), json)
     if json != "-":
-        _show(accuracy, found_alarms, report)
+        _show(accuracy, found_alarms)
     fine = (accuracy is None or not accuracy.off) and (
         found_alarms is None or found_alarms.consistent
     )
@@ -208,24 +199,13 @@ def _keep(found: Document) -> None:
         console.err.print(f"Note: not kept for later results: {error.message}")
 
 
-def _page(found: Document, destination: Path) -> None:
-    from tare.features.machine.selftest import page
-    from tare.render import files
-
-    with console.err.status("drawing the page"):
-        files.write(page.make(found, shlex.join(["tare", *sys.argv[1:]])), destination)
-
-
-def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | None) -> None:
+def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None) -> None:
     from tare.features.machine.selftest import screen
 
     if accuracy is not None:
         screen.show(accuracy)
     if alarms is not None:
         screen.show_alarms(alarms)
-    if report is not None:
-        hint = f"Report   {report}"
-    else:
-        which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
-        hint = f"Next     {text(message(f'selftest.next.{which}'))}"
+    which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
+    hint = f"Next     {text(message(f'selftest.next.{which}'))}"
     console.out.print(hint, style="dim", soft_wrap=True)

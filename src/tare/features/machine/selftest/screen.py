@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tare.cli import console
 from tare.cli.progress import Bar
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell
-from tare.features.machine.selftest import messages
-from tare.features.machine.selftest.document import Accuracy, FalseAlarms
+from tare.features.machine.selftest.document import Accuracy, FalseAlarms, Unchecked
 from tare.features.machine.selftest.lines import Line
 from tare.features.machine.selftest.programs import BY_NAME
 from tare.render.terminal import Row, aligned
 from tare.render.words import text
-from tare.results.message import Said, message
+from tare.results.message import Amount, Deviation, Message, Said, message
 from tare.units import off_by
 
 #: Columns of the table that are names.
@@ -35,14 +34,14 @@ class Progress(Bar):
 
 def show(accuracy: Accuracy) -> None:
     """Print the answer, what stands for all, what is off and why, and the table."""
-    console.out.print(text(messages.answer(accuracy)), style="bold")
-    for one in messages.head(accuracy):
+    console.out.print(text(answer(accuracy)), style="bold")
+    for one in head(accuracy):
         console.out.print(text(one), soft_wrap=True)
     labelled: tuple[tuple[str, Iterable[Said]], ...] = (
-        ("Outside", messages.groups(accuracy.off)),
-        ("Open", messages.groups(accuracy.open)),
-        ("Unused", messages.groups(accuracy.doubtful_unused)),
-        ("Note", map(messages.unchecked, accuracy.unchecked)),
+        ("Outside", groups(accuracy.off)),
+        ("Open", groups(accuracy.open)),
+        ("Unused", groups(accuracy.doubtful_unused)),
+        ("Note", map(unchecked, accuracy.unchecked)),
         ("Note", accuracy.notes),
     )
     for label, some in labelled:
@@ -55,7 +54,7 @@ def show(accuracy: Accuracy) -> None:
 
 def show_alarms(found: FalseAlarms) -> None:
     """Print what came of comparing a program with itself."""
-    console.out.print(text(messages.alarms(found)), style="bold", soft_wrap=True)
+    console.out.print(text(alarms(found)), style="bold", soft_wrap=True)
     verdicts = ", ".join(f"{word} {n}" for word, n in found.verdicts.items())
     _say("Verdicts", verdicts)
 
@@ -102,3 +101,94 @@ def _cells(row: dict[str, list[Line]], accuracy: Accuracy, intervals: bool) -> l
             cell, unit = cell.rsplit(" ", 1)
         cells.append(cell + _MARKS[one.verdict])
     return [*cells, unit]
+
+
+def answer(accuracy: Accuracy) -> Message:
+    """Return whether tare measures correctly here."""
+    judged, open_ = len(accuracy.judged), len(accuracy.open)
+    if accuracy.off:
+        return message("selftest.no", off=len(accuracy.off), judged=judged)
+    if not judged:
+        return message("selftest.nothing")
+    if accuracy.verdict == "yes":
+        return message("selftest.yes", judged=judged)
+    return message(
+        "selftest.inconclusive",
+        kept=judged - open_,
+        judged=judged,
+        open=open_,
+        unmeasured=accuracy.unmeasured,
+        cells=accuracy.cells,
+        few=accuracy.few,
+    )
+
+
+def specified(line: Line) -> Message:
+    """Return the specified range of an error."""
+    low, high = line.promised
+    if low is None or high is None:
+        return message("selftest.unspecified")
+    if low == high == 0:
+        return message("selftest.exact")
+    return message("selftest.range", low=Deviation(low, line.unit), high=Deviation(high, line.unit))
+
+
+def head(accuracy: Accuracy) -> list[Message]:
+    """Return the figures that stand for all."""
+    return [
+        message(
+            "selftest.head",
+            name=message(f"selftest.name.{name}"),
+            error=line.error,
+            source=line.source,
+            place=message("selftest.place", program=line.program, platform=line.platform),
+            n=line.n,
+            interval=line.low is not None,
+        )
+        for name, line in accuracy.head().items()
+    ]
+
+
+def groups(some: Sequence[Line]) -> list[Message]:
+    """Return lines of the same metric and source together, with the largest error."""
+    found: dict[tuple[str, str], list[Line]] = {}
+    for one in some:
+        found.setdefault((one.metric, one.source), []).append(one)
+    return [_group(lines) for lines in found.values()]
+
+
+def _group(lines: list[Line]) -> Message:
+    worst = max(lines, key=lambda one: one.badness)
+    return message(
+        "selftest.group",
+        figure=worst.named,
+        error=worst.error,
+        specified=specified(worst),
+        others=len(lines) - 1,
+        unused=None if worst.used else message(f"selftest.verdict.{worst.verdict}"),
+        why=worst.why,
+    )
+
+
+def unchecked(one: Unchecked) -> Message:
+    """Return which source is not here."""
+    return message(
+        "selftest.unchecked",
+        source=one.source,
+        metrics=[*one.metrics],
+        platforms=[*one.platforms],
+        why=one.why,
+    )
+
+
+def alarms(found: FalseAlarms) -> Message:
+    """Return how often tare called a program different from itself."""
+    return message(
+        "selftest.alarms",
+        alarms=found.alarms,
+        comparisons=found.comparisons,
+        platform=found.platform,
+        consistent=found.consistent,
+        limit=found.limit,
+        below=Amount(found.rate_below, "share"),
+    )

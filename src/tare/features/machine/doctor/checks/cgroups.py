@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import message
 
@@ -18,25 +15,20 @@ def examine(view: View) -> Diagnosis:
     """Find the hierarchies, and the group that tare is in."""
     mounts = [line.split() for line in view.kernel.lines("/proc/self/mounts")]
     found: dict[str, tuple[int, str]] = {}
-    versions: set[int] = set()
     for _, path, kind, options, *_ in mounts:
         if kind == "cgroup":
-            versions.add(1)
             found |= {name: (1, path) for name in options.split(",") if name in NEEDED}
         elif kind == "cgroup2":
             controllers = (view.kernel.read(f"{path}/cgroup.controllers") or "").split()
-            versions.add(2)
             found |= {name: (2, path) for name in controllers if name in NEEDED}
     if not mounts:
         return unknown()
-    data: dict[str, Any] = {"versions": sorted(versions), "controllers": sorted(found)}
     if not found:
         return fail(
             message("doctor.cgroups.none"),
             "accounting",
             why=message("doctor.cgroups.uncounted"),
             change=message("doctor.cgroups.mount"),
-            **data,
         )
     value = message(
         "doctor.cgroups.value",
@@ -47,13 +39,12 @@ def examine(view: View) -> Diagnosis:
         missing=[name for name in NEEDED if name not in found],
     )
     if view.root() or all(_may_make(view, *where) for where in found.values()):
-        return ok(value, **data)
+        return ok(value)
     return fail(
         message("doctor.cgroups.denied", found=value),
         "accounting",
         why=message("doctor.cgroups.waited"),
         change=message("doctor.cgroups.delegate"),
-        **data,
     )
 
 
@@ -65,7 +56,7 @@ def _may_make(view: View, version: int, path: str) -> bool:
     return False
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="cgroups",
         title="control groups",
@@ -73,5 +64,5 @@ UNIT = Check(
         source="Documentation/admin-guide/cgroup-v2.rst; wait(2): RUSAGE_CHILDREN",
     ),
     order=50,
-    examine=examine,
+    look=examine,
 )

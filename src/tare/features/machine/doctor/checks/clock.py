@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
-from tare.results.message import Message, message
+from tare.results.message import message
 
 FOLDER = "/sys/devices/system/clocksource/clocksource0"
 #: Read without a system call, in some ten nanoseconds.
 FAST = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase")
 #: The kernel's words where its watchdog found a counter to be wrong.
 ALARMS = ("marking clocksource", "clocksource: timekeeping watchdog", "tsc unstable")
-#: A counter that goes on at one rate in all states.
-STEADY = ("constant_tsc", "nonstop_tsc")
-
 UPDATE = message("doctor.clock.update")
 
 
@@ -28,15 +22,11 @@ def examine(view: View) -> Diagnosis:
         return unknown()
     available = (view.kernel.read(f"{FOLDER}/available_clocksource") or "").split()
     alarms = [m for m in view.messages() if any(word in m.lower() for word in ALARMS)]
-    # A /proc that is hidden promises nothing, and denies nothing.
-    flags = view.flags()
-    missing = [flag for flag in STEADY if current == "tsc" and flags and flag not in flags]
     value = message(
         "doctor.clock.value",
         current=current,
         others=[name for name in available if name != current],
     )
-    data: dict[str, Any] = {"current": current, "available": available, "alarms": alarms}
     alarm = message("doctor.clock.alarm", line=alarms[-1].strip()) if alarms else None
     if current not in FAST:
         better = next((name for name in available if name in FAST), None)
@@ -49,27 +39,14 @@ def examine(view: View) -> Diagnosis:
             "network",
             why=message("doctor.clock.slow", alarm=alarm),
             change=UPDATE if alarm else change,
-            **data,
         )
     if alarm:
-        return _drifting(value, why=alarm, change=UPDATE, **data)
-    if missing:
-        return _drifting(
-            value,
-            why=message("doctor.clock.rate", flags=list(missing)),
-            **data,
-        )
-    return ok(value, **data)
+        effect = message("doctor.clock.drifts")
+        return fail(value, "times", "speed", why=alarm, change=UPDATE, effect=effect)
+    return ok(value)
 
 
-def _drifting(
-    value: Message, *, why: Message, change: Message | None = None, **data: Any
-) -> Diagnosis:
-    effect = message("doctor.clock.drifts")
-    return fail(value, "times", "speed", why=why, change=change, effect=effect, **data)
-
-
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="clock",
         title="clock source",
@@ -77,5 +54,5 @@ UNIT = Check(
         source="Documentation/timers/timekeeping.rst; vdso(7)",
     ),
     order=12,
-    examine=examine,
+    look=examine,
 )

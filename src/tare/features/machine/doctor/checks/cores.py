@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
 from tare.host.kernel_files import cpu_list, cpus
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import message
 
@@ -27,11 +24,6 @@ def examine(view: View) -> Diagnosis:
         offline=cpu_list(offline),
         allowed=cpu_list(allowed) if allowed and set(allowed) < set(online) else None,
     )
-    data: dict[str, Any] = {
-        "online": list(online),
-        "offline": list(offline),
-        "allowed": list(allowed),
-    }
     kinds = _kinds(view)
     if len(kinds) > 1:
         each = [
@@ -44,7 +36,6 @@ def examine(view: View) -> Diagnosis:
             "times", "speed", "parallel",
             why=message("doctor.cores.mixed"),
             change=message("doctor.cores.choose", cpus=fast),
-            **data,
         )  # fmt: skip
     if len(online) == 1 or len(allowed) == 1:
         return warn(
@@ -52,9 +43,8 @@ def examine(view: View) -> Diagnosis:
             "parallel",
             why=message("doctor.cores.only"),
             effect=message("doctor.cores.divided"),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
 def _kinds(view: View) -> dict[str, tuple[int, ...]]:
@@ -77,7 +67,7 @@ def _rank(kind: tuple[str, tuple[int, ...]]) -> int:
     return int(word) if word.isdigit() else int(word == "performance")
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="cores",
         title="CPUs",
@@ -85,5 +75,5 @@ UNIT = Check(
         source="Documentation/scheduler/sched-capacity.rst",
     ),
     order=13,
-    examine=examine,
+    look=examine,
 )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.checks.memory_pressure import waited_for
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, message
 
@@ -15,45 +12,25 @@ from tare.results.message import Amount, message
 DIRTY_KIB = 256 << 10
 WAITED = 5.0
 ROOM_BYTES = 1 << 30
-#: Not disks of their own.
-OTHERS = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 
 
 def examine(view: View) -> Diagnosis:
-    """Read what is still to be written, who waits for a disk, which kind it is, and its room."""
+    """Read what is still to be written, who waits for a disk, and its room."""
     memory = view.kernel.fields("/proc/meminfo")
     if "Dirty" not in memory:
         return unknown()
     pending = sum(int(memory.get(n, "0").split()[0]) for n in ("Dirty", "Writeback"))
-    turning = [
-        name.split("/")[3]
-        for name in view.kernel.glob("/sys/block/*/queue/rotational")
-        if view.kernel.number(name) == 1 and not name.split("/")[3].startswith(OTHERS)
-    ]
     waited = waited_for(view, "io")
     full = [folder for folder, free in (view.room or {}).items() if free < ROOM_BYTES]
     value = message(
         "doctor.disk.value",
         pending=Amount(1024 * pending, "bytes"),
         waited=None if waited is None else Amount(waited / 100, "share"),
-        turning=[*turning],
-        # Virtual disks rotate whatever is below them.
-        virtual=bool(view.virtual()),
         full=[*full],
     )
-    data: dict[str, Any] = {
-        "pending_bytes": pending * 1024,
-        "waited": waited,
-        "turning": turning,
-        "room": view.room,
-    }
     if full:
         return fail(
-            value,
-            "disk",
-            why=message("doctor.disk.full"),
-            change=message("doctor.disk.room"),
-            **data,
+            value, "disk", why=message("doctor.disk.full"), change=message("doctor.disk.room")
         )
     if pending >= DIRTY_KIB or (waited or 0.0) >= WAITED:
         return fail(
@@ -62,12 +39,11 @@ def examine(view: View) -> Diagnosis:
             "times",
             why=message("doctor.disk.writing"),
             change=message("doctor.disk.sync"),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="disk",
         title="disk and page cache",
@@ -75,5 +51,5 @@ UNIT = Check(
         source="Documentation/accounting/psi.rst; measured: 51 µs for a read of 4 KiB from an SSD",
     ),
     order=61,
-    examine=examine,
+    look=examine,
 )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, Atom, message
 
@@ -32,21 +29,16 @@ def examine(view: View) -> Diagnosis:
         told.append(message("doctor.limits.cpus", cpus=f"{min(quotas):g}"))
     if memories:
         told.append(message("doctor.limits.memory", bytes=Amount(min(memories), "bytes")))
-    data: dict[str, Any] = {
-        "cpus": min(quotas, default=None),
-        "memory_bytes": min(memories, default=None),
-    }
     if quotas and min(quotas) < len(view.online()):
         return fail(
             message("doctor.limits.value", limits=told),
             "times", "speed", "parallel",
             why=message("doctor.limits.throttled"),
             change=message("doctor.limits.lift"),
-            **data,
         )  # fmt: skip
     if not told:
-        return ok(message("doctor.limits.none"), **data)
-    return ok(message("doctor.limits.value", limits=told), **data)
+        return ok(message("doctor.limits.none"))
+    return ok(message("doctor.limits.value", limits=told))
 
 
 def _groups(kind: str, mount: str, options: list[str], own: list[list[str]]) -> list[str]:
@@ -76,7 +68,7 @@ def _memory(view: View, group: str) -> list[int]:
     return [limit for limit in found if limit is not None and limit < UNLIMITED_BYTES]
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="limits",
         title="limits around tare",
@@ -84,5 +76,5 @@ UNIT = Check(
         source="Documentation/scheduler/sched-bwc.rst",
     ),
     order=14,
-    examine=examine,
+    look=examine,
 )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, Atom, Message, message
 
@@ -44,11 +42,6 @@ def examine(view: View) -> Diagnosis:
         users=named,
         unseen=not seen and busy >= NOTED,
     )
-    data: dict[str, Any] = {
-        "busy": busy,
-        "users": {name: share for name, share in users if share >= LEAST},
-        "load_average": float(averages[0]) if averages else None,
-    }
     if busy >= LIMIT:
         return fail(
             value,
@@ -59,11 +52,10 @@ def examine(view: View) -> Diagnosis:
             "parallel",
             why=message("doctor.load.takes"),
             change=_stop(users, seen=seen),
-            **data,
         )
     if busy >= NOTED:
-        return warn(value, "times", why=message("doctor.load.some"), **data)
-    return ok(value if named else message("doctor.load.idle"), **data)
+        return warn(value, "times", why=message("doctor.load.some"))
+    return ok(value if named else message("doctor.load.idle"))
 
 
 def _by_average(view: View, averages: list[str]) -> Diagnosis:
@@ -79,9 +71,8 @@ def _by_average(view: View, averages: list[str]) -> Diagnosis:
             "parallel",
             why=message("doctor.load.wanted"),
             change=message("doctor.load.who"),
-            load_average=average,
         )
-    return ok(value, load_average=average)
+    return ok(value)
 
 
 def _busy(view: View) -> float:
@@ -117,7 +108,7 @@ def _stop(users: list[tuple[str, float]], *, seen: bool) -> Message:
     return message("doctor.load.end_any", unseen=not seen)
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="load",
         title="load",
@@ -125,5 +116,5 @@ UNIT = Check(
         source="sched(7): tasks of the same weight share a CPU evenly",
     ),
     order=60,
-    examine=examine,
+    look=examine,
 )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, message
 
@@ -30,19 +28,13 @@ def examine(view: View) -> Diagnosis:
         total=Amount(total * 1024, "bytes"),
         waited=None if waited is None else Amount(waited / 100, "share"),
     )
-    data: dict[str, Any] = {
-        "available_bytes": available * 1024,
-        "total_bytes": total * 1024,
-        "waited": waited,
-    }
     if available < LEAST * total or (waited or 0) >= WAITED:
         return fail(
             value, "times", "memory", "disk",
             why=message("doctor.memory_pressure.reclaims"),
             change=message("doctor.memory_pressure.end"),
-            **data,
         )  # fmt: skip
-    return ok(value, **data)
+    return ok(value)
 
 
 def waited_for(view: View, what: str) -> float | None:
@@ -51,7 +43,7 @@ def waited_for(view: View, what: str) -> float | None:
     return float(found[1]) if found else None
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="memory_pressure",
         title="memory",
@@ -59,5 +51,5 @@ UNIT = Check(
         source="Documentation/accounting/psi.rst",
     ),
     order=35,
-    examine=examine,
+    look=examine,
 )

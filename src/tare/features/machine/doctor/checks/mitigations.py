@@ -1,32 +1,19 @@
-"""What the kernel does against leaks of the processor, and what that costs."""
+"""What the kernel does against leaks of the processor."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"
-#: What is paid (``doctor.mitigations.cost``), by words of the kernel.
-COSTS = (
-    ("PTI", "pti"),
-    ("Clear CPU buffers", "buffers"),
-    ("IBRS", "predictor"),
-    ("untrained return thunk", "returns"),
-    ("Safe RET", "kernel_returns"),
-    ("Retpolines?", "indirect"),
-    ("IBPB", "switches"),
-    ("conditional cache flushes", "entries"),
-)
 
 
 def examine(view: View) -> Diagnosis:
-    """List what is mitigated, what it costs, and what is left open."""
+    """Count what is mitigated, and name what is left open."""
     told = {
         name.rpartition("/")[2]: text
         for name in view.kernel.glob(f"{FOLDER}/*")
@@ -35,42 +22,15 @@ def examine(view: View) -> Diagnosis:
     if not told:
         return unknown()
     open_ = sorted(name for name, text in told.items() if text.startswith("Vulnerable"))
-    mitigated = sorted(name for name, text in told.items() if text.startswith("Mitigation"))
-    # One line tells of several measures, each of which may not be needed.
-    parts = [part for text in told.values() for part in re.split("[;,]", text)]
-    # Enhanced IBRS is always on and costs nothing at a system call.
-    idle = ("Not affected", "disabled", "Enhanced", "Automatic")
-    active = [part for part in parts if not any(word in part for word in idle)]
-    costs = [
-        where
-        for word, where in COSTS
-        if any(re.search(rf"\b{word}\b", part, re.IGNORECASE) for part in active)
-    ]
-    value = message(
-        "doctor.mitigations.value",
-        count=len(mitigated),
-        costs=[message(f"doctor.mitigations.cost.{where}") for where in costs[:3]],
+    mitigated = sum(text.startswith("Mitigation") for text in told.values())
+    if not open_:
+        return ok(message("doctor.mitigations.closed", count=mitigated))
+    return fail(
+        message("doctor.mitigations.open", names=[*open_], count=mitigated),
+        "strangers",
+        why=message("doctor.mitigations.leak"),
+        change=_closing(view),
     )
-    data: dict[str, Any] = {"told": told, "costs": costs}
-    if open_:
-        return fail(
-            message("doctor.mitigations.open", mitigated=value, names=[*open_]),
-            "strangers",
-            why=message("doctor.mitigations.leak"),
-            change=_closing(view),
-            effect=message("doctor.mitigations.leak_effect"),
-            source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
-            "instructions, 2022",
-            **data,
-        )
-    if costs:
-        return warn(
-            value,
-            "speed",
-            why=message("doctor.mitigations.differ"),
-            **data,
-        )
-    return ok(value if mitigated else message("doctor.mitigations.none"), **data)
 
 
 #: Words of the command line that leave something open.
@@ -87,14 +47,14 @@ def _closing(view: View) -> Message:
     return message("doctor.mitigations.update")
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="mitigations",
         title="mitigations",
         question="What does the kernel do against leaks of the processor?",
-        source="Behrens, Belay and Kaashoek, Performance evolution of mitigating transient "
-        "execution attacks, 2022",
+        source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
+        "instructions, 2022",
     ),
     order=44,
-    examine=examine,
+    look=examine,
 )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tare.features.machine.doctor.check import Check
 from tare.features.machine.doctor.checks import units
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown
-from tare.features.machine.doctor.noise_readings import CpuNoise
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown
+from tare.host.view import CpuNoise, View
 from tare.registry import Description
 from tare.results.message import Amount, Atom, Duration, Message, message
 
@@ -38,7 +34,6 @@ def examine(view: View) -> Diagnosis:
         count=count if count > MOST_CPUS else None,
         cpus=[_of(cpu) for cpu in shown],
     )
-    data: dict[str, Any] = {"seconds": view.noise.seconds}
     longest = max((cpu.longest_ns or 0.0 for cpu in view.noise.cpus), default=0.0)
     if worst.lost >= LIMIT:
         return fail(
@@ -52,9 +47,8 @@ def examine(view: View) -> Diagnosis:
                 tasks=longest >= SLICE_NS,
             ),
             change=message("doctor.noise.quieter", checks=_causes(view)),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
 def _causes(view: View) -> list[Atom]:
@@ -89,7 +83,7 @@ def period(period_ns: float) -> Message:
     return message("doctor.noise.slow", period=Duration(period_ns / 1e9))
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="noise",
         title="noise now",
@@ -98,5 +92,5 @@ UNIT = Check(
         "2003; the detour method of Beckman et al., 2006",
     ),
     order=70,
-    examine=examine,
+    look=examine,
 )

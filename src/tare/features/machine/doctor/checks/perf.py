@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from tare.errors import AgentError
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import PERFMON, SYS_ADMIN, View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import PERFMON, SYS_ADMIN, View
 from tare.registry import Description
 from tare.results.message import message
 
@@ -24,7 +22,6 @@ def examine(view: View) -> Diagnosis:
         "/sys/bus/event_source/devices/armv8_pmuv3_0"
     )
     value = message("doctor.perf.value", level=level, counters=counters, allowed=None)
-    data: dict[str, Any] = {"level": level, "hardware": counters}
     if not view.capable(SYS_ADMIN, PERFMON) and level > 0:
         return fail(
             message(
@@ -37,7 +34,6 @@ def examine(view: View) -> Diagnosis:
             "times",
             why=message("doctor.perf.unstamped"),
             change=message("doctor.perf.capability", agent=shlex.quote(_agent())),
-            **data,
         )
     if not counters and view.virtual():
         return warn(
@@ -45,9 +41,8 @@ def examine(view: View) -> Diagnosis:
             "speed",
             why=message("doctor.perf.uncounted"),
             effect=message("doctor.perf.alike"),
-            **data,
         )
-    return ok(value, **data)
+    return ok(value)
 
 
 def _agent() -> str:
@@ -60,7 +55,7 @@ def _agent() -> str:
         return "tare-agent"
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="perf",
         title="perf events",
@@ -68,5 +63,5 @@ UNIT = Check(
         source="Documentation/admin-guide/perf-security.rst; docs/reference/metrics.md (wall_ns)",
     ),
     order=51,
-    examine=examine,
+    look=examine,
 )

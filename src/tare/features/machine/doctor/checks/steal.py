@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import View
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, message
 
@@ -39,8 +38,6 @@ def examine(view: View) -> Diagnosis:
             "parallel",
             why=message("doctor.steal.earlier"),
             change=None if view.after else message("doctor.steal.count"),
-            since_boot=since_boot,
-            now=now,
         )
     if now is not None and now >= LIMIT:
         return fail(
@@ -50,10 +47,8 @@ def examine(view: View) -> Diagnosis:
             "parallel",
             why=message("doctor.steal.stolen"),
             change=message("doctor.steal.dedicated"),
-            since_boot=since_boot,
-            now=now,
         )
-    return ok(value, since_boot=since_boot, now=now)
+    return ok(value)
 
 
 def _read(view: View) -> tuple[int, ...]:
@@ -71,7 +66,7 @@ def _share(ticks: tuple[int, ...], least: int = 0) -> float | None:
     return ticks[STEAL] / asked if asked > 0 else 0.0
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="steal",
         title="steal",
@@ -79,5 +74,5 @@ UNIT = Check(
         source="proc(5), steal of /proc/stat; a time slice is 1 to 10 ms (sched(7))",
     ),
     order=11,
-    examine=examine,
+    look=examine,
 )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from tare.features.machine.doctor.check import Check
-from tare.features.machine.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
-from tare.features.machine.doctor.view import THROTTLES, View
-from tare.host.settings import units
+from tare.host.check import Diagnosis, Look, fail, ok, unknown, warn
+from tare.host.view import THROTTLES, View
 from tare.registry import Description
 from tare.results.message import message
-
-WORDS = ("temperature above threshold", "cpu clock throttled")
 
 
 def examine(view: View) -> Diagnosis:
     """Sum the counters of all cores, and look whether they move."""
     names = view.kernel.glob(THROTTLES)
-    said = [m for m in view.messages() if any(word in m.lower() for word in WORDS)]
-    if not names and not said:
+    if not names:
         return unknown()
     count = sum(view.kernel.number(name) or 0 for name in names)
     now = view.after.throttled - view.before.throttled if view.before and view.after else 0
@@ -27,22 +22,19 @@ def examine(view: View) -> Diagnosis:
             "times", "speed", "parallel",
             why=message("doctor.thermal.hot"),
             change=message("doctor.thermal.cool"),
-            fix={"turbo": "off"} if units()["turbo"].names(view.kernel) else None,
-            since_boot=count, now=now,
+            fix={"turbo": "off"},
         )  # fmt: skip
-    if count or said:
+    if count:
         return warn(
             value,
             "speed",
             why=message("doctor.thermal.again"),
             change=message("doctor.thermal.compare"),
-            since_boot=count,
-            now=now,
         )
-    return ok(message("doctor.thermal.never"), since_boot=0, now=now)
+    return ok(message("doctor.thermal.never"))
 
 
-UNIT = Check(
+UNIT = Look(
     description=Description(
         name="thermal",
         title="heat",
@@ -50,5 +42,5 @@ UNIT = Check(
         source="Intel 64 and IA-32 SDM, volume 3, Thermal Monitoring and Protection",
     ),
     order=26,
-    examine=examine,
+    look=examine,
 )

@@ -1,14 +1,12 @@
-"""What is seen of a machine: its kernel's files, now and a moment later, and what calls tell."""
+"""A machine as checks see it: its kernel's files, now and a moment later, and its noise."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import time
 from dataclasses import dataclass
 
-from tare.features.machine.doctor.noise_readings import Noise
 from tare.host.kernel_files import KernelFiles, cpus
 
 #: Bits of capabilities in ``CapEff``.
@@ -32,8 +30,6 @@ class Snapshot:
     """Counters of the kernel at one moment."""
 
     seconds: float
-    #: Real time less monotonic time: a change is a step of the clock.
-    offset_s: float | None
     #: By CPU, and of all as "cpu": ticks by what it did, in the order of ``/proc/stat``.
     ticks: dict[str, tuple[int, ...]]
     #: By interrupt: what it is, and how often on each CPU.
@@ -47,7 +43,6 @@ class Snapshot:
         """Read the counters; of a machine's recorded files one says when it was."""
         return cls(
             seconds=time.monotonic() if seconds is None else seconds,
-            offset_s=time.time() - time.monotonic() if kernel.live else None,
             ticks=_ticks(kernel),
             interrupts=_interrupts(kernel),
             processes=_processes(kernel),
@@ -65,13 +60,28 @@ THROTTLES = "/sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClockState:
-    """What the kernel does to the clock at somebody's wish (adjtimex)."""
+class CpuNoise:
+    """How often, and for how long, one CPU did something else than what it was asked to."""
 
-    synchronised: bool
-    #: Correction of the rate, in parts per million.
-    rate_ppm: float
-    offset_ns: int
+    cpu: int
+    #: Share of the time.
+    lost: float
+    #: Of one detour, in the median and at worst.
+    median_ns: float | None
+    longest_ns: float | None
+    #: Detours a second.
+    rate_hz: float | None
+    #: What comes at regular intervals: how often a second; None: nothing does.
+    period_ns: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What the probe of the operating system's noise brought of all CPUs, over some seconds."""
+
+    cpus: tuple[CpuNoise, ...]
+    #: Why there is none, or not of all.
+    why: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +94,6 @@ class View:
     noise: Noise | None = None
     #: After the noise was listened to.
     listened: Snapshot | None = None
-    clock: ClockState | None = None
     #: Bytes that are free by folder.
     room: dict[str, int] | None = None
 
@@ -93,7 +102,7 @@ class View:
         """See a machine's files; what only a call tells is this machine's."""
         if not kernel.live:
             return cls(kernel=kernel)
-        return cls(kernel=kernel, clock=_clock(), room=_room())
+        return cls(kernel=kernel, room=_room())
 
     @property
     def seconds(self) -> float | None:
@@ -101,6 +110,13 @@ class View:
         if self.before is None or self.after is None:
             return None
         return self.after.seconds - self.before.seconds
+
+    def pages_a_second(self) -> float:
+        """Return how many pages were swapped in and out; 0 where that was not counted."""
+        if self.before is None or self.after is None or not self.seconds:
+            return 0.0
+        moved = sum(self.after.paging.values()) - sum(self.before.paging.values())
+        return moved / self.seconds
 
     def online(self) -> tuple[int, ...]:
         """Return the CPUs that run."""
@@ -203,37 +219,6 @@ def _messages(kernel: KernelFiles) -> str:
     finally:
         os.close(file)
     return b"".join(parts).decode(errors="replace")
-
-
-class _Timex(ctypes.Structure):
-    """What adjtimex(2) fills, up to what is looked at; the rest is room."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint),
-        ("offset", ctypes.c_long),
-        ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long),
-        ("esterror", ctypes.c_long),
-        ("status", ctypes.c_int),
-        ("room", ctypes.c_byte * 256),
-    )
-
-
-_UNSYNCHRONISED, _NANO = 0x40, 0x2000
-
-
-def _clock() -> ClockState | None:
-    state = _Timex()
-    try:
-        if ctypes.CDLL(None).adjtimex(ctypes.byref(state)) < 0:
-            return None
-    except (OSError, AttributeError):
-        return None
-    return ClockState(
-        synchronised=not state.status & _UNSYNCHRONISED,
-        rate_ppm=state.freq / 65536,
-        offset_ns=state.offset * (1 if state.status & _NANO else 1000),
-    )
 
 
 def _room() -> dict[str, int]:
