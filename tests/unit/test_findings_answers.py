@@ -265,17 +265,16 @@ def test_undecided_workers_say_how_many_trials_would_do() -> None:
     assert told["trials"].args["trials"] == found.tables[0].rows[0]["more"]
 
 
-def test_a_number_of_workers_is_told_of_the_group_that_it_belongs_to() -> None:
+def test_the_group_that_is_disturbed_most_is_named() -> None:
     def rule(levels: dict[str, str]) -> Behaviour:
         slow = {"a": 1.3, "b": 1.4, "c": 2.0, "d": 1.3, "e": 1.0}[levels["workload"]]
         return Behaviour(mean_ns=200 * MS * (slow if levels["workers"] == "2" else 1))
 
     found = ask("parallelism", make(rule, platforms=("bare",), workloads=tuple("abcde"), trials=80))
-    told = args(found.answer, "parallelism.disturbed")
-    assert told["groups"].args["share"].args == {"some": 4, "total": 5}
+    told = args(found.answer, "parallelism.at_most")
     assert told["where"] == Levels({"workload": "c"})
     assert told["disturbance"][0].args["shift"].value == pytest.approx(2, rel=0.02)
-    assert told["n"] == 80
+    assert [r["state"] for r in found.tables[0].rows] == ["disturbed"] * 4 + ["undisturbed"]
 
 
 def test_further_trials_are_those_of_the_group_that_needs_most() -> None:

@@ -107,6 +107,34 @@ def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
     return found if len({*found.values()}) == len(found) else {name: name for name in found}
 
 
+def by_series(
+    names: Sequence[str], field: str, given: Sequence[str] = (), **legend: Any
+) -> tuple[altair.Color, altair.Shape]:
+    """Give each series its colour and its shape, and a legend where there are several.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The series that are drawn.
+    field : str
+        In which the rows of a chart have their names.
+    given : sequence of str, optional
+        All series in the order in which colours and shapes are given out.
+    **legend
+        Of altair's legend.
+    """
+    import altair as alt
+
+    places = [(given or names).index(name) % len(SHAPES) for name in names]
+    key = alt.Legend(title=None, **legend) if len(names) > 1 else None
+    colours = alt.Scale(domain=list(names), range=[SERIES[i] for i in places])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i] for i in places])
+    return (
+        alt.Color(f"{field}:N", sort=list(names), scale=colours, legend=key),
+        alt.Shape(f"{field}:N", sort=list(names), scale=shapes, legend=key),
+    )
+
+
 def quoted(name: str) -> str:
     """Write a name as a text of Vega's expressions."""
     plain = name.replace("\\", "\\\\").replace("'", "\\'")

@@ -14,7 +14,7 @@ from tare.experiment.findings.pairing import ERROR
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
-from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.finding import Answer, Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
 from tare.results.verdict import GateAnswer, worst
 from tare.units import chosen
@@ -128,9 +128,7 @@ def _table(found: Sequence[Difference]) -> Table:
         Column(key="n", title="pairs"),
         Column(key="first_median", title="median of the reference", unit=u),
         Column(key="second_median", title="median", unit=u),
-        Column(key="ratio", title="ratio", unit="1"),
-        Column(key="low", title="from", unit="1"),
-        Column(key="high", title="to", unit="1"),
+        *interval_columns("ratio", "ratio", "1"),
         Column(key="median_ratio", title="ratio of medians", unit="1"),
         Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
         Column(key="verdict", title="verdict"),

@@ -24,7 +24,7 @@ from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
-from tare.results.finding import Column, Table
+from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
 from tare.units import chosen, looks_unlike
@@ -115,21 +115,13 @@ def _columns(
 ) -> tuple[Column, ...]:
     versus = f"vs. {reference} (paired)" if pairs else f"vs. {reference}"
     ratio = (
-        Column(key="ratio", title=versus, unit="ratio"),
-        Column(key="low", title="from", unit="ratio"),
-        Column(key="high", title="to", unit="ratio"),
+        *interval_columns("ratio", versus, "ratio"),
         Column(key="verdict", title="verdict"),
     )
-    crowded = (
-        Column(key="crowded", title=f"with {most} workers", unit="ratio"),
-        Column(key="crowded_low", title="from", unit="ratio"),
-        Column(key="crowded_high", title="to", unit="ratio"),
-    )
+    crowded = (*interval_columns("crowded", f"with {most} workers", "ratio", "crowded_"),)
     return (
         *level_columns(shown),
-        Column(key="median", title="median", unit=basis.unit),
-        Column(key="median_low", title="from", unit=basis.unit),
-        Column(key="median_high", title="to", unit=basis.unit),
+        *interval_columns("median", "median", basis.unit, "median_"),
         *(ratio if reference is not None else ()),
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),

@@ -11,7 +11,7 @@ from tare.experiment.findings.platform_cells import SIZES, Beside
 from tare.experiment.results import Results
 from tare.render import vocabulary
 from tare.render.words import listing, text
-from tare.results.finding import Column, Table
+from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import message
 from tare.statistics.platform_size_curves import Factor
 from tare.units import chosen
@@ -103,11 +103,7 @@ def ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Table
 
 
 def _interval(key: str, title: str) -> tuple[Column, ...]:
-    return (
-        Column(key=key, title=title, unit="1"),
-        Column(key=f"{key}_low", title="from", unit="1"),
-        Column(key=f"{key}_high", title="to", unit="1"),
-    )
+    return (*interval_columns(key, title, "1", f"{key}_"),)
 
 
 def _factor(key: str, factor: Factor | None) -> dict[str, Any]:

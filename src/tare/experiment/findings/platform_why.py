@@ -18,7 +18,7 @@ from tare.experiment.findings.platform_cells import cost_basis, is_time
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 
@@ -251,9 +251,7 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     columns = [
         *level_columns(["platform", *varied]),
         Column(key="n", title="common blocks"),
-        Column(key="extra", title="extra time", unit="ns"),
-        Column(key="low", title="from", unit="ns"),
-        Column(key="high", title="to", unit="ns"),
+        *interval_columns("extra", "extra time", "ns"),
     ]
     for metric, title in [*_TIMES, *others]:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))

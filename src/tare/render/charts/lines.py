@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.render.charts.axes import across, upwards
-from tare.render.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import GAP, MOST_MARKS, by_series, colour, data, panel_width, styled
 from tare.units import quantity, scale_for
 
 _GUTTER = 64
@@ -88,8 +88,7 @@ def lines(
     spread = _Axes(
         x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
         y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
-        colour=_by_name(names, SERIES, alt.Color),
-        shape=_by_name(names, SHAPES, alt.Shape),
+        series=by_series(names, "s", columns=_legend_columns(names), symbolOpacity=1),
     )
     few = len(set(_all(every, "x"))) <= _FEW
     height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
@@ -108,8 +107,7 @@ def lines(
 class _Axes:
     x: dict[str, Any]
     y: dict[str, Any]
-    colour: Any
-    shape: Any
+    series: tuple[Any, Any]
 
 
 def place(value: float, unit: str) -> str:
@@ -124,17 +122,9 @@ def _all(every: Sequence[Line], axis: str) -> list[float]:
     return [float(v) for line in every for v in getattr(line, axis)]
 
 
-def _by_name(names: Sequence[str], values: Sequence[str], channel: Any) -> Any:
-    import altair as alt
-
+def _legend_columns(names: Sequence[str]) -> int:
     longest = max(len(name) for name in names) * _CHARACTER + _ENTRY
-    columns = max(1, min(len(names), int(_LEGEND // longest)))
-    return channel(
-        "s:N",
-        sort=list(names),
-        scale=alt.Scale(domain=list(names), range=[values[i % 8] for i in range(len(names))]),
-        legend=alt.Legend(title=None, columns=columns, symbolOpacity=1) if len(names) > 1 else None,
-    )
+    return max(1, min(len(names), int(_LEGEND // longest)))
 
 
 def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
@@ -142,7 +132,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
 
     base = alt.Chart(data(records))
     x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
-    colours = axes.colour
+    colours, shapes = axes.series
     band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
         x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
     )  # fmt: skip
@@ -153,7 +143,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
                if key in records[0]]  # fmt: skip
         points = base.mark_point(
             filled=True, size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6
-        ).encode(x=x, y=y, color=colours, shape=axes.shape, tooltip=tip)
+        ).encode(x=x, y=y, color=colours, shape=shapes, tooltip=tip)
         layers.append(points)
     return alt.layer(*layers)
 

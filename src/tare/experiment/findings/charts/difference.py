@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.forest import ratio_axis
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.render.charts.forest import ratio_axis
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.results.finding import Finding
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Chosen, Message, message
 
 _GUTTER, _LABELS = 78, 52
 #: Comparisons that one chart holds; the table has all.
@@ -157,43 +157,13 @@ def _across(n: int, *, labels: bool) -> Any:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the first and the last interval of each comparison, and say what the marks mean."""
-    found = _shown(results)
-    if not found:
-        return (message("chart.nothing"),)
+    """Say what the marks mean."""
     gate = results.experiment.stopping.gate
     return (
-        *map(_narrowed, found),
-        message("chart.difference.intervals", margin=Chosen(found[0].margin)),
+        message("chart.difference.intervals", margin=Chosen(results.experiment.margin)),
         *(() if gate is None else (message("chart.difference.gate", gate=Chosen(gate)),)),
         message("chart.difference.pairs"),
     )
-
-
-def _narrowed(d: Difference) -> Message:
-    known = [k for k in d.looks if k.low is not None and k.high is not None]
-    if len(known) < 2:
-        return message(
-            "chart.difference.once",
-            first=d.first,
-            second=d.second,
-            ratio=d.estimate,
-            counted=d.counted,
-        )
-    first, last = known[0], known[-1]
-    return message(
-        "chart.difference.narrowed",
-        first=d.first,
-        second=d.second,
-        half=Amount(_half(first.low, first.high), "share"),
-        few=first.n,
-        ratio=d.estimate,
-        all=last.n,
-    )
-
-
-def _half(low: float | None, high: float | None) -> float:
-    return math.sqrt((high or 1) / (low or 1)) - 1
 
 
 UNIT = ChartUnit(

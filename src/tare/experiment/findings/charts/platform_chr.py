@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.platform_lines import logarithmic, sizes_axis
 from tare.experiment.findings.charts.rows import tables_of
 from tare.experiment.findings.platform_cells import Beside, cost_basis, over_sizes
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.charts.axes import logarithmic, sizes_axis
+from tare.render.drawing import by_series, colour, data, panel_width, styled
 from tare.render.words import text
 from tare.results.finding import Finding
-from tare.results.message import Change, Message, message
+from tare.results.message import Message, message
 from tare.units import change_interval
 
 _GUTTER, _HEIGHT = 70, 260
@@ -47,16 +47,14 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     if not some:
         return None
     names = [_name(one) for one in some]
-    colours = alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i, _ in enumerate(names)])
-    shapes = alt.Scale(domain=names, range=[SHAPES[i % len(SHAPES)] for i, _ in enumerate(names)])
-    legend = alt.Legend(title=None, columns=2, labelLimit=330)
+    tint, shape = by_series(names, "name", columns=2, labelLimit=330)
     points = [r for one, name in zip(some, names, strict=True) for r in _points(one, name)]
     curves = [r for one, name in zip(some, names, strict=True) for r in _curve(one, name)]
     x = alt.X("chr:Q", **sizes_axis([p["chr"] for p in points], "CHR: assigned cores / host cores"))
     y = logarithmic([1.0, *(p[k] for p in points for k in _ENDS)], "overhead ratio")
     base = alt.Chart(data(points)).encode(
         x=x,
-        color=alt.Color("name:N", scale=colours, legend=legend),
+        color=tint,
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("told:N", title="ratio")],
     )
     layers = [
@@ -65,14 +63,14 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         .encode(y=alt.Y("one:Q", **y)),
         base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(
-            y=alt.Y("ratio:Q", **y), shape=alt.Shape("name:N", scale=shapes, legend=legend)
+            y=alt.Y("ratio:Q", **y), shape=shape
         ),
     ]
     if curves:
         layers.append(
             alt.Chart(data(curves))
             .mark_line(strokeWidth=1.5, opacity=0.8)
-            .encode(x=x, y=alt.Y("ratio:Q", **y), color=alt.Color("name:N", scale=colours))
+            .encode(x=x, y=alt.Y("ratio:Q", **y), color=tint)
         )
     chart = alt.layer(*layers).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
     return styled(chart, gutter=_GUTTER)
@@ -104,30 +102,8 @@ def _curve(one: Beside, name: str) -> list[dict[str, Any]]:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give each platform's overhead at both ends."""
-    some = _some(results)
-    if not some:
-        return (message("chart.nothing"),)
-    platforms = set(results.trial_table["platform"])
-    emulated = [p for p in sorted(results.emulated) if p in platforms]
-    return (
-        *map(_ratio, some),
-        message("chart.platform_chr.marks"),
-        *((message("chart.no_emulated", platforms=emulated),) if emulated else ()),
-    )
-
-
-def _ratio(one: Beside) -> Message:
-    first, last = one.found.sizes[0], one.found.sizes[-1]
-    return message(
-        "chart.platform_chr.ratio",
-        name=_name(one),
-        first=Change(first.ratio.value),
-        smallest=first.chr,
-        last=Change(last.ratio.value),
-        largest=last.chr,
-        shape=None if one.found.curve is None else one.found.curve.shape,
-    )
+    """Say what the marks mean."""
+    return (message("chart.platform_chr.marks"),)
 
 
 UNIT = ChartUnit(
