@@ -114,18 +114,32 @@ def _mean_sd(values: np.ndarray) -> float | None:
 
 
 def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> Estimate:
+    """Turn the comparison of two cells into an estimate."""
+    method = LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD
+    return comparison_estimate(
+        name, c, {**pair.levels, pair.factor: pair.level}, method, pair.trials
+    )
+
+
+def comparison_estimate(
+    name: str,
+    c: Comparison | SpreadComparison,
+    levels: Mapping[str, str],
+    method: str,
+    trials: Sequence[int],
+) -> Estimate:
     """Turn a comparison into an estimate."""
     return Estimate(
         name=name,
-        levels={**pair.levels, pair.factor: pair.level},
+        levels=dict(levels),
         value=c.ratio,
         unit="1",
         low=c.low,
         high=c.high,
         confidence=c.confidence,
-        method=LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD,
+        method=method,
         n=c.n,
-        trials=pair.trials,
+        trials=tuple(trials),
     )
 
 

@@ -45,7 +45,7 @@ def find(results: Results) -> Finding | None:
         tables.append(_table(by_wall, wall, results))
         said = _safe(by_wall, cells.varied, results)
         answer.append(message("parallelism.by_metric", metric=wall.basis.metric, said=said))
-        if _says_more(by_wall, found, results):
+        if min(x.safe for x in by_wall) < min(x.safe for x in found):
             summary = [*answer]
     return Finding(
         name=_DESCRIPTION.name,
@@ -77,20 +77,6 @@ def _by_wall(results: Results, basis: Basis) -> Cells | None:
         return None
     wall = basis_of(results, "kernel_wall_ns")
     return None if isinstance(wall, Message) else cells_of(results, wall)
-
-
-def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
-    """Whether wall time allows fewer workers, or its worst shift lies beyond that of CPU time."""
-    if min(x.safe for x in wall) < min(x.safe for x in cpu):
-        return True
-    of_wall, of_cpu = (
-        [(x, x.ends) for x in found if x.ends and x.ends.state == "disturbed"]
-        for found in (wall, cpu)
-    )
-    if not of_wall or not of_cpu:
-        return bool(of_wall)
-    most, least = (_worst(some, results)[1].shift for some in (of_wall, of_cpu))
-    return (most.low or 0) > (least.high or math.inf)
 
 
 def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:

@@ -49,8 +49,6 @@ _BESIDE = (
 #: What is given with its interval.
 _TIMES = (*_PARTS, _BESIDE[0])
 _METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
-#: Further metrics whose names begin so, as they were recorded.
-_PREFIXES = ("switches_", "disk_")
 #: What is smaller than this share of the extra time is not named.
 _NOTABLE = 0.1
 #: What is named of one platform.
@@ -155,8 +153,7 @@ def _by_trial(results: Results) -> pd.DataFrame:
     """One row a trial, a column a metric and source: mean over workers and iterations."""
     s = results.sample_table
     wanted = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    names = s["metric"].astype(str)
-    s = s[(s["phase"] == "measured") & (names.isin(wanted) | names.str.startswith(_PREFIXES))]
+    s = s[(s["phase"] == "measured") & s["metric"].isin(wanted)]
     table: pd.DataFrame = s.groupby(["trial", "metric", "source"])["value"].mean().unstack([1, 2])
     return table
 
@@ -241,19 +238,12 @@ def _absent(recorded: set[str]) -> Message | None:
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     varied = [f for f in results.varied if f != "platform"]
-    others = list(_BESIDE[1:])
-    known = {metric for one in some for metric in one.parts}
-    named = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    others += [
-        (m, m.removesuffix("_ns").removesuffix("_bytes").replace("_", " "))
-        for m in sorted(known - named)
-    ]
     columns = [
         *level_columns(["platform", *varied]),
         Column(key="n", title="common blocks"),
         *interval_columns("extra", "extra time", "ns"),
     ]
-    for metric, title in [*_TIMES, *others]:
+    for metric, title in [*_PARTS, *_BESIDE]:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows: list[dict[str, Any]] = []
     for one in some:
@@ -267,7 +257,8 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
                 "low": one.time.low,
                 "high": one.time.high,
                 **{
-                    m: one.parts[m].value if m in one.parts else None for m, _ in (*_TIMES, *others)
+                    m: one.parts[m].value if m in one.parts else None
+                    for m, _ in (*_PARTS, *_BESIDE)
                 },
             }
         )

@@ -22,6 +22,7 @@ from tare.experiment.findings.evidence import (
     SPREAD_METHOD,
     cell_table,
     comparison_columns,
+    comparison_estimate,
     comparison_row,
     ratio_estimate,
     relative_spread,
@@ -208,19 +209,9 @@ def _ratio(c: SpreadComparison) -> Ratio:
 
 
 def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Estimate:
-    trials = {t for p, _ in compared if p.level == name for t in p.trials}
-    return Estimate(
-        name="spread ratio over all cells",
-        levels={"platform": name},
-        value=c.ratio,
-        unit="1",
-        low=c.low,
-        high=c.high,
-        confidence=c.confidence,
-        method=f"geometric mean over cells of the {SPREAD_METHOD}",
-        n=c.n,
-        trials=tuple(sorted(trials)),
-    )
+    trials = sorted({t for p, _ in compared if p.level == name for t in p.trials})
+    method = f"geometric mean over cells of the {SPREAD_METHOD}"
+    return comparison_estimate("spread ratio over all cells", c, {"platform": name}, method, trials)
 
 
 def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:

@@ -21,6 +21,7 @@ def by_size(
     rows: Sequence[Mapping[str, Any]],
     title: str,
     *,
+    sizes: str = "cores",
     order: Sequence[str] = (),
     logarithmic: bool = False,
     line_at: float | None = None,
@@ -34,6 +35,8 @@ def by_size(
         there is no interval).
     title : str
         Of the axis of values.
+    sizes : str
+        Title of the axis of sizes.
     order : sequence of str, optional
         Series in the order in which colours and shapes are given out.
     logarithmic : bool
@@ -52,7 +55,7 @@ def by_size(
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
     columns = min(len(panels), _MOST_COLUMNS)
     records = data(_records(rows, names, _floor(rows) if logarithmic else None))
-    x = sizes_axis([float(row["x"]) for row in rows], "cores", _ASIDE ** (len(names) - 1))
+    x = sizes_axis([float(row["x"]) for row in rows], sizes, _ASIDE ** (len(names) - 1))
     layers = _layers(x, title, by_series(names, "series", given), logarithmic=logarithmic)
     if line_at is not None:
         rule = alt.Chart().mark_rule(color=colour("quiet"), strokeDash=[4, 3])
@@ -81,7 +84,7 @@ def _layers(
     base = alt.Chart().encode(
         x=alt.X("x:Q", **x),
         color=tint,
-        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "cores", "told")],
+        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "size", "told")],
     )
     known = base.transform_filter("isValid(datum.low)")
     marks = base.mark_point(filled=True, size=52, opacity=1)
@@ -109,7 +112,7 @@ def _records(
             {
                 "panel": str(row["panel"]),
                 "series": str(row["series"]),
-                "cores": f"{row['x']:g}",
+                "size": f"{row['x']:g}",
                 "x": number(row["x"] * _ASIDE ** names.index(str(row["series"]))),
                 "at": number(row["at"]),
                 "low": low if low is None or floor is None else max(low, floor),

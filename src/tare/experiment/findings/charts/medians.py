@@ -24,7 +24,7 @@ from tare.render.drawing import (
     styled,
 )
 from tare.results.finding import Finding
-from tare.results.message import Amount, Message, message
+from tare.results.message import Message, message
 from tare.units import scale_for
 
 #: Cells that one chart holds; the table has all.
@@ -139,26 +139,14 @@ def _record(name: str, cell: Cell, scale: float, results: Results) -> dict[str, 
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the least and the largest median of each workload, and say what the marks mean."""
+    """Say what the marks mean."""
     found = _cells(results)
     if found is None:
         return (message("chart.nothing"),)
     cells, some = found
-    medians = []
-    for workload, rows in _rows_of(cells, some).items():
-        ends = sorted((c.median.estimate for _, c in rows))
-        medians.append(
-            message(
-                "chart.medians.range",
-                workload=workload or None,
-                least=Amount(ends[0], cells.basis.unit),
-                most=Amount(ends[-1], cells.basis.unit) if len(ends) > 1 else None,
-            )
-        )
     n = [c.n for c in some]
     return (
-        message("chart.medians.medians", metric=cells.basis.metric, medians=medians),
-        message("chart.medians.marks", least=min(n), most=max(n)),
+        message("chart.medians.marks", metric=cells.basis.metric, least=min(n), most=max(n)),
         *first_of(_MOST, len(cells.all)),
     )
 
