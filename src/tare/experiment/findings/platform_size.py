@@ -95,23 +95,12 @@ def _nothing(results: Results) -> Message:
     return message("platform_size.no_common_size")
 
 
-def refusal(one: Beside, results: Results) -> Message:
-    """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
-    return message("platform_size.refusal", why=one.found.refusal, early=_is_early(one, results))
-
-
-def _is_early(one: Beside, results: Results) -> bool:
-    """Whether the budget ended before all sizes were measured."""
-    missing = one.planned is not None and len(one.found.sizes) < one.planned
-    return missing and results.ended == "budget"
-
-
 def _answer(
     some: Sequence[Beside], divided: Sequence[Beside], basis: Basis, results: Results
 ) -> Iterator[Message]:
     for one in divided:
         yield _divided(one, results)
-    refused = [(one, refusal(one, results)) for one in some if one.found.refusal is not None]
+    refused = [(one, why) for one in some if (why := one.found.refusal) is not None]
     for at, (_, why) in enumerate(refused):
         if any(why == earlier for _, earlier in refused[:at]):
             continue

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.cells import Pair, cells_of
+from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import unit_of, where
-from tare.experiment.findings.platform_cells import cost_basis, is_time
+from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -103,9 +103,9 @@ def find(results: Results) -> Finding | None:
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
-    if not is_time(basis):
+    if basis.unit != "ns":
         return None
-    some = extras(results)
+    some = _extras(results, basis)
     apart = emulated_cpu.note(results)
     if not some:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
@@ -125,11 +125,8 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def extras(results: Results) -> list[Extra]:
+def _extras(results: Results, basis: Basis) -> list[Extra]:
     """Compare every real platform with bare, on the same cells and common blocks."""
-    basis = cost_basis(results)
-    if isinstance(basis, Message) or not is_time(basis):
-        return []
     values = _by_trial(results)
     cells = cells_of(results, basis)
     # Of a cell and block there may be others, which failed and were repeated.
@@ -190,12 +187,12 @@ def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
         yield message("platform_why.none", blocks=blocks)
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
     for one in sure[:_MOST_SENTENCES]:
-        yield extra_time(one, results)
+        yield _extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
         yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
 
 
-def extra_time(one: Extra, results: Results) -> Message:
+def _extra_time(one: Extra, results: Results) -> Message:
     """Say how much longer a platform takes, and what else there is more of in the same trials."""
     return message(
         "platform_why.extra",
