@@ -37,16 +37,19 @@ def find(results: Results) -> Finding | None:
     found = ladders(cells)
     if not found:
         return uncompared(_DESCRIPTION, message("parallelism.one_number"))
-    cpu = _safe(found, cells.varied, results)
-    summary, answer, tables = [cpu], [cpu], [_table(found, cells, results)]
+    answer = _answer(found, cells.varied, results)
+    summary, tables = answer[:1], [_table(found, cells, results)]
     wall = _by_wall(results, basis)
     by_wall = [] if wall is None else ladders(wall)
     if wall is not None:
         tables.append(_table(by_wall, wall, results))
-        said = _safe(by_wall, cells.varied, results)
-        answer.append(message("parallelism.by_metric", metric=wall.basis.metric, said=said))
+        also = [
+            message("parallelism.by_metric", metric=wall.basis.metric, said=said)
+            for said in _answer(by_wall, cells.varied, results)
+        ]
+        answer += also
         if min(x.safe for x in by_wall) < min(x.safe for x in found):
-            summary = [*answer]
+            summary.append(also[0])
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -87,6 +90,16 @@ def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
     if answered != "none":
         return answered
     return "no" if any(ladder.ends for ladder in found) else "yes"
+
+
+def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Message]:
+    """Give the number that is safe everywhere; where more is inconclusive besides, how often."""
+    safe = _safe(found, varied, results)
+    waiting = [x.ends for x in found if x.ends and x.ends.state == "inconclusive"]
+    if not waiting or safe.id == "parallelism.inconclusive":
+        return [safe]
+    part = share(len(waiting), len(found))
+    return [safe, message("parallelism.open", share=part, trials=_more(waiting))]
 
 
 def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:

@@ -21,9 +21,6 @@ _NEAR, _WORD = 20, 13
 _FEW = 4
 #: Points of a line beyond which it has no marks of its own.
 _MOST_POINTS = 80
-#: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
-#: takes beside its characters.
-_LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ def lines(
     spread = _Axes(
         x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
         y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
-        series=by_series(names, "s", columns=_legend_columns(names), symbolOpacity=1),
+        series=by_series(names, "s"),
     )
     few = len(set(_all(every, "x"))) <= _FEW
     height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
@@ -120,11 +117,6 @@ def place(value: float, unit: str) -> str:
 
 def _all(every: Sequence[Line], axis: str) -> list[float]:
     return [float(v) for line in every for v in getattr(line, axis)]
-
-
-def _legend_columns(names: Sequence[str]) -> int:
-    longest = max(len(name) for name in names) * _CHARACTER + _ENTRY
-    return max(1, min(len(names), int(_LEGEND // longest)))
 
 
 def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
