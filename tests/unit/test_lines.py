@@ -9,7 +9,7 @@ import pytest
 
 from tare.cli.lines import Around, Line, _joined, scanned, typed
 from tare.errors import ExperimentError
-from tare.features.run.hyperfine_export import document
+from tare.features.run.exports import as_hyperfine
 from tare.measure.comparison.trials import Trial
 
 S = "\x1f"
@@ -160,7 +160,7 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     trials = [Trial(k, "a", status="ok", values={**values}) for k in range(6)]
     for k, trial in enumerate(trials):
         trial.values["wall_ns", "switch"] += k * 1e8
-    found = document(trials, measured)
+    found = as_hyperfine(trials, measured)
     (one,) = found["results"]
     assert one["command"] == "./a 1"
     assert one["times"] == pytest.approx([2.0, 2.1, 2.2, 2.3, 2.4, 2.5])
@@ -168,7 +168,7 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     assert (one["user"], one["system"]) == (1.0, 0.5)
     assert one["exit_codes"] == [3] * 6
     assert one["parameters"] == {"n": "1"}
-    assert document(trials, measured, named=True)["results"][0]["command"] == "a"
+    assert as_hyperfine(trials, measured, named=True)["results"][0]["command"] == "a"
     from tare import readers
 
     file = tmp_path / "hf.json"

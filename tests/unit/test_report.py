@@ -351,8 +351,9 @@ def test_a_saved_report_renders_the_same_elsewhere(made, tmp_path):
 
 
 def test_where_no_table_has_all_cells_the_terminal_shows_that_of_the_answer(made):
-    told = msgspec.structs.replace(made, cells=None)
-    first = (told.led or told.sections[0]).finding.tables[0]
+    told = msgspec.structs.replace(made, cells=None, lead="stability")
+    assert told.led is not None
+    first = told.led.finding.tables[0]
     for width in (60, 80, 200):
         shown = screen.lines(told, width)
         assert words.text(first.title) in shown

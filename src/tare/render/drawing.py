@@ -21,6 +21,9 @@ WIDTH = 760
 _CHARACTER, _MOST_LABEL = 6.1, 250
 #: Characters of which all are shown.
 _FITTING = int((_MOST_LABEL - 10) / _CHARACTER)
+#: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry takes
+#: beside its characters.
+_LEGEND, _ENTRY = 330, 34
 #: Space between panels.
 GAP = 14
 
@@ -105,6 +108,35 @@ def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
         ]
         found[name] = " ".join(kept)
     return found if len({*found.values()}) == len(found) else {name: name for name in found}
+
+
+def by_series(
+    names: Sequence[str], field: str, given: Sequence[str] = ()
+) -> tuple[altair.Color, altair.Shape]:
+    """Give each series its colour and its shape, and a legend where there are several.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The series that are drawn.
+    field : str
+        In which the rows of a chart have their names.
+    given : sequence of str, optional
+        All series in the order in which colours and shapes are given out.
+    """
+    import altair as alt
+
+    places = [(given or names).index(name) % len(SHAPES) for name in names]
+    entry = max(len(name) for name in names) * _CHARACTER + _ENTRY
+    columns = max(1, min(len(names), int(_LEGEND // entry)))
+    key = alt.Legend(title=None, columns=columns, labelLimit=_LEGEND, symbolOpacity=1)
+    legend = key if len(names) > 1 else None
+    colours = alt.Scale(domain=list(names), range=[SERIES[i] for i in places])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i] for i in places])
+    return (
+        alt.Color(f"{field}:N", sort=list(names), scale=colours, legend=legend),
+        alt.Shape(f"{field}:N", sort=list(names), scale=shapes, legend=legend),
+    )
 
 
 def quoted(name: str) -> str:

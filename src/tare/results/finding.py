@@ -45,6 +45,15 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     unit: str | None = None
 
 
+def interval_columns(key: str, title: str, unit: str, prefix: str = "") -> tuple[Column, ...]:
+    """Give the columns of an estimate and of its bounds, which are shown as one."""
+    return (
+        Column(key=key, title=title, unit=unit),
+        Column(key=f"{prefix}low", title="from", unit=unit),
+        Column(key=f"{prefix}high", title="to", unit=unit),
+    )
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of evidence; absent values are None, never zero.
 

@@ -1,79 +1,37 @@
 """Numbers with their units: one way to write them, and one to read them as they are typed."""
 
-from tare.units.formatting import (
-    LADDERS,
-    about,
-    amount,
-    amounts,
-    change,
-    change_interval,
-    chosen,
-    counted,
-    duration,
-    factor,
-    fixed,
-    interval,
-    looks_unlike,
-    off_by,
-    p_value,
-    percent,
-    places_of,
-    places_of_width,
-    quantity,
-    scale_for,
-    significant,
-    span,
-)
-from tare.units.parsing import (
-    BYTES,
-    TIMES,
-    QuantityError,
-    bits,
-    count,
-    nanoseconds,
-    quantile,
-    quantile_name,
-    rate,
-    seconds,
-    share,
-    size,
-    typed_bits,
-)
-
-__all__ = [
-    "BYTES",
-    "LADDERS",
-    "TIMES",
-    "QuantityError",
-    "about",
-    "amount",
-    "amounts",
-    "bits",
-    "change",
-    "change_interval",
-    "chosen",
-    "count",
-    "counted",
-    "duration",
-    "factor",
-    "fixed",
-    "interval",
-    "looks_unlike",
-    "nanoseconds",
-    "off_by",
-    "p_value",
-    "percent",
-    "places_of",
-    "places_of_width",
-    "quantile",
-    "quantile_name",
-    "quantity",
-    "rate",
-    "scale_for",
-    "seconds",
-    "share",
-    "significant",
-    "size",
-    "span",
-    "typed_bits",
-]
+from tare.units.formatting import LADDERS as LADDERS
+from tare.units.formatting import about as about
+from tare.units.formatting import amount as amount
+from tare.units.formatting import amounts as amounts
+from tare.units.formatting import change as change
+from tare.units.formatting import change_interval as change_interval
+from tare.units.formatting import chosen as chosen
+from tare.units.formatting import counted as counted
+from tare.units.formatting import duration as duration
+from tare.units.formatting import factor as factor
+from tare.units.formatting import fixed as fixed
+from tare.units.formatting import interval as interval
+from tare.units.formatting import looks_unlike as looks_unlike
+from tare.units.formatting import off_by as off_by
+from tare.units.formatting import p_value as p_value
+from tare.units.formatting import percent as percent
+from tare.units.formatting import places_of as places_of
+from tare.units.formatting import places_of_width as places_of_width
+from tare.units.formatting import quantity as quantity
+from tare.units.formatting import scale_for as scale_for
+from tare.units.formatting import significant as significant
+from tare.units.formatting import span as span
+from tare.units.parsing import BYTES as BYTES
+from tare.units.parsing import TIMES as TIMES
+from tare.units.parsing import QuantityError as QuantityError
+from tare.units.parsing import bits as bits
+from tare.units.parsing import count as count
+from tare.units.parsing import nanoseconds as nanoseconds
+from tare.units.parsing import quantile as quantile
+from tare.units.parsing import quantile_name as quantile_name
+from tare.units.parsing import rate as rate
+from tare.units.parsing import seconds as seconds
+from tare.units.parsing import share as share
+from tare.units.parsing import size as size
+from tare.units.parsing import typed_bits as typed_bits

@@ -81,7 +81,6 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         tables=(_table(rows, cells),),
         caveats=_caveats(results, cells),
-        charts=("causes",),
     )
 
 

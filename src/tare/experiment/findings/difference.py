@@ -7,14 +7,14 @@ from typing import Any
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
-from tare.experiment.findings.evidence import cell_table, verdict_cells
+from tare.experiment.findings.evidence import cell_table, comparison_estimate, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
 from tare.experiment.findings.pairing import ERROR
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
-from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
 from tare.results.verdict import GateAnswer, worst
 from tare.units import chosen
@@ -44,7 +44,9 @@ def find(results: Results) -> Finding | None:
         settle=next((d.further for d in found if _is_open(d, gate) and d.further), None),
         summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
-        estimates=tuple(_estimate(d) for d in found),
+        estimates=tuple(
+            comparison_estimate("ratio", d.comparison, d.levels, d.method, d.trials) for d in found
+        ),
         tables=(
             _table(found),
             *(_analyses(d) for d in found if d.looks),
@@ -104,22 +106,6 @@ def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
         yield d.medians_apart
 
 
-def _estimate(d: Difference) -> Estimate:
-    c = d.comparison
-    return Estimate(
-        name="ratio",
-        levels=dict(d.levels),
-        value=c.ratio,
-        unit="1",
-        low=c.low,
-        high=c.high,
-        confidence=c.confidence,
-        method=d.method,
-        n=c.n,
-        trials=d.trials,
-    )
-
-
 def _table(found: Sequence[Difference]) -> Table:
     u = found[0].basis.unit
     columns = (
@@ -128,9 +114,7 @@ def _table(found: Sequence[Difference]) -> Table:
         Column(key="n", title="pairs"),
         Column(key="first_median", title="median of the reference", unit=u),
         Column(key="second_median", title="median", unit=u),
-        Column(key="ratio", title="ratio", unit="1"),
-        Column(key="low", title="from", unit="1"),
-        Column(key="high", title="to", unit="1"),
+        *interval_columns("ratio", "ratio", "1"),
         Column(key="median_ratio", title="ratio of medians", unit="1"),
         Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
         Column(key="verdict", title="verdict"),

@@ -10,7 +10,7 @@ import numpy as np
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
-from tare.results.finding import Column, Estimate, Table
+from tare.results.finding import Column, Estimate, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
@@ -66,12 +66,8 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
     columns = (
         *level_columns(factors),
         Column(key="n", title="trials"),
-        Column(key="median", title="median", unit=u),
-        Column(key="median_low", title="median from", unit=u),
-        Column(key="median_high", title="to", unit=u),
-        Column(key="spread", title="p10–p90 range", unit=u),
-        Column(key="spread_low", title="range from", unit=u),
-        Column(key="spread_high", title="to", unit=u),
+        *interval_columns("median", "median", u, "median_"),
+        *interval_columns("spread", "p10–p90 range", u, "spread_"),
         Column(key="relative_spread", title="range / median", unit="1"),
         Column(key="sd_trials", title="SD between trials", unit=u),
         Column(key="sd_workers", title="SD between workers", unit=u),
@@ -118,18 +114,32 @@ def _mean_sd(values: np.ndarray) -> float | None:
 
 
 def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> Estimate:
+    """Turn the comparison of two cells into an estimate."""
+    method = LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD
+    return comparison_estimate(
+        name, c, {**pair.levels, pair.factor: pair.level}, method, pair.trials
+    )
+
+
+def comparison_estimate(
+    name: str,
+    c: Comparison | SpreadComparison,
+    levels: Mapping[str, str],
+    method: str,
+    trials: Sequence[int],
+) -> Estimate:
     """Turn a comparison into an estimate."""
     return Estimate(
         name=name,
-        levels={**pair.levels, pair.factor: pair.level},
+        levels=dict(levels),
         value=c.ratio,
         unit="1",
         low=c.low,
         high=c.high,
         confidence=c.confidence,
-        method=LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD,
+        method=method,
         n=c.n,
-        trials=pair.trials,
+        trials=tuple(trials),
     )
 
 
@@ -138,9 +148,7 @@ def comparison_columns(factors: Sequence[str], what: str) -> tuple[Column, ...]:
     return (
         *level_columns(factors),
         Column(key="n", title="common blocks"),
-        Column(key="ratio", title=what, unit="1"),
-        Column(key="low", title="from", unit="1"),
-        Column(key="high", title="to", unit="1"),
+        *interval_columns("ratio", what, "1"),
         Column(key="p", title="p (Holm)", unit="1"),
         Column(key="verdict", title="verdict"),
         Column(key="detectable", title="smallest detectable change", unit="1"),

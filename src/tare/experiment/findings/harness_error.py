@@ -15,7 +15,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
@@ -48,7 +48,6 @@ def find(results: Results) -> Finding | None:
         basis="cpu_ns and wall_ns, each source minus self",
         estimates=tuple(_estimate(m, r, results) for m, some in rows.items() for r in some),
         tables=tuple(_table(m, r, varied) for m, r in rows.items() if r),
-        charts=("harness_error",),
     )
 
 
@@ -147,9 +146,7 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
         Column(key="source", title="source"),
         Column(key="n", title="trials"),
         Column(key="iterations", title="iterations"),
-        Column(key="mean", title="mean error", unit="ns"),
-        Column(key="low", title="from", unit="ns"),
-        Column(key="high", title="to", unit="ns"),
+        *interval_columns("mean", "mean error", "ns"),
         Column(key="covered", title="interval covers", unit="1"),
         Column(key="sd", title="SD of the error", unit="ns"),
         Column(key="relative_sd", title="SD / time", unit="1"),

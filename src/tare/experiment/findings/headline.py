@@ -18,9 +18,7 @@ from tare.results.message import Message, Said, each, message
 #: What advice on platforms says as well.
 _COSTS = "overhead.summary"
 #: Findings that explain what the others answer.
-_EXPLAIN = {"causes", "platform_factor", "platform_why", "input_dependence"}
-#: Advice that does the same.
-_EXPLAINING = {"platform_advice.factor", "platform_advice.inconclusive", "platform_why.extra"}
+_EXPLAIN = {"causes", "platform_advice", "input_dependence"}
 #: How many more trials would settle something.
 _TOTAL = "cells.more"
 
@@ -104,12 +102,9 @@ def _ordered(found: Sequence[Finding]) -> list[Said]:
     explain = {*_EXPLAIN, "overhead"} if advised else _EXPLAIN
     answers = [f for f in found if f.name not in explain]
     known_first = sorted(answers, key=lambda f: f.verdict == "inconclusive")
-    advice = [line for f in found for line in f.advice]
-    late = [one for one in advice if isinstance(one, Message) and one.id in _EXPLAINING]
     told = [
-        *(one for one in advice if one not in late),
+        *(line for f in found for line in f.advice),
         *(one for f in known_first for one in each(f.summary)),
-        *late,
         *(one for f in found if f.name in explain for one in each(f.summary)),
     ]
     return [one for one in told if not (advised and isinstance(one, Message) and one.id == _COSTS)]

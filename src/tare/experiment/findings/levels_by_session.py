@@ -9,7 +9,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Message, message
 
 _DESCRIPTION = Description(
@@ -59,9 +59,7 @@ def find(results: Results) -> Finding | None:
                     Column(key="session", title="session"),
                     *level_columns(results.varied),
                     Column(key="n", title="trials"),
-                    Column(key="median", title="median", unit=basis.unit),
-                    Column(key="low", title="from", unit=basis.unit),
-                    Column(key="high", title="to", unit=basis.unit),
+                    *interval_columns("median", "median", basis.unit),
                 ),
                 rows=tuple(rows),
                 note="95 % intervals by order statistics.",

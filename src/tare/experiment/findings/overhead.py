@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import msgspec
-
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cells, cells_of, verdict_words
 from tare.experiment.findings.comparison_summary import (
@@ -57,12 +55,11 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     margin = results.experiment.margin
     compared = compare_locations(cells, "platform", margin)
-    apart, emulated = emulated_cpu.note(results), emulated_cpu.table(cells)
+    apart = emulated_cpu.note(results)
     ratioless = without_ratio(cells.pairs("platform"), cells)
     if not compared:
         why = message("overhead.emulated", why=apart) if apart else ratioless
-        finding = uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
-        return msgspec.structs.replace(finding, tables=(emulated,) if emulated else ())
+        return uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
     reference, least = compared[0][0].reference, min(c.n for _, c in compared)
     also = [said for said in (smallest_detectable(compared), apart) if said]
     return Finding(
@@ -83,7 +80,7 @@ def find(results: Results) -> Finding | None:
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
-        tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
+        tables=(_table(compared, cells, basis, margin),),
         caveats=(
             *corrected([c for _, c in compared]),
             *filter(None, [_unmatched(cells, compared), ratioless]),

@@ -24,10 +24,10 @@ from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
-from tare.results.finding import Column, Table
+from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
-from tare.units import chosen, looks_unlike
+from tare.units import chosen
 
 #: What cells are compared by, the first of these that varies.
 _FACTORS = ("platform", "network", "pinning", "load", "workers")
@@ -70,9 +70,8 @@ def overview(results: Results) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
-    pairs = _are_unlike(levels, factor, reference, compared)
     least = min((c.n for c in levels.all), default=0)
-    note = message("overview.note", source=str(basis), n=least, pairs=pairs)
+    note = message("overview.note", source=str(basis), n=least, pairs=bool(compared))
     reasons = corrected(compared.values())
     return Table(
         id="overview",
@@ -88,7 +87,6 @@ def overview(results: Results) -> Table | None:
             names.get(reference, reference),
             _most(cells) if crowded else None,
             counted=len({row["n"] for row in rows}) > 1,
-            pairs=pairs,
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
@@ -111,25 +109,15 @@ def _columns(
     most: str | None,
     *,
     counted: bool,
-    pairs: bool,
 ) -> tuple[Column, ...]:
-    versus = f"vs. {reference} (paired)" if pairs else f"vs. {reference}"
     ratio = (
-        Column(key="ratio", title=versus, unit="ratio"),
-        Column(key="low", title="from", unit="ratio"),
-        Column(key="high", title="to", unit="ratio"),
+        *interval_columns("ratio", f"vs. {reference} (paired)", "ratio"),
         Column(key="verdict", title="verdict"),
     )
-    crowded = (
-        Column(key="crowded", title=f"with {most} workers", unit="ratio"),
-        Column(key="crowded_low", title="from", unit="ratio"),
-        Column(key="crowded_high", title="to", unit="ratio"),
-    )
+    crowded = (*interval_columns("crowded", f"with {most} workers", "ratio", "crowded_"),)
     return (
         *level_columns(shown),
-        Column(key="median", title="median", unit=basis.unit),
-        Column(key="median_low", title="from", unit=basis.unit),
-        Column(key="median_high", title="to", unit=basis.unit),
+        *interval_columns("median", "median", basis.unit, "median_"),
         *(ratio if reference is not None else ()),
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),
@@ -164,21 +152,6 @@ def _row(
     if (c := crowded.get(key)) is not None:
         row |= {"crowded": c.ratio, "crowded_low": c.low, "crowded_high": c.high}
     return row
-
-
-def _are_unlike(
-    levels: Cells, factor: str | None, reference: str | None, compared: Mapping[Key, Comparison]
-) -> bool:
-    """Whether a ratio, which is of pairs, looks unlike that of the medians in the table."""
-    medians = {_key(cell.levels): cell.median.estimate for cell in levels.all}
-    for cell in levels.all:
-        c = compared.get(_key(cell.levels))
-        if c is None or factor is None or reference is None:
-            continue
-        first = medians.get(_key({**cell.levels, factor: reference}))
-        if first and looks_unlike(cell.median.estimate / first, c.ratio, c.low, c.high):
-            return True
-    return False
 
 
 def _key(levels: Mapping[str, str]) -> Key:

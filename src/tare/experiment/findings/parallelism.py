@@ -12,7 +12,7 @@ from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Change, Chosen, Duration, Message, Ratio, Value, message
 
 _DESCRIPTION = Description(
@@ -22,8 +22,6 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 
-#: Groups of cells that a sentence names one by one.
-_NAMED = 3
 #: A group of cells with the number of workers that ends it.
 Ended = tuple[Ladder, Step]
 
@@ -39,8 +37,8 @@ def find(results: Results) -> Finding | None:
     found = ladders(cells)
     if not found:
         return uncompared(_DESCRIPTION, message("parallelism.one_number"))
-    summary, *details = _answer(found, cells.varied, results)
-    summaries, answer, tables = [summary], [summary, *details], [_table(found, cells, results)]
+    answer = _answer(found, cells.varied, results)
+    summary, tables = answer[:1], [_table(found, cells, results)]
     wall = _by_wall(results, basis)
     by_wall = [] if wall is None else ladders(wall)
     if wall is not None:
@@ -50,14 +48,15 @@ def find(results: Results) -> Finding | None:
             for said in _answer(by_wall, cells.varied, results)
         ]
         answer += also
-        summaries += also[:1] if _says_more(by_wall, found, results) else []
+        if min(x.safe for x in by_wall) < min(x.safe for x in found):
+            summary.append(also[0])
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
         answer=tuple(answer),
         verdict=_verdict(found, by_wall),
-        summary=tuple(summaries),
+        summary=tuple(summary),
         settle=_settle(found, by_wall),
         basis=str(basis),
         estimates=tuple(
@@ -83,20 +82,6 @@ def _by_wall(results: Results, basis: Basis) -> Cells | None:
     return None if isinstance(wall, Message) else cells_of(results, wall)
 
 
-def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
-    """Whether wall time allows fewer workers, or its worst shift lies beyond that of CPU time."""
-    if min(x.safe for x in wall) < min(x.safe for x in cpu):
-        return True
-    of_wall, of_cpu = (
-        [(x, x.ends) for x in found if x.ends and x.ends.state == "disturbed"]
-        for found in (wall, cpu)
-    )
-    if not of_wall or not of_cpu:
-        return bool(of_wall)
-    most, least = (_worst(some, results)[1].shift for some in (of_wall, of_cpu))
-    return (most.low or 0) > (least.high or math.inf)
-
-
 def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
     """No if more workers disturb; open where it is not known what ends a group, by either time."""
     answered = settled(
@@ -108,25 +93,13 @@ def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
 
 
 def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Message]:
-    """Give the number that is safe everywhere, then how many groups may have how many workers."""
-    told = [_safe(found, varied, results)]
-    undisturbed = [x for x in found if x.ends is None]
-    if undisturbed and len(undisturbed) < len(found):
-        told.append(
-            message(
-                "parallelism.undisturbed",
-                groups=_groups(undisturbed, found, varied),
-                workers=min(x.safe for x in undisturbed),
-                **_widest(undisturbed),
-            )
-        )
-    ended = [(x, x.ends) for x in found if x.ends]
-    for safe in sorted({x.safe for x, _ in ended}):
-        for state in ("disturbed", "inconclusive"):
-            some = [(x, e) for x, e in ended if x.safe == safe and e.state == state]
-            if some and len(some) < len(found):
-                told.append(_ended(some, found, varied, results))
-    return told
+    """Give the number that is safe everywhere; where more is inconclusive besides, how often."""
+    safe = _safe(found, varied, results)
+    waiting = [x.ends for x in found if x.ends and x.ends.state == "inconclusive"]
+    if not waiting or safe.id == "parallelism.inconclusive":
+        return [safe]
+    part = share(len(waiting), len(found))
+    return [safe, message("parallelism.open", share=part, trials=_more(waiting))]
 
 
 def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
@@ -152,29 +125,6 @@ def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
         more=_slowest(ends)[1].workers,
         share=share(len(ends), len(found)),
         trials=_more([step for _, step in ends]),
-    )
-
-
-def _ended(some: list[Ended], found: list[Ladder], varied: list[str], results: Results) -> Message:
-    """Say what ends groups that may have the same number of workers."""
-    groups = _groups([x for x, _ in some], found, varied)
-    if some[0][1].state == "disturbed":
-        ladder, end = _worst(some, results)
-        return message(
-            "parallelism.disturbed",
-            groups=groups,
-            workers=some[0][0].safe,
-            more=end.workers,
-            disturbance=_disturbance(end, results),
-            where=where(ladder.levels, varied) if some[1:] else None,
-            n=end.shift.n,
-        )
-    return message(
-        "parallelism.open",
-        groups=groups,
-        workers=some[0][0].safe,
-        more=_slowest(some)[1].workers,
-        trials=_more([step for _, step in some]),
     )
 
 
@@ -222,16 +172,6 @@ def _slowest(some: list[Ended]) -> Ended:
     return max(some, key=lambda xe: xe[1].more or 0)
 
 
-def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> Message:
-    """Name groups of cells: each where they are few, otherwise how many."""
-    named = len(some) <= _NAMED
-    return message(
-        "parallelism.groups",
-        named=[where(x.levels, varied) for x in some] if named else None,
-        share=share(len(some), len(found)),
-    )
-
-
 def _widest(some: list[Ladder]) -> dict[str, Value]:
     """Give the widest interval of the shift: all others are inside what it allows."""
     shifts = [x.steps[-1].shift for x in some]
@@ -268,12 +208,8 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
     columns = (
         *level_columns(cells.varied),
         Column(key="n", title="common blocks"),
-        Column(key="shift", title="ratio of means", unit="1"),
-        Column(key="shift_low", title="from", unit="1"),
-        Column(key="shift_high", title="to", unit="1"),
-        Column(key="growth", title="ratio of spreads", unit="1"),
-        Column(key="growth_low", title="from", unit="1"),
-        Column(key="growth_high", title="to", unit="1"),
+        *interval_columns("shift", "ratio of means", "1", "shift_"),
+        *interval_columns("growth", "ratio of spreads", "1", "growth_"),
         Column(key="detectable", title="smallest detectable growth", unit="1"),
         Column(key="state", title="verdict"),
         Column(key="more", title="more trials per cell"),

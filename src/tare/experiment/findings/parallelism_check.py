@@ -17,7 +17,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
@@ -62,7 +62,6 @@ def find(results: Results) -> Finding | None:
         verdict=_verdict(rows),
         basis=f"start_ns and end_ns ({stamps['source'].iloc[0]}), {basis}",
         tables=(_table(rows, cells),),
-        charts=("parallel_ratio",),
     )
 
 
@@ -241,9 +240,7 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         Column(key="overlap_low", title="least", unit="1"),
         Column(key="workers_differ", title="slowest / fastest worker − 1", unit="1"),
         Column(key="p", title="p of workers", unit="1"),
-        Column(key="end", title="last iteration / those before", unit="1"),
-        Column(key="end_low", title="from", unit="1"),
-        Column(key="end_high", title="to", unit="1"),
+        *interval_columns("end", "last iteration / those before", "1", "end_"),
     )
     ordered = sorted(
         rows, key=lambda r: r["ratio"] if r["ratio"] is not None else r["overlap"] or 0

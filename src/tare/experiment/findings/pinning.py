@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.as_stability_would_say import intervals
 from tare.experiment.findings.cells import Cells, basis_of, cells_of, verdict_words
 from tare.experiment.findings.comparison_summary import (
     Compared,
@@ -19,7 +16,6 @@ from tare.experiment.findings.comparison_summary import (
 from tare.experiment.findings.evidence import (
     comparison_columns,
     comparison_row,
-    level_columns,
     ratio_estimate,
 )
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -27,10 +23,9 @@ from tare.experiment.findings.overhead import compare_locations, location_tellin
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS, Words
-from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.finding import Answer, Finding, Table
 from tare.results.message import Message, message
 from tare.statistics.spread import compare_spreads
-from tare.statistics.stability_words import Of, word
 from tare.units import chosen, factor
 
 _DESCRIPTION = Description(
@@ -39,8 +34,6 @@ _DESCRIPTION = Description(
     question="Does pinning make times more stable?",
     source="STABILITY; PINNING",
 )
-_STATISTICS: tuple[Of, ...] = ("mean", "sd")
-_WORDS = ("lesser", "same", "overlap", "higher")
 
 
 def find(results: Results) -> Finding | None:
@@ -97,14 +90,13 @@ def find(results: Results) -> Finding | None:
                 cells,
                 (verdict_words(basis), chosen(results.experiment.margin)),
             ),
-            _counted_as_stability(cells_of(results.of_levels, basis)),
         ),
         caveats=(
             *corrected([c for _, c in spreads]),
             *corrected([c for _, c in locations]),
             *filter(None, [emulated_cpu.note(results)]),
         ),
-        charts=("pinning", "platform_pinning"),
+        charts=("platform_pinning",),
     )
 
 
@@ -137,33 +129,6 @@ def _verdict(spreads: Compared) -> Answer:
     if "lower" in found:
         return "yes"
     return "inconclusive" if "inconclusive" in found else "no"
-
-
-def _counted_as_stability(cells: Cells) -> Table:
-    """Count STABILITY's words over all groups: pinned is … than not pinned."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for of in _STATISTICS:
-        known = intervals(cells, of)
-        for _, cells_by_level in cells.groups("pinning"):
-            free = cells_by_level.get("none")
-            for level, cell in cells_by_level.items():
-                if free is None or level == "none" or not {cell.cell, free.cell} <= set(known):
-                    continue
-                said = word(known[cell.cell], known[free.cell])
-                counts.setdefault((level, of), Counter())[said] += 1
-    return Table(
-        title="As STABILITY would count: pinned is … than not pinned",
-        columns=(
-            *level_columns(["pinning"]),
-            Column(key="of", title="of"),
-            *(Column(key=w, title=w, unit="1") for w in _WORDS),
-        ),
-        rows=tuple(
-            {"pinning": level, "of": "mean" if of == "mean" else "SD", **{w: c[w] for w in _WORDS}}
-            for (level, of), c in counts.items()
-        ),
-        note="Number of groups; pooled iterations, percentile bootstrap.",
-    )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find, over_sessions=True)

@@ -18,7 +18,7 @@ from tare.experiment.findings.cells import (
     basis_of,
     cells_of,
 )
-from tare.experiment.findings.level_names import unit_of, where
+from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.results.message import Chosen, Message, Ratio, Said, message
@@ -62,8 +62,6 @@ class Beside:
         CPUs given, the reference's cell, the platform's; smallest first.
     found : PlatformSize
         The costs, divided.
-    planned : int or None
-        Sizes that both were to be measured at; None: the plan is not known.
     """
 
     platform: str
@@ -73,7 +71,6 @@ class Beside:
     levels: Mapping[str, str]
     cells: tuple[tuple[float, Cell, Cell], ...]
     found: PlatformSize
-    planned: int | None
     #: Factors in the levels that have several.
     varied: tuple[str, ...]
 
@@ -234,7 +231,7 @@ def _beside(
     cells = tuple(one for one in common if one[0] in met)
     varied = tuple(factor for factor in results.varied if factor in dict(others))
     levels = dict(others)
-    return Beside(*judged, reference, reference_pinning, levels, cells, found, planned, varied)
+    return Beside(*judged, reference, reference_pinning, levels, cells, found, varied)
 
 
 def _planned(
@@ -290,8 +287,3 @@ def unpinned(
     return platform_size(
         np.concatenate(cores), more, np.ones(len(more)), np.concatenate(blocks), host, margin
     )
-
-
-def is_time(basis: Basis) -> bool:
-    """Whether values are times: a difference of two is then time that is lost."""
-    return unit_of(basis.metric) == "ns"

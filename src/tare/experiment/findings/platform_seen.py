@@ -92,48 +92,23 @@ def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> flo
     return given_cores(results, levels)
 
 
-def _answer(rows: list[dict[str, Any]]) -> tuple[Message, ...]:
-    """Name what sees more CPUs than it is given, and what sees its own."""
-    more = [
-        r for r in rows if r["cores"] is not None and (r.get("cpus_affinity") or 0) > r["cores"]
-    ]
-    own = [r for r in rows if r["cores"] is not None and r.get("cpus_affinity") == r["cores"]]
-    found = []
-    if more:
-        worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
-        found.append(
-            message(
-                "platform_seen.more",
-                name=named(*_key(worst)),
-                given=size_name(worst["cores"]),
-                cpus=int(worst["cpus_affinity"]),
-                times=Chosen(round(worst["cpus_affinity"] / worst["cores"], 2), "1"),
-                of=len(more),
-            )
-        )
-    if own:
-        found.append(message("platform_seen.own", names=_own(own, more)))
-    if not found:
-        found = [
-            message("platform_seen.cpus", platform=str(r["platform"]), cpus=int(r["cpus_affinity"]))
-            for r in rows
-            if r.get("cpus_affinity") is not None
-        ]
-    return tuple(found) or (message("platform_seen.unknown"),)
-
-
-def _own(own: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[Message]:
-    """Name what sees as many as it is given: at every size, or only at some."""
-    part = {_key(r) for r in more}
-    names = dict.fromkeys((*_key(r), r["cores"] if _key(r) in part else None) for r in own)
-    return [
-        message(
-            "platform_seen.name",
-            name=named(platform, pinning),
-            size=None if cores is None else size_name(cores),
-        )
-        for platform, pinning, cores in names
-    ]
+def _answer(rows: list[dict[str, Any]]) -> Message:
+    """Name what sees most CPUs for those that it is given."""
+    known = [r for r in rows if r["cores"] is not None and r["cpus_affinity"] is not None]
+    if not known:
+        return message("platform_seen.unknown")
+    more = [r for r in known if r["cpus_affinity"] > r["cores"]]
+    if not more:
+        return message("platform_seen.own")
+    worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
+    return message(
+        "platform_seen.more",
+        name=named(*_key(worst)),
+        given=size_name(worst["cores"]),
+        cpus=int(worst["cpus_affinity"]),
+        times=Chosen(round(worst["cpus_affinity"] / worst["cores"], 2), "1"),
+        of=len(more),
+    )
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.evidence import level_columns, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.platform_cells import (
     FREE,
@@ -18,11 +20,11 @@ from tare.experiment.findings.platform_cells import (
     size_name,
     unpinned,
 )
-from tare.experiment.findings.platform_size_tables import METHOD, divided_table, ratio_table
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render import vocabulary
-from tare.results.finding import Estimate, Finding
+from tare.render.words import listing, text
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size_curves import Factor
@@ -33,6 +35,13 @@ _DESCRIPTION = Description(
     title="Overhead over sizes, divided into the platform's type (PTO) and its size (PSO)",
     question="What of a platform's cost is its type's, and what its size's?",
     source="PINNING",
+)
+
+
+#: How PTO and PSO came about.
+METHOD = (
+    "log ratio = PTO + PSO · h(CHR), fitted in every block; Hodges–Lehmann medians over blocks, "
+    "signed-rank intervals over all shapes of h that the data do not exclude"
 )
 
 
@@ -63,8 +72,8 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(
-            *filter(None, [divided_table(divided, results)]),
-            ratio_table(some, results, basis),
+            *filter(None, [_divided_table(divided, results)]),
+            _ratio_table(some, results, basis),
         ),
         caveats=_caveats(some),
         charts=("platform_values", "platform_chr"),
@@ -86,23 +95,12 @@ def _nothing(results: Results) -> Message:
     return message("platform_size.no_common_size")
 
 
-def refusal(one: Beside, results: Results) -> Message:
-    """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
-    return message("platform_size.refusal", why=one.found.refusal, early=_is_early(one, results))
-
-
-def _is_early(one: Beside, results: Results) -> bool:
-    """Whether the budget ended before all sizes were measured."""
-    missing = one.planned is not None and len(one.found.sizes) < one.planned
-    return missing and results.ended == "budget"
-
-
 def _answer(
     some: Sequence[Beside], divided: Sequence[Beside], basis: Basis, results: Results
 ) -> Iterator[Message]:
     for one in divided:
         yield _divided(one, results)
-    refused = [(one, refusal(one, results)) for one in some if one.found.refusal is not None]
+    refused = [(one, why) for one in some if (why := one.found.refusal) is not None]
     for at, (_, why) in enumerate(refused):
         if any(why == earlier for _, earlier in refused[:at]):
             continue
@@ -205,6 +203,93 @@ def _caveats(some: Sequence[Beside]) -> tuple[Message, ...]:
     if len({one.reference_pinning for one in some if one.pinning != FREE}) > 1:
         found.append(message("platform_size.no_pinned_reference"))
     return tuple(found)
+
+
+def _columns(results: Results) -> tuple[Column, ...]:
+    others = [f for f in results.varied if f not in ("platform", "pinning", *SIZES)]
+    return (
+        *level_columns(["platform", "pinning", *others]),
+        Column(key="beside", title="vs."),
+    )
+
+
+def _levels(one: Beside) -> dict[str, Any]:
+    return {
+        **one.levels,
+        "platform": one.platform,
+        "pinning": one.pinning,
+        "beside": text(one.beside),
+    }
+
+
+def _divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
+    """Lay out PTO and PSO of every platform that has them; None where none has."""
+    if not divided:
+        return None
+    margin = chosen(2 * results.experiment.margin)
+    rows = []
+    for one in divided:
+        found = one.found
+        rows.append(
+            {
+                **_levels(one),
+                "sizes": len(found.sizes),
+                "n": found.n,
+                **_factor("pto", found.pto),
+                **_factor("pso", found.pso),
+                **verdict_cells(found.verdict, vocabulary.SIZES, margin),
+                "shape": listing(curve.shape for curve in found.kept),
+            }
+        )
+    return Table(
+        title="PTO and PSO",
+        columns=(
+            *_columns(results),
+            Column(key="sizes", title="sizes"),
+            Column(key="n", title="blocks"),
+            *interval_columns("pto", "PTO", "1", "pto_"),
+            *interval_columns("pso", "PSO", "1", "pso_"),
+            Column(key="verdict", title="overhead with size"),
+            Column(key="shape", title="shapes that fit"),
+        ),
+        rows=tuple(rows),
+        note=message("platform_size.table.divided_note", method=METHOD),
+    )
+
+
+def _ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Table:
+    """Lay out the overhead ratio of every platform at every size."""
+    rows = [
+        {
+            **_levels(one),
+            "cores": size.cores,
+            "chr": size.chr,
+            "n": size.n,
+            **_factor("ratio", size.ratio),
+        }
+        for one in some
+        for size in one.found.sizes
+    ]
+    return Table(
+        title=message("platform_size.table.ratios", basis=str(basis)),
+        columns=(
+            *_columns(results),
+            Column(key="cores", title="cores", unit="1"),
+            Column(key="chr", title="CHR", unit="1"),
+            Column(key="n", title="common blocks"),
+            *interval_columns("ratio", "ratio", "1", "ratio_"),
+        ),
+        rows=tuple(rows),
+        note=message("platform_size.table.ratios_note"),
+    )
+
+
+def _factor(key: str, factor: Factor | None) -> dict[str, Any]:
+    return {
+        key: factor and factor.value,
+        f"{key}_low": factor and factor.low,
+        f"{key}_high": factor and factor.high,
+    }
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True, over_sessions=True)

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.cells import Pair, cells_of
+from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import unit_of, where
-from tare.experiment.findings.platform_cells import cost_basis, is_time
+from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 
@@ -49,8 +49,6 @@ _BESIDE = (
 #: What is given with its interval.
 _TIMES = (*_PARTS, _BESIDE[0])
 _METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
-#: Further metrics whose names begin so, as they were recorded.
-_PREFIXES = ("switches_", "disk_")
 #: What is smaller than this share of the extra time is not named.
 _NOTABLE = 0.1
 #: What is named of one platform.
@@ -105,9 +103,9 @@ def find(results: Results) -> Finding | None:
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
-    if not is_time(basis):
+    if basis.unit != "ns":
         return None
-    some = extras(results)
+    some = _extras(results, basis)
     apart = emulated_cpu.note(results)
     if not some:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
@@ -127,11 +125,8 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def extras(results: Results) -> list[Extra]:
+def _extras(results: Results, basis: Basis) -> list[Extra]:
     """Compare every real platform with bare, on the same cells and common blocks."""
-    basis = cost_basis(results)
-    if isinstance(basis, Message) or not is_time(basis):
-        return []
     values = _by_trial(results)
     cells = cells_of(results, basis)
     # Of a cell and block there may be others, which failed and were repeated.
@@ -155,8 +150,7 @@ def _by_trial(results: Results) -> pd.DataFrame:
     """One row a trial, a column a metric and source: mean over workers and iterations."""
     s = results.sample_table
     wanted = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    names = s["metric"].astype(str)
-    s = s[(s["phase"] == "measured") & (names.isin(wanted) | names.str.startswith(_PREFIXES))]
+    s = s[(s["phase"] == "measured") & s["metric"].isin(wanted)]
     table: pd.DataFrame = s.groupby(["trial", "metric", "source"])["value"].mean().unstack([1, 2])
     return table
 
@@ -193,12 +187,12 @@ def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
         yield message("platform_why.none", blocks=blocks)
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
     for one in sure[:_MOST_SENTENCES]:
-        yield extra_time(one, results)
+        yield _extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
         yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
 
 
-def extra_time(one: Extra, results: Results) -> Message:
+def _extra_time(one: Extra, results: Results) -> Message:
     """Say how much longer a platform takes, and what else there is more of in the same trials."""
     return message(
         "platform_why.extra",
@@ -241,21 +235,12 @@ def _absent(recorded: set[str]) -> Message | None:
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     varied = [f for f in results.varied if f != "platform"]
-    others = list(_BESIDE[1:])
-    known = {metric for one in some for metric in one.parts}
-    named = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    others += [
-        (m, m.removesuffix("_ns").removesuffix("_bytes").replace("_", " "))
-        for m in sorted(known - named)
-    ]
     columns = [
         *level_columns(["platform", *varied]),
         Column(key="n", title="common blocks"),
-        Column(key="extra", title="extra time", unit="ns"),
-        Column(key="low", title="from", unit="ns"),
-        Column(key="high", title="to", unit="ns"),
+        *interval_columns("extra", "extra time", "ns"),
     ]
-    for metric, title in [*_TIMES, *others]:
+    for metric, title in [*_PARTS, *_BESIDE]:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows: list[dict[str, Any]] = []
     for one in some:
@@ -269,7 +254,8 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
                 "low": one.time.low,
                 "high": one.time.high,
                 **{
-                    m: one.parts[m].value if m in one.parts else None for m, _ in (*_TIMES, *others)
+                    m: one.parts[m].value if m in one.parts else None
+                    for m, _ in (*_PARTS, *_BESIDE)
                 },
             }
         )

@@ -8,13 +8,12 @@ from typing import Any
 from tare.experiment.findings import caveats
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.sessions import comparisons, probed
-from tare.experiment.fingerprints.machine.activity import LIMIT
 from tare.experiment.fingerprints.machine.machine_changes import Judged, Probed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.words import text
-from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Chosen, Message, message
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
+from tare.results.message import Message, message
 from tare.units import quantity
 
 _DESCRIPTION = Description(
@@ -39,7 +38,7 @@ def find(results: Results) -> Finding | None:
         verdict=_verdict(compared),
         settle=message("settle.idle") if _verdict(compared) == "inconclusive" else None,
         caveats=(message("same_machine.moments"), *_not_probed(results)),
-        tables=(_table(compared), *_takes(probed(results))),
+        tables=(_table(compared),),
     )
 
 
@@ -141,9 +140,7 @@ def _table(compared: Iterable[Judged]) -> Table:
             Column(key="metric", title="metric"),
             Column(key="before", title="before"),
             Column(key="after", title="after"),
-            Column(key="change", title="change", unit="%"),
-            Column(key="low", title="from", unit="%"),
-            Column(key="high", title="to", unit="%"),
+            *interval_columns("change", "change", "%"),
             Column(key="margin", title="margin", unit="%"),
             Column(key="verdict", title="verdict"),
         ),
@@ -152,43 +149,6 @@ def _table(compared: Iterable[Judged]) -> Table:
         "its whole interval is beyond the margin in every pair of takes. Disturbed takes do not "
         "count, and a single take is not enough.",
     )
-
-
-def _takes(sessions: dict[int, Probed]) -> Iterable[Table]:
-    """Lay out how busy the machine was in each take, where that was recorded."""
-    rows: list[dict[str, Any]] = []
-    for number, session in sorted(sessions.items()):
-        for moment, some in (("before", session.before), ("after", session.after)):
-            rows += [
-                {
-                    "session": str(number),
-                    "moment": moment,
-                    "take": place,
-                    "cpus": one.activity.other_cpus,
-                    "stolen": one.activity.stolen_cpus,
-                    "load": one.activity.load_average,
-                    "pressure": one.activity.cpu_pressure,
-                    "disturbed": "yes" if one.disturbed else "no",
-                }
-                for place, one in enumerate(some, 1)
-                if one.activity is not None
-            ]
-    if rows:
-        yield Table(
-            title="How busy the machine was while it was probed",
-            columns=(
-                Column(key="session", title="session"),
-                Column(key="moment", title="moment"),
-                Column(key="take", title="take"),
-                Column(key="cpus", title="CPUs used by others", unit="1"),
-                Column(key="stolen", title="CPUs stolen", unit="1"),
-                Column(key="load", title="load average", unit="1"),
-                Column(key="pressure", title="CPU pressure", unit="1"),
-                Column(key="disturbed", title="disturbed"),
-            ),
-            rows=tuple(rows),
-            note=message("same_machine.disturbed", limit=Chosen(LIMIT)),
-        )
 
 
 UNIT = FindingUnit(

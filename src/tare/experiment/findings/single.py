@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.experiment.findings.cells import answer_metric
-from tare.experiment.findings.disturbance import Disturbance, disturbance, said
+from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know
 from tare.experiment.findings.level_names import unit_of
@@ -30,18 +30,18 @@ def find(results: Results) -> Finding | None:
     found = known(results)
     if not found:
         return None
-    first, disturbed = found[0], disturbance(results)
+    first = found[0]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=message("single.question", name=first.name),
-        answer=(_figure(first), *_range(first, results), said(disturbed)),
+        answer=(_figure(first), *_range(first, results), said(disturbance(results))),
         verdict="inconclusive" if first.interval.low is None else "none",
         settle=first.interval.refusal,
         summary=_figure(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),
-        tables=(_table(found), *([] if disturbed is None else [_disturbances(disturbed)])),
+        tables=(_table(found),),
         caveats=tuple(
             message("single.refused", name=one.name, why=one.refusal)
             for one in found
@@ -124,28 +124,6 @@ def _table(found: list[Known]) -> Table:
             }
             for one in found
         ),
-    )
-
-
-def _disturbances(found: Disturbance) -> Table:
-    """Lay out each kind of disturbance, and why one was not measured."""
-    return Table(
-        title="Disturbances of the trials",
-        columns=(
-            Column(key="what", title="disturbance"),
-            Column(key="share", title="share of the time", unit="1"),
-            Column(key="missing", title="not measured"),
-        ),
-        rows=tuple(
-            {
-                "what": words.text(message(f"disturbance.name.{what}")),
-                "share": found.measured.get(what),
-                "missing": words.text(found.missing[what]) if what in found.missing else None,
-            }
-            for what in {**found.measured, **found.missing}
-        ),
-        note="Stolen time: share of the time of all CPUs. Caches, memory bandwidth and clock rates "
-        "are not measured.",
     )
 
 

@@ -14,7 +14,6 @@ from tare.experiment.findings.comparison_summary import (
     by_level,
     corrected,
     more,
-    share,
     smallest_detectable,
     spread_kind,
 )
@@ -22,6 +21,7 @@ from tare.experiment.findings.evidence import (
     SPREAD_METHOD,
     cell_table,
     comparison_columns,
+    comparison_estimate,
     comparison_row,
     ratio_estimate,
     relative_spread,
@@ -36,7 +36,7 @@ from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import HIGHER, INCONCLUSIVE, Verdict
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.units import factor, significant
+from tare.units import factor
 
 _DESCRIPTION = Description(
     name="stability",
@@ -64,6 +64,7 @@ def find(results: Results) -> Finding | None:
     reference, least = compared[0][0].reference, min(c.n for _, c in compared)
     seen = smallest_detectable([(p, overall[p.level]) for p, _ in compared])
     detectable = [seen] if seen else []
+    summary = _summary(compared, overall)
     return Finding(
         name=_DESCRIPTION.name,
         question=message(
@@ -72,9 +73,14 @@ def find(results: Results) -> Finding | None:
             reference=reference,
             margin=Chosen(margin, "growth"),
         ),
-        answer=(*_answer(compared, overall, cells), message("cells.blocks", n=least), *detectable),
+        answer=(
+            summary,
+            *_by_cell(compared, overall, cells),
+            message("cells.blocks", n=least),
+            *detectable,
+        ),
         verdict=_verdict(compared, list(overall.values())),
-        summary=_summary(compared, overall),
+        summary=summary,
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=(
@@ -114,43 +120,18 @@ def compare_platforms(
     return list(zip(pairs, single, strict=True)), whole
 
 
-def _answer(
+def _by_cell(
     compared: Compared, overall: Mapping[str, SpreadComparison], cells: Cells
 ) -> Iterator[Message]:
-    """Give each platform's spread over all cells, and cell by cell where it has several."""
+    """Give the spread cell by cell of each platform that has several."""
     reference = compared[0][0].reference
     for platform, some in by_level(compared).items():
-        yield _whole(platform, reference, overall[platform], len(some))
         if len(some) > 1:
             margin = factor(overall[platform].margin)
             clauses = Telling(SPREADS, margin, "p10–p90 range", cells.varied).clauses(some)
             yield message(
                 "stability.cells", platform=platform, reference=reference, clauses=[*clauses]
             )
-
-
-def _whole(platform: str, reference: str, overall: SpreadComparison, cells: int) -> Message:
-    """Give a platform's spread over all cells."""
-    low, high = overall.low, overall.high
-    if low is None or high is None:
-        return message(
-            "stability.few",
-            platform=platform,
-            reference=reference,
-            trials=overall.n,
-            least=FEWEST_FOR_RANGE,
-        )
-    # Of several comparisons, an interval that excludes 1 is not enough.
-    chance = not overall.verdict.conclusive and not low <= 1 <= high
-    return message(
-        "stability.platform",
-        platform=platform,
-        reference=reference,
-        verdict=_word(overall),
-        share=share(cells, cells),
-        ratio=Ratio(overall.ratio or 1, low, high),
-        p=significant(overall.p_adjusted, 2) if chance else None,
-    )
 
 
 def _word(overall: SpreadComparison) -> str | Message:
@@ -208,19 +189,9 @@ def _ratio(c: SpreadComparison) -> Ratio:
 
 
 def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Estimate:
-    trials = {t for p, _ in compared if p.level == name for t in p.trials}
-    return Estimate(
-        name="spread ratio over all cells",
-        levels={"platform": name},
-        value=c.ratio,
-        unit="1",
-        low=c.low,
-        high=c.high,
-        confidence=c.confidence,
-        method=f"geometric mean over cells of the {SPREAD_METHOD}",
-        n=c.n,
-        trials=tuple(sorted(trials)),
-    )
+    trials = sorted({t for p, _ in compared if p.level == name for t in p.trials})
+    method = f"geometric mean over cells of the {SPREAD_METHOD}"
+    return comparison_estimate("spread ratio over all cells", c, {"platform": name}, method, trials)
 
 
 def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:

@@ -10,7 +10,7 @@ import pandas as pd
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
@@ -106,12 +106,8 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         columns=(
             Column(key="platform", title="platform"),
             Column(key="n", title="n"),
-            Column(key="start", title="start, median", unit="ns"),
-            Column(key="start low", title="from", unit="ns"),
-            Column(key="start high", title="to", unit="ns"),
-            Column(key="stop", title="end, median", unit="ns"),
-            Column(key="stop low", title="from", unit="ns"),
-            Column(key="stop high", title="to", unit="ns"),
+            *interval_columns("start", "start, median", "ns", "start "),
+            *interval_columns("stop", "end, median", "ns", "stop "),
             Column(key="first", title="the very first start", unit="ns"),
         ),
         rows=tuple(rows),

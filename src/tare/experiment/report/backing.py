@@ -14,10 +14,11 @@ from tare.experiment.findings.cells import basis_of, in_order
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.instrument import own_error
+from tare.experiment.findings.level_names import fact
 from tare.experiment.results import Results
 from tare.results.finding import Column, Table
 from tare.results.message import Levels, Message, message
-from tare.units import counted, duration, percent, quantile_name, quantity
+from tare.units import counted, duration, percent, quantile_name
 
 _REASONS = {
     "fixed": "all requested trials done",
@@ -238,16 +239,9 @@ def _facts(facts: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _fact(row: dict[str, Any]) -> dict[str, Any]:
-    value, unit = row["value"], row["unit"]
-    if isinstance(value, bool):
-        text = "yes" if value else "no"
-    elif isinstance(value, int) and (not isinstance(unit, str) or unit == "1"):
-        text = f"{value:,}"
-    elif isinstance(value, int | float):
-        text = quantity(float(value), unit if isinstance(unit, str) else "1")
-    else:
-        text = str(value)
-    return {"name": _spoken(str(row["name"])), "value": text, "source": row["source"]}
+    value = row["value"] if isinstance(row["value"], bool | int | float) else str(row["value"])
+    name = str(row["name"])
+    return {"name": _spoken(name), "value": fact(name, value), "source": row["source"]}
 
 
 def _spoken(name: str) -> str:

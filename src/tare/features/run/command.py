@@ -215,9 +215,9 @@ def _one(
             rows = run_table.markdown([row], None, of, failures)
             console.write_text(rows, wanted.markdown, "--markdown")
         if summary.good and export is not None:
-            from tare.features.run.hyperfine_export import document
+            from tare.features.run.exports import as_hyperfine
 
-            console.write_json(document(summary.good, [line], named=named), export)
+            console.write_json(as_hyperfine(summary.good, [line], named=named), export)
         if failure is not None:
             found = summary.failed
             if not summary.good:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import ranked
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
-from tare.features.run.trial_json import trial_json
+from tare.features.run.exports import trial_json
 from tare.measure.comparison.trials import Trial, fails_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Version of ``tare run --json``.
 VERSION = 2
-#: Budgets that are worth typing; who wants to wait longer knows it.
+#: Budgets that are worth typing.
 BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: Of the trials that are projected: spreads are not known exactly.
 RESERVE = 1.2
@@ -442,48 +441,33 @@ def missed(summary: Summary) -> Message | None:
     )
 
 
-def _longer(stop: journal.Stop, reached: float | None, n: int) -> Message | None:
-    """Return the budget that reaches the target; where none does, what the longest brings."""
-    if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
-        return None
-    if reached <= stop.target:
-        # By trials after the last look at them.
-        return None
-    each_s = stop.more_seconds / stop.more_trials
-    # What was measured is not kept: it begins anew.
-    needed_s = RESERVE * each_s * (n + stop.more_trials)
-    budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
-    if budget_s is not None:
-        brings = message("run.brings.precision", share=Chosen(stop.target))
-    else:
-        budget_s = BUDGETS_S[-1]
-        share = reached * math.sqrt(n * each_s / budget_s)
-        brings = message("run.brings.about", share=Amount(share, "share"))
-    return _budget(budget_s, brings)
-
-
-def _budget(budget_s: float, brings: Message) -> Message:
-    command = again("run", {"--budget": console.seconds(budget_s)})
-    return message("run.next", command=command, brings=brings)
-
-
 #: Times as many trials, where as many as there were gave no interval.
 _MORE = 3
 
 
-def _first_interval(summary: Summary) -> Message | None:
-    """Return the budget that brings an interval, where too few trials fitted the last one.
+def _longer(summary: Summary) -> Message | None:
+    """Return the budget that brings what the last one did not: an interval, or the target.
 
-    Where trials depend on each other, many count as few.
+    None where neither is missing, or nothing says how long a trial takes.
     """
-    good = summary.good
-    if not good or (len(good) >= FEWEST_FOR_QUANTILES and summary.reached is not None):
+    good, stop, reached = summary.good, summary.stop, summary.reached
+    if not good:
+        return None
+    if reached is None or len(good) < FEWEST_FOR_QUANTILES:
+        needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
+        brings = message("run.brings.interval")
+    elif stop and stop.more_trials and stop.target and reached > stop.target:
+        # What was measured is not kept: it begins anew.
+        needed = len(good) + stop.more_trials
+        brings = message("run.brings.precision", share=Chosen(stop.target))
+    else:
+        # Trials after the last look at them reached the target.
         return None
     each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
-    needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    return _budget(budget_s, message("run.brings.interval"))
+    command = again("run", {"--budget": console.seconds(budget_s)})
+    return message("run.next", command=command, brings=brings)
 
 
 def _waits(summary: Summary) -> bool:
@@ -516,7 +500,7 @@ def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool)
     if stop and stop.refusal and not summary.is_only_dependent:
         return _disturbs()
     if stop and stop.reason == "budget":
-        longer = _longer(stop, summary.reached, len(summary.good)) or _first_interval(summary)
+        longer = _longer(summary)
         if longer is not None:
             return longer
     return _disturbs() if doubtful else _further(platform)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tare import units
 from tare.cli import console
 from tare.cli.again import again
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Comparisons of which each is told what would settle it.
 MOST_TOLD = 3
-#: Values of a parameter from which on a line through them says something.
-FEWEST_FOR_LINE = 3
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ def run_table(
             laid = markdown(rows, found[0].first, found[0].basis.metric, failed)
             console.write_text(laid, wanted.markdown, "--markdown")
         if export is not None:
-            from tare.features.run.hyperfine_export import document as as_hyperfine
+            from tare.features.run.exports import as_hyperfine
             from tare.measure.comparison.trials import read_trials
 
             console.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
@@ -164,7 +160,7 @@ def run_table(
 def _write_json(
     found: Sequence[Difference], results: Results, folder: Path, ended: str, file: str
 ) -> None:
-    from tare.features.run.trial_json import trial_json
+    from tare.features.run.exports import trial_json
     from tare.measure.comparison import document
     from tare.measure.comparison.trials import read_trials
 
@@ -225,8 +221,6 @@ def _show(
     _print(_heads(first.factor, first.first, first.basis.metric), rows)
     if unlike := next(filter(None, (d.of_pairs for d in found)), None):
         say(sentence(unlike), style="dim")
-    if (fit := fitted(lines, found)) is not None:
-        say(f"Line    {text(fit)}")
     for one in failed:
         say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")
@@ -312,43 +306,6 @@ def _further(found: Sequence[Difference]) -> list[str]:
         time=Duration(seconds),
     )
     return [text(several)]
-
-
-def fitted(lines: Sequence[Line], found: Sequence[Difference]) -> Message | None:
-    """Fit a line where one parameter is a number, and say how much of the spread it explains."""
-    from tare.results.message import Amount, message
-    from tare.statistics.regression import line
-
-    names = {name for one in lines for name in one.parameters}
-    if len(names) != 1 or found[0].factor != "workload":
-        return None
-    (name,) = names
-    at = {one.name: _number(one.parameters[name]) for one in lines}
-    values = {found[0].first: found[0].level_values[0]}
-    values |= {d.second: d.level_values[1] for d in found}
-    points = [(at[level], some) for level, some in values.items() if at[level] is not None]
-    # Of several commands each has a line of its own.
-    if len(points) < max(FEWEST_FOR_LINE, len(lines)) or len({x for x, _ in points}) < len(points):
-        return None
-    x = np.concatenate([np.full(len(some), at_x) for at_x, some in points])
-    fit = line(x, np.concatenate([some for _, some in points]))
-    if fit.slope_low is None or fit.slope_high is None or fit.r2 is None:
-        return None
-    unit = found[0].basis.unit
-    return message(
-        "run.fit",
-        intercept=Amount(fit.intercept, unit),
-        slope=Amount(fit.slope, unit, fit.slope_low, fit.slope_high),
-        parameter=name,
-        share=Amount(fit.r2, "share"),
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _check_all(results: Results, factor: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: An axis that spans more than this factor is logarithmic.
@@ -14,6 +15,10 @@ _NUMBER = ",~r"
 #: what differs less than that is shown as flat as it is.
 _HIGH, _FLAT = 0.35, 0.9
 _BEYOND = 3
+#: Room around values, and around sizes, as factors.
+_MARGIN, _ROOM = 1.08, 1.25
+#: An axis that spans less than this factor has labels in even steps: at most so many.
+_SHORT, _MOST_LABELS = 2.5, 7
 #: A size in bytes as people write it, in Vega's language.
 _BYTES = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~r') + ' GiB' : "
@@ -85,8 +90,53 @@ def upwards(
             "axis": alt.Axis(**axis)}  # fmt: skip
 
 
+def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
+    """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
+    import altair as alt
+
+    known = [v for v in values if v is not None and v > 0]
+    low, high = min(known) / _MARGIN, max(known) * _MARGIN
+    return {
+        "title": title,
+        "scale": alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        # Seven digits hide what a power of ten leaves behind the point.
+        "axis": alt.Axis(
+            values=_ticks(low, high),
+            labelExpr="format(datum.value, '.7~g')",
+            labelOverlap="greedy",
+        ),
+    }
+
+
+def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[str, Any]:
+    """Describe a logarithmic axis that is labelled at the sizes that there are.
+
+    Parameters
+    ----------
+    most : float
+        The largest factor by which marks stand to the right of their size.
+    """
+    import altair as alt
+
+    known = sorted(set(sizes))
+    domain = [known[0] / _ROOM, known[-1] * _ROOM * most]
+    return {
+        "title": title,
+        "scale": alt.Scale(type="log", base=2, domain=domain, nice=False),
+        "axis": alt.Axis(values=known, format="~g", labelOverlap="greedy", grid=False),
+    }
+
+
 def _ticks(low: float, high: float) -> list[float]:
-    """Decades with steps between them, as many as can be read."""
+    """Decades with steps between them, as many as can be read; even steps of a short axis."""
+    if high / low <= _SHORT:
+        step = next(
+            float(f"{step}e{power}")
+            for power in range(-9, 13)
+            for step in (1, 2, 5)
+            if (high - low) / (step * 10.0**power) <= _MOST_LABELS
+        )
+        return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
     for steps in ((1, 2, 5), (1, 3), (1,)):
         found = [
             float(f"{step}e{power}")

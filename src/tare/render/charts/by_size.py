@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tare.render.charts.axes import sizes_axis
 from tare.render.charts.panels import number
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import by_series, colour, data, panel_width, styled
 
 _HEIGHT = 230
 _GUTTER = 74
@@ -20,6 +21,7 @@ def by_size(
     rows: Sequence[Mapping[str, Any]],
     title: str,
     *,
+    sizes: str = "cores",
     order: Sequence[str] = (),
     logarithmic: bool = False,
     line_at: float | None = None,
@@ -33,6 +35,8 @@ def by_size(
         there is no interval).
     title : str
         Of the axis of values.
+    sizes : str
+        Title of the axis of sizes.
     order : sequence of str, optional
         Series in the order in which colours and shapes are given out.
     logarithmic : bool
@@ -51,7 +55,8 @@ def by_size(
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
     columns = min(len(panels), _MOST_COLUMNS)
     records = data(_records(rows, names, _floor(rows) if logarithmic else None))
-    layers = _layers(_across(rows, len(names)), title, names, given, logarithmic=logarithmic)
+    x = sizes_axis([float(row["x"]) for row in rows], sizes, _ASIDE ** (len(names) - 1))
+    layers = _layers(x, title, by_series(names, "series", given), logarithmic=logarithmic)
     if line_at is not None:
         rule = alt.Chart().mark_rule(color=colour("quiet"), strokeDash=[4, 3])
         layers.insert(0, rule.encode(y=alt.YDatum(line_at)))
@@ -63,22 +68,8 @@ def by_size(
     return styled(drawn, columns=columns, gutter=_GUTTER)
 
 
-def _across(rows: Sequence[Mapping[str, Any]], series: int) -> Any:
-    """Axis of sizes, with room for those that stand aside."""
-    import altair as alt
-
-    sizes = sorted({float(row["x"]) for row in rows})
-    domain = [sizes[0] / 1.25, sizes[-1] * 1.25 * _ASIDE ** (series - 1)]
-    return alt.X(
-        "x:Q",
-        title="cores",
-        scale=alt.Scale(type="log", base=2, nice=False, domain=domain),
-        axis=alt.Axis(values=sizes, format="~g", grid=False, labelOverlap="greedy"),
-    )
-
-
 def _layers(
-    x: Any, title: str, names: Sequence[str], given: Sequence[str], *, logarithmic: bool
+    x: dict[str, Any], title: str, series: tuple[Any, Any], *, logarithmic: bool
 ) -> list[Any]:
     """Lines through the estimates, their intervals, and marks."""
     import altair as alt
@@ -89,23 +80,18 @@ def _layers(
         "scale": alt.Scale(type="log", nice=False, padding=8) if logarithmic else linear,
         "axis": alt.Axis(tickCount=6, format="~g", labelOverlap="greedy"),
     }
-    legend = alt.Legend(title=None, orient="top")
-    places = [given.index(name) for name in names]
-    colours = alt.Scale(domain=list(names), range=[SERIES[i % len(SERIES)] for i in places])
-    shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in places])
+    tint, shape = series
     base = alt.Chart().encode(
-        x=x,
-        color=alt.Color("series:N", scale=colours, legend=legend),
-        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "cores", "told")],
+        x=alt.X("x:Q", **x),
+        color=tint,
+        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "size", "told")],
     )
     known = base.transform_filter("isValid(datum.low)")
     marks = base.mark_point(filled=True, size=52, opacity=1)
     return [
         base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
         known.mark_rule(strokeWidth=2, opacity=0.85).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        marks.encode(
-            y=alt.Y("at:Q", **y), shape=alt.Shape("series:N", scale=shapes, legend=legend)
-        ),
+        marks.encode(y=alt.Y("at:Q", **y), shape=shape),
     ]
 
 
@@ -126,7 +112,7 @@ def _records(
             {
                 "panel": str(row["panel"]),
                 "series": str(row["series"]),
-                "cores": f"{row['x']:g}",
+                "size": f"{row['x']:g}",
                 "x": number(row["x"] * _ASIDE ** names.index(str(row["series"]))),
                 "at": number(row["at"]),
                 "low": low if low is None or floor is None else max(low, floor),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.render.charts.axes import across, upwards
-from tare.render.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import GAP, MOST_MARKS, by_series, colour, data, panel_width, styled
 from tare.units import quantity, scale_for
 
 _GUTTER = 64
@@ -21,9 +21,6 @@ _NEAR, _WORD = 20, 13
 _FEW = 4
 #: Points of a line beyond which it has no marks of its own.
 _MOST_POINTS = 80
-#: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
-#: takes beside its characters.
-_LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,7 @@ def lines(
     spread = _Axes(
         x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
         y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
-        colour=_by_name(names, SERIES, alt.Color),
-        shape=_by_name(names, SHAPES, alt.Shape),
+        series=by_series(names, "s"),
     )
     few = len(set(_all(every, "x"))) <= _FEW
     height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
@@ -108,8 +104,7 @@ def lines(
 class _Axes:
     x: dict[str, Any]
     y: dict[str, Any]
-    colour: Any
-    shape: Any
+    series: tuple[Any, Any]
 
 
 def place(value: float, unit: str) -> str:
@@ -124,25 +119,12 @@ def _all(every: Sequence[Line], axis: str) -> list[float]:
     return [float(v) for line in every for v in getattr(line, axis)]
 
 
-def _by_name(names: Sequence[str], values: Sequence[str], channel: Any) -> Any:
-    import altair as alt
-
-    longest = max(len(name) for name in names) * _CHARACTER + _ENTRY
-    columns = max(1, min(len(names), int(_LEGEND // longest)))
-    return channel(
-        "s:N",
-        sort=list(names),
-        scale=alt.Scale(domain=list(names), range=[values[i % 8] for i in range(len(names))]),
-        legend=alt.Legend(title=None, columns=columns, symbolOpacity=1) if len(names) > 1 else None,
-    )
-
-
 def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
     import altair as alt
 
     base = alt.Chart(data(records))
     x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
-    colours = axes.colour
+    colours, shapes = axes.series
     band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
         x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
     )  # fmt: skip
@@ -153,7 +135,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
                if key in records[0]]  # fmt: skip
         points = base.mark_point(
             filled=True, size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6
-        ).encode(x=x, y=y, color=colours, shape=axes.shape, tooltip=tip)
+        ).encode(x=x, y=y, color=colours, shape=shapes, tooltip=tip)
         layers.append(points)
     return alt.layer(*layers)
 

@@ -1,4 +1,4 @@
-"""What a verdict came from: the interval at each interim analysis, and the ratios of pairs."""
+"""What a verdict came from: the ratio of every pair, with their interval and the margin."""
 
 from __future__ import annotations
 
@@ -9,199 +9,98 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.forest import ratio_axis
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.render.charts.forest import ratio_axis
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.results.finding import Finding
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Chosen, Message, message
 
 _GUTTER, _LABELS = 78, 52
 #: Comparisons that one chart holds; the table has all.
 _MOST = 6
-#: Intervals wider than so many last intervals are cut off at the edge of the panel.
-_REACH = 4.0
-
-
-def _shown(results: Results) -> tuple[Difference, ...]:
-    if results.experiment.stopping.compare is None:
-        return ()
-    found = differences(results)
-    return () if isinstance(found, Message) else found[:_MOST]
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw two panels a comparison: its intervals with the margin, and the ratio of every pair."""
+    """Draw a panel a comparison."""
     import altair as alt
 
-    found = _shown(results)
-    if not found:
+    if results.experiment.stopping.compare is None:
         return None
+    found = differences(results)
+    if isinstance(found, Message):
+        return None
+    shown = found[:_MOST]
     gate = results.experiment.stopping.gate
-    most = MOST_MARKS // len(found)
-    rows = [panel for d in found for panel in _panels(d, gate, most)]
-    chart = alt.vconcat(*rows, spacing=14)
-    return styled(chart, gutter=_GUTTER, most=620)
+    panels = [_panel(d, gate, MOST_MARKS // len(shown)) for d in shown]
+    return styled(alt.vconcat(*panels, spacing=14), gutter=_GUTTER, most=620)
 
 
-def _panels(d: Difference, gate: float | None, most: int) -> list[Any]:
-    n = len(d.first_values)
-    return [
-        *([_intervals(d, gate, n)] if any(k.low is not None for k in d.looks) else []),
-        _pairs(d, n, most),
-    ]
-
-
-def _intervals(d: Difference, gate: float | None, n: int) -> Any:
-    """Draw the interval at every interim analysis, and the band of the margin."""
+def _panel(d: Difference, gate: float | None, most: int) -> Any:
+    """Draw the ratios in order of time; behind them the margin, the interval and the gate."""
     import altair as alt
 
-    known = [k for k in d.looks if k.low is not None and k.high is not None]
-    last = known[-1]
-    reach = max(
-        _REACH * math.log((last.high or 1) / (last.low or 1)) / 2, 1.3 * math.log1p(d.margin)
-    )
-    middle = d.comparison.ratio
-    least, largest = middle * math.exp(-reach), middle * math.exp(reach)
-    records = [
-        {
-            "n": k.n,
-            "low": round(max(k.low or 0, least), 6),
-            "high": round(min(k.high or 0, largest), 6),
-            "told": f"{k.n} pairs",
-        }
-        for k in known
-    ]
-    ends = [v for r in records for v in (r["low"], r["high"])]
-    y = _axis([v for v in ends if isinstance(v, float)], d.margin if gate is None else gate)
-    x = _across(n, labels=False)
-    base = alt.Chart(data(records))
-    band = base.mark_area(opacity=0.22, color=colour("s0")).encode(
-        x=x, y=alt.Y("low:Q", **y), y2="high:Q"
-    )
-    bars = base.mark_rule(strokeWidth=1.6, color=colour("s0")).encode(
-        x=x,
-        y=alt.Y("low:Q", **y),
-        y2="high:Q",
-        tooltip=[alt.Tooltip("told:N", title="after")],
-    )
-    layers = [*_references(d.margin, gate, y), band, bars]
-    return alt.layer(*layers).properties(
-        width=panel_width(1, _GUTTER),
-        height=150,
-        title=f"{d.second} vs. {d.first}: the interval at each interim analysis",
-    )
-
-
-def _pairs(d: Difference, n: int, most: int) -> Any:
-    """Draw the ratio of every pair in order of time, and the estimate as a line."""
-    import altair as alt
-
+    c, n = d.comparison, len(d.first_values)
     ratios = d.second_values / d.first_values
-    low, high = (float(v) for v in np.quantile(ratios, [0.01, 0.99]))
-    step = max(1, math.ceil(n / most))
+    least, largest = (float(v) for v in np.quantile(ratios, [0.01, 0.99]))
     records = [
-        {"n": i + 1, "ratio": round(min(max(float(ratios[i]), low), high), 6)}
-        for i in range(0, n, step)
+        {"n": i + 1, "ratio": round(min(max(float(ratios[i]), least), largest), 6)}
+        for i in range(0, n, max(1, math.ceil(n / most)))
     ]
-    y = _axis([low, high], d.margin)
-    x = _across(n, labels=True)
-    once = [{"inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1}]
-    dots = alt.Chart(data(records)).mark_point(
-        size=16, filled=True, opacity=0.55, color=colour("s0")
-    ).encode(x=x, y=alt.Y("ratio:Q", **y))  # fmt: skip
-    middle = alt.Chart(data([{"ratio": d.comparison.ratio}])).mark_rule(
-        strokeWidth=1.4, strokeDash=[5, 3], color=colour("mark")
-    ).encode(y=alt.Y("ratio:Q", **y))  # fmt: skip
-    none = alt.Chart(data(once)).mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y))
-    return alt.layer(none, dots, middle).properties(
-        width=panel_width(1, _GUTTER), height=130, title="The ratio of every pair, in order of time"
+    ends = [least, largest, c.low, c.high]
+    axis = ratio_axis(ends, d.margin if gate is None else gate, extent=_LABELS)
+    y: dict[str, Any] = {**axis, "title": None}
+    x = alt.X(
+        "n:Q",
+        title="pairs",
+        scale=alt.Scale(domain=[0, n + 1], nice=False),
+        axis=alt.Axis(tickCount=5, grid=False),
     )
-
-
-def _references(margin: float, gate: float | None, y: dict[str, Any]) -> list[Any]:
-    """Draw the band that counts as the same, the line of no change, and the gate."""
-    import altair as alt
-
-    once = alt.Chart(data([{"inner": 1 / (1 + margin), "outer": 1 + margin, "one": 1}]))
-    drawn = [
+    place = {
+        "inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1, "ratio": c.ratio,
+        "low": c.low, "high": c.high, "gate": None if gate is None else 1 + gate,
+    }  # fmt: skip
+    once = alt.Chart(data([place]))
+    known = once.transform_filter("isValid(datum.low)")
+    gated = once.transform_filter("isValid(datum.gate)")
+    layers = [
         once.mark_rect(color=colour("band"), opacity=0.9).encode(
             y=alt.Y("inner:Q", **y), y2="outer:Q"
         ),
         once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y)),
+        known.mark_rect(color=colour("s0"), opacity=0.22).encode(
+            y=alt.Y("low:Q", **y), y2="high:Q"
+        ),
+        gated.mark_rule(strokeWidth=1.4, strokeDash=[5, 3], color=colour("mark")).encode(
+            y=alt.Y("gate:Q", **y)
+        ),
+        alt.Chart(data(records))
+        .mark_point(size=16, filled=True, opacity=0.55, color=colour("s0"))
+        .encode(x=x, y=alt.Y("ratio:Q", **y)),
+        once.mark_rule(strokeWidth=1.4, color=colour("mark")).encode(y=alt.Y("ratio:Q", **y)),
     ]
-    if gate is not None:
-        line = alt.Chart(data([{"gate": 1 + gate}]))
-        drawn.append(
-            line.mark_rule(strokeWidth=1.4, strokeDash=[5, 3], color=colour("mark")).encode(
-                y=alt.Y("gate:Q", **y)
-            )
-        )
-    return drawn
-
-
-def _axis(ends: Sequence[float], margin: float) -> dict[str, Any]:
-    return {**ratio_axis(ends, margin, extent=_LABELS), "title": None}
-
-
-def _across(n: int, *, labels: bool) -> Any:
-    import altair as alt
-
-    return alt.X(
-        "n:Q",
-        title="pairs" if labels else None,
-        scale=alt.Scale(domain=[0, n + 1], nice=False),
-        axis=alt.Axis(tickCount=5, grid=False, labels=labels),
+    return alt.layer(*layers).properties(
+        width=panel_width(1, _GUTTER), height=150, title=f"{d.second} vs. {d.first}"
     )
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the first and the last interval of each comparison, and say what the marks mean."""
-    found = _shown(results)
-    if not found:
-        return (message("chart.nothing"),)
+    """Say what the marks mean."""
     gate = results.experiment.stopping.gate
     return (
-        *map(_narrowed, found),
-        message("chart.difference.intervals", margin=Chosen(found[0].margin)),
-        *(() if gate is None else (message("chart.difference.gate", gate=Chosen(gate)),)),
         message("chart.difference.pairs"),
+        message("chart.difference.interval", margin=Chosen(results.experiment.margin)),
+        *(() if gate is None else (message("chart.difference.gate", gate=Chosen(gate)),)),
     )
-
-
-def _narrowed(d: Difference) -> Message:
-    known = [k for k in d.looks if k.low is not None and k.high is not None]
-    if len(known) < 2:
-        return message(
-            "chart.difference.once",
-            first=d.first,
-            second=d.second,
-            ratio=d.estimate,
-            counted=d.counted,
-        )
-    first, last = known[0], known[-1]
-    return message(
-        "chart.difference.narrowed",
-        first=d.first,
-        second=d.second,
-        half=Amount(_half(first.low, first.high), "share"),
-        few=first.n,
-        ratio=d.estimate,
-        all=last.n,
-    )
-
-
-def _half(low: float | None, high: float | None) -> float:
-    return math.sqrt((high or 1) / (low or 1)) - 1
 
 
 UNIT = ChartUnit(
     description=Description(
         name="difference",
-        title="The interval at each interim analysis, and the ratio of every pair",
+        title="The ratio of every pair, in order of time",
         question="Is it different?",
-        source="Jennison and Turnbull 1989",
+        source="Hodges and Lehmann 1963",
     ),
     draw=draw,
     alternative=alternative,

@@ -1,23 +1,59 @@
-"""Ratios of an experiment's findings: what their chart shows, and its description."""
+"""Charts of ratios: the comparisons of a finding's table, a column of panels a level."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from tare.experiment.findings.charts.rows import first_of, where
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.rows import first_of, tables_of, where
 from tare.experiment.results import Results
-from tare.render.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
-from tare.results.finding import Table
+from tare.experiment.specification import Experiment
+from tare.registry import Description
+from tare.render.charts.forest import MOST_ROWS, Ratio, draw_ratios
+from tare.results.finding import Finding, Table
 from tare.results.message import Message, message
-from tare.results.message import Ratio as Estimated
 from tare.results.verdict import Verdict
 from tare.units import change_interval
 
-__all__ = ["Ratio", "describe_ratios", "draw_ratios", "ratio_axis", "ratios"]
+
+def ratio_chart(
+    description: Description,
+    finding: str,
+    factor: str,
+    what: str,
+    margin: Callable[[Experiment], float],
+) -> ChartUnit:
+    """Make the chart of a finding that compares the levels of one factor.
+
+    Parameters
+    ----------
+    what : str
+        What a ratio is, in a title.
+    margin : callable
+        What an experiment counts as the same.
+    """
+
+    def ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
+        # Of several comparisons, the last is that of values.
+        compared = [t for t in tables_of(findings, finding) if _is_comparison(t)]
+        return [one for table in compared[-1:] for one in _ratios(table, factor, results)]
+
+    def draw(results: Results, findings: Sequence[Finding]) -> Any:
+        some = ratios(results, findings)
+        return draw_ratios(some, margin(results.experiment), what) if some else None
+
+    def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+        return describe_ratios(ratios(results, findings))
+
+    return ChartUnit(description=description, draw=draw, alternative=alternative)
 
 
-def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
-    """Read a table of comparisons of the levels of one factor."""
+def _is_comparison(table: Table) -> bool:
+    return any(column.key == "ratio" for column in table.columns)
+
+
+def _ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
     return [
         Ratio(
             level=str(row.get(factor)),
@@ -35,37 +71,16 @@ def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
     ]
 
 
-def describe_ratios(some: Sequence[Ratio], of: Message) -> tuple[Message, ...]:
-    """Give the extremes of each level, and say what the marks mean."""
-    if not some:
-        return (message("chart.nothing"),)
-    levels = [
-        _extremes(level, [r for r in some if r.level == level])
-        for level in dict.fromkeys(r.level for r in some)
-    ]
-    said = [message("chart.ratios.levels", of=of, levels=levels)]
-    inconclusive = sum(r.state == "inconclusive" for r in some)
-    if inconclusive:
-        said.append(message("chart.ratios.inconclusive", some=inconclusive, total=len(some)))
+def describe_ratios(some: Sequence[Ratio]) -> tuple[Message, ...]:
+    """Say how many are inconclusive, and what the marks mean; the table beside has the numbers."""
     rows = list(dict.fromkeys(r.where for r in some))[:MOST_ROWS]
     return (
-        *said,
+        message(
+            "chart.ratios.inconclusive",
+            some=sum(r.state == "inconclusive" for r in some),
+            total=len(some),
+        ),
         message("chart.ratios.intervals"),
         message("chart.ratios.marks"),
         *first_of(sum(r.where in rows for r in some), len(some)),
     )
-
-
-def _extremes(level: str, some: Sequence[Ratio]) -> Message:
-    least, most = min(some, key=lambda r: r.ratio), max(some, key=lambda r: r.ratio)
-    return message(
-        "chart.ratios.level",
-        level=level,
-        least=_one(least),
-        most=None if least is most else _one(most),
-    )
-
-
-def _one(r: Ratio) -> Message:
-    ratio = Estimated(r.ratio, r.low, r.high)
-    return message("chart.ratios.one", ratio=ratio, where=r.where, n=r.n)

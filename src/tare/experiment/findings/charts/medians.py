@@ -9,15 +9,13 @@ import numpy as np
 
 from tare.experiment.findings.cells import Cell, Cells, basis_of
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.platform_lines import labelled
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import (
-    SERIES,
-    SHAPES,
+    by_series,
     colour,
     data,
     label_axis,
@@ -26,12 +24,17 @@ from tare.render.drawing import (
     styled,
 )
 from tare.results.finding import Finding
-from tare.results.message import Amount, Message, message
+from tare.results.message import Message, message
 from tare.units import scale_for
 
 #: Cells that one chart holds; the table has all.
 _MOST = 160
 _LANE = 11
+
+
+def labelled(platform: str, results: Results) -> str:
+    """Name a platform in a legend, with what makes its times no measure of hardware."""
+    return f"{platform} (emulated)" if platform in results.emulated else platform
 
 
 def _cells(results: Results) -> tuple[Cells, list[Cell]] | None:
@@ -67,9 +70,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     if found is None or not found[1] or refusal(results) is None:
         return None
     cells, some = found
-    gone = cells.results.emulated
-    tried = dict.fromkeys(c.levels["platform"] for c in some)
-    platforms = [labelled(p, p in gone) for p in tried]
+    platforms = [*dict.fromkeys(labelled(c.levels["platform"], results) for c in some)]
     by_workload = _rows_of(cells, some)
     label = label_width(name for rows in by_workload.values() for name, _ in rows)
     gutter = label + 20
@@ -78,7 +79,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         scale, unit = scale_for([np.median(c.trial_values) for _, c in rows], cells.basis.unit)
         names = list(dict.fromkeys(name for name, _ in rows))
         panel = _panel(names, platforms, unit, label).properties(
-            data=data([_record(name, c, scale, gone) for name, c in rows]),
+            data=data([_record(name, c, scale, results) for name, c in rows]),
             title=workload if len(by_workload) > 1 else "",
             width=panel_width(1, gutter),
             height=len(names) * (_LANE * len(platforms) + 8),
@@ -90,17 +91,14 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any:
     import altair as alt
 
-    colours = [SERIES[i % len(SERIES)] for i in range(len(platforms))]
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(platforms))]
-    legend = alt.Legend(title=None) if len(platforms) > 1 else None
-    tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("platform", "median", "spread", "n")]
+    tint, shape = by_series(platforms, "platform")
     base = alt.Chart().encode(
         y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label, names)),
         yOffset=alt.YOffset("platform:N", sort=platforms),
-        color=alt.Color(
-            "platform:N", scale=alt.Scale(domain=platforms, range=colours), legend=legend
-        ),
-        tooltip=tip,
+        color=tint,
+        tooltip=[
+            alt.Tooltip(f"{key}:N", title=key) for key in ("platform", "median", "spread", "n")
+        ],
     )
     x: dict[str, Any] = {
         "title": unit,
@@ -111,16 +109,13 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any
     interval = base.mark_rule(strokeWidth=3, opacity=0.85).encode(
         x=alt.X("low:Q", **x), x2="high:Q"
     )
-    shape = alt.Shape(
-        "platform:N", scale=alt.Scale(domain=platforms, range=shapes), legend=legend
-    )  # fmt: skip
     middle = base.mark_point(
         filled=True, size=64, opacity=1, stroke=colour("page"), strokeWidth=1
     ).encode(x=alt.X("middle:Q", **x), shape=shape)
     return alt.layer(spread, interval, middle)
 
 
-def _record(name: str, cell: Cell, scale: float, emulated: frozenset[str]) -> dict[str, Any]:
+def _record(name: str, cell: Cell, scale: float, results: Results) -> dict[str, Any]:
     median = cell.median
     p10, p90 = np.quantile(cell.workers, [0.1, 0.9])
     ends = {
@@ -136,7 +131,7 @@ def _record(name: str, cell: Cell, scale: float, emulated: frozenset[str]) -> di
     interval = "no interval" if record["low"] is None else f"[{record['low']}, {record['high']}]"
     return record | {
         "name": name,
-        "platform": labelled(cell.levels["platform"], cell.levels["platform"] in emulated),
+        "platform": labelled(cell.levels["platform"], results),
         "median": f"{record['middle']} {interval}",
         "spread": f"{record['p10']} – {record['p90']}",
         "n": cell.n,
@@ -144,44 +139,15 @@ def _record(name: str, cell: Cell, scale: float, emulated: frozenset[str]) -> di
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the range of the medians of each workload."""
+    """Say what the marks mean."""
     found = _cells(results)
     if found is None:
         return (message("chart.nothing"),)
     cells, some = found
-    medians = []
-    for workload, rows in _rows_of(cells, some).items():
-        if not workload:
-            medians += [
-                message("chart.medians.cell", name=name, median=_median(cell, cells))
-                for name, cell in rows
-            ]
-            continue
-        by_median = sorted((c for _, c in rows), key=lambda c: float(np.median(c.trial_values)))
-        least, most = by_median[0], by_median[-1]
-        medians.append(
-            message(
-                "chart.medians.range",
-                workload=workload,
-                least=_median(least, cells),
-                most=None if least is most else _median(most, cells),
-            )
-        )
     n = [c.n for c in some]
     return (
-        message("chart.medians.medians", metric=cells.basis.metric, medians=medians),
-        message("chart.medians.marks", least=min(n), most=max(n)),
+        message("chart.medians.marks", metric=cells.basis.metric, least=min(n), most=max(n)),
         *first_of(_MOST, len(cells.all)),
-    )
-
-
-def _median(cell: Cell, cells: Cells) -> Message:
-    varied = [f for f in cells.varied if f != "workload"]
-    levels = {f: v for f, v in cell.levels.items() if f != "workload"}
-    return message(
-        "chart.medians.median",
-        median=Amount(float(np.median(cell.trial_values)), cells.basis.unit),
-        where=at_levels(levels, varied),
     )
 
 

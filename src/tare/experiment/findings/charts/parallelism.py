@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.forest import ratio_axis
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import tables_of, where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.charts.forest import ratio_axis
+from tare.render.drawing import by_series, colour, data, panel_width, styled
 from tare.results.finding import Finding
-from tare.results.message import Chosen, Message, Ratio, message
+from tare.results.message import Chosen, Message, message
 from tare.units import change_interval
 
 _MOST_GROUPS = 12
@@ -66,9 +66,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
     import altair as alt
 
-    colours = [SERIES[i % len(SERIES)] for i in range(len(platforms))]
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(platforms))]
-    legend = alt.Legend(title=None) if len(platforms) > 1 else None
+    tint, shape = by_series(platforms, "platform")
     once = alt.Chart().transform_filter("datum.first")
     band = once.mark_rect(color=colour("band"), opacity=0.9).encode(
         y=alt.Y("inner:Q", **y), y2="outer:Q"
@@ -82,13 +80,10 @@ def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
             axis=alt.Axis(labelAngle=0, grid=False, titlePadding=2),
         ),
         xOffset=alt.XOffset("platform:N", sort=platforms),
-        color=alt.Color(
-            "platform:N", scale=alt.Scale(domain=platforms, range=colours), legend=legend
-        ),
+        color=tint,
         tooltip=[alt.Tooltip(f"{k}:N") for k in ("platform", "workers", "told", "state", "n")],
     )
     bars = base.mark_rule(strokeWidth=1.8).encode(y=alt.Y("low:Q", **y), y2="high:Q")
-    shape = alt.Shape("platform:N", scale=alt.Scale(domain=platforms, range=shapes), legend=legend)
     marks = base.mark_point(filled=True, size=55, opacity=1).encode(
         y=alt.Y("ratio:Q", **y), shape=shape
     )
@@ -120,36 +115,14 @@ def _records(
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the largest shift and growth, and the limits."""
-    groups = _groups(results, findings)
-    rows = [(name, row) for name, some in groups for row in some]
-    experiment = results.experiment
+    """Say what the marks mean, and give the limits."""
     return (
-        *(_highest(rows, key, what, results) for key, what in _QUANTITIES),
         message(
             "chart.parallelism.marks",
-            shift=Chosen(experiment.parallel_shift),
-            growth=Chosen(experiment.parallel_growth, "growth"),
+            shift=Chosen(results.experiment.parallel_shift),
+            growth=Chosen(results.experiment.parallel_growth, "growth"),
         ),
-        *left_out([name for name, _ in groups[_MOST_GROUPS:]]),
-    )
-
-
-def _highest(
-    rows: Sequence[tuple[str, dict[str, Any]]], key: str, what: str, results: Results
-) -> Message:
-    known = [(name, row) for name, row in rows if row[key] is not None]
-    if not known:
-        return message("chart.parallelism.no_ratio", of=what)
-    name, row = max(known, key=lambda x: x[1][key])
-    return message(
-        "chart.parallelism.highest",
-        of=what,
-        ratio=Ratio(row[key], row[f"{key}_low"], row[f"{key}_high"]),
-        where=name,
-        platform=_platform(row, results),
-        workers=int(row["workers"]),
-        n=row["n"],
+        *left_out([name for name, _ in _groups(results, findings)[_MOST_GROUPS:]]),
     )
 
 

@@ -1,139 +1,63 @@
-"""Overhead over CHR with the curve of PTO and PSO: what shrinks as a platform gets more cores."""
+"""Overhead over CHR: what shrinks as a platform gets more cores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.platform_lines import logarithmic, sizes_axis
 from tare.experiment.findings.charts.rows import tables_of
 from tare.experiment.findings.platform_cells import Beside, cost_basis, over_sizes
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.charts.by_size import by_size
 from tare.render.words import text
 from tare.results.finding import Finding
-from tare.results.message import Change, Message, message
-from tare.units import change_interval
+from tare.results.message import Message, message
 
-_GUTTER, _HEIGHT = 70, 260
+#: Lines that are drawn.
 _MOST = 8
-_ENDS = ("ratio", "low", "high")
-#: Points of a curve.
-_STEPS = 40
 
 
 def _some(results: Results) -> list[Beside]:
-    """Return what has several sizes, those with a curve first."""
+    """Return what has several sizes, first where PTO and PSO are identifiable."""
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return []
     several = [b for b in over_sizes(results, basis) if len(b.found.sizes) > 1]
-    return sorted(several, key=lambda b: b.found.curve is None)[:_MOST]
-
-
-def _name(one: Beside) -> str:
-    return text(one.name if one.reference_pinning == one.pinning else one.versus)
+    return sorted(several, key=lambda b: b.found.refusal is not None)[:_MOST]
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw ratios with intervals, and the fitted curve where PTO and PSO are identifiable."""
-    import altair as alt
-
+    """Draw ratios with intervals over CHR, a line a platform."""
     some = _some(results) if tables_of(findings, "platform_size") else []
     if not some:
         return None
-    names = [_name(one) for one in some]
-    colours = alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i, _ in enumerate(names)])
-    shapes = alt.Scale(domain=names, range=[SHAPES[i % len(SHAPES)] for i, _ in enumerate(names)])
-    legend = alt.Legend(title=None, columns=2, labelLimit=330)
-    points = [r for one, name in zip(some, names, strict=True) for r in _points(one, name)]
-    curves = [r for one, name in zip(some, names, strict=True) for r in _curve(one, name)]
-    x = alt.X("chr:Q", **sizes_axis([p["chr"] for p in points], "CHR: assigned cores / host cores"))
-    y = logarithmic([1.0, *(p[k] for p in points for k in _ENDS)], "overhead ratio")
-    base = alt.Chart(data(points)).encode(
-        x=x,
-        color=alt.Color("name:N", scale=colours, legend=legend),
-        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("told:N", title="ratio")],
-    )
-    layers = [
-        alt.Chart(data([{"one": 1}]))
-        .mark_rule(strokeDash=[3, 3], color=colour("quiet"))
-        .encode(y=alt.Y("one:Q", **y)),
-        base.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(
-            y=alt.Y("ratio:Q", **y), shape=alt.Shape("name:N", scale=shapes, legend=legend)
-        ),
-    ]
-    if curves:
-        layers.append(
-            alt.Chart(data(curves))
-            .mark_line(strokeWidth=1.5, opacity=0.8)
-            .encode(x=x, y=alt.Y("ratio:Q", **y), color=alt.Color("name:N", scale=colours))
-        )
-    chart = alt.layer(*layers).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
-    return styled(chart, gutter=_GUTTER)
-
-
-def _points(one: Beside, name: str) -> list[dict[str, Any]]:
-    return [
+    rows = [
         {
-            "name": name,
-            "chr": s.chr,
-            "ratio": s.ratio.value,
-            "low": s.ratio.low,
-            "high": s.ratio.high,
-            "told": f"{change_interval(s.ratio.value, s.ratio.low, s.ratio.high)} at "
-            f"{s.cores:g} cores, n = {s.n}",
+            "panel": "",
+            "series": text(one.name if one.reference_pinning == one.pinning else one.versus),
+            "x": size.chr,
+            "at": size.ratio.value,
+            "low": size.ratio.low,
+            "high": size.ratio.high,
         }
-        for s in one.found.sizes
+        for one in some
+        for size in one.found.sizes
     ]
-
-
-def _curve(one: Beside, name: str) -> list[dict[str, Any]]:
-    if one.found.curve is None:
-        return []
-    ends = one.found.sizes[0].chr, one.found.sizes[-1].chr
-    return [
-        {"name": name, "chr": float(x), "ratio": one.found.curve.ratio(float(x))}
-        for x in np.geomspace(*ends, _STEPS)
-    ]
+    sizes = "CHR: assigned cores / host cores"
+    return by_size(rows, "overhead ratio", sizes=sizes, logarithmic=True, line_at=1.0)
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give each platform's overhead at both ends."""
-    some = _some(results)
-    if not some:
-        return (message("chart.nothing"),)
-    platforms = set(results.trial_table["platform"])
-    emulated = [p for p in sorted(results.emulated) if p in platforms]
-    return (
-        *map(_ratio, some),
-        message("chart.platform_chr.marks"),
-        *((message("chart.no_emulated", platforms=emulated),) if emulated else ()),
-    )
-
-
-def _ratio(one: Beside) -> Message:
-    first, last = one.found.sizes[0], one.found.sizes[-1]
-    return message(
-        "chart.platform_chr.ratio",
-        name=_name(one),
-        first=Change(first.ratio.value),
-        smallest=first.chr,
-        last=Change(last.ratio.value),
-        largest=last.chr,
-        shape=None if one.found.curve is None else one.found.curve.shape,
-    )
+    """Say what the marks mean."""
+    return (message("chart.platform_chr.marks"),)
 
 
 UNIT = ChartUnit(
     description=Description(
         name="platform_chr",
-        title="Overhead over CHR, with PTO and PSO",
+        title="Overhead over CHR",
         question="What of a platform's cost is its type's, and what its size's?",
         source="PINNING",
     ),

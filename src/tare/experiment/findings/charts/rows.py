@@ -16,12 +16,6 @@ def tables_of(findings: Sequence[Finding], name: str) -> tuple[Table, ...]:
     return next((f.tables for f in findings if f.name == name), ())
 
 
-def comparison_of(findings: Sequence[Finding], name: str) -> Table | None:
-    """Return the table in which a finding compares cells, if it could."""
-    tables = tables_of(findings, name)
-    return next((t for t in tables if any(c.key == "ratio" for c in t.columns)), None)
-
-
 def where(
     row: Mapping[str, Any], table: Table, results: Results, without: Collection[str] = ()
 ) -> str:

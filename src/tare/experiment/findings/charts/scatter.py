@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,7 @@ from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.results.finding import Finding
-from tare.results.message import Amount, Message, message
-from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
+from tare.results.message import Message, message
 from tare.units import scale_for
 
 _GUTTER = 62
@@ -147,50 +146,23 @@ def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Give the most extreme panels, and what was thinned."""
+    """Say what is drawn, and what was thinned."""
     basis = basis_of(results)
     if isinstance(basis, Message):
         return (basis,)
     shown = _select(results, basis)
+    thinned = message(
+        "chart.scatter.thinned",
+        drawn=sum(len(points) for points in shown.rows),
+        total=shown.total,
+        every=shown.every,
+    )
     return (
-        *_spreads(shown),
         message("chart.scatter.drawn", metric=basis.metric, platforms=shown.grid.platforms),
         message("chart.scatter.marks"),
-        *_thinned(shown),
+        *((thinned,) if shown.every > 1 else ()),
         *left_out(shown.grid.left_out),
     )
-
-
-def _spreads(shown: _Shown) -> Iterator[Message]:
-    """Give the least and the largest spread of a panel."""
-    spreads = []
-    for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
-        for platform, some in points.groupby("platform"):
-            low, high = p10_and_p90(some["value"].to_numpy(dtype=float))
-            middle = float(some["value"].median())
-            if some["trial"].nunique() >= FEWEST_FOR_RANGE and middle:
-                spreads.append(((high - low) / middle, f"{name} on {platform}"))
-    if spreads:
-        least, most = min(spreads), max(spreads)
-        yield message(
-            "chart.scatter.spreads",
-            least=_spread(*least),
-            most=_spread(*most) if len(spreads) > 1 else None,
-        )
-
-
-def _spread(share: float, where: str) -> Message:
-    return message("chart.scatter.spread", share=Amount(share, "share"), where=where)
-
-
-def _thinned(shown: _Shown) -> Iterator[Message]:
-    if shown.every > 1:
-        yield message(
-            "chart.scatter.thinned",
-            drawn=sum(len(points) for points in shown.rows),
-            total=shown.total,
-            every=shown.every,
-        )
 
 
 UNIT = ChartUnit(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.platform_lines import logarithmic, sizes_axis
 from tare.experiment.findings.network_cells import Networks
 from tare.experiment.results import Results
 from tare.features.network.findings.charts.network_values import networks
 from tare.features.network.findings.need import needs
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
 from tare.registry import Description
+from tare.render.charts.axes import logarithmic, sizes_axis
 from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
 from tare.render.words import shown as written
 from tare.results.finding import Finding

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.charts.platform_lines import logarithmic
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.render.charts.axes import logarithmic
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.render.vocabulary import metric_name
 from tare.results.finding import Finding

@@ -1,0 +1,102 @@
+"""Trials of ``tare run`` as JSON: as ``--json`` writes them, and as hyperfine does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tare.cli.lines import Line
+    from tare.measure.comparison.trials import Trial
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    """Return a trial's values on their best sources, and on all."""
+    wall, source = trial.best("wall_ns")
+    cpu, cpu_source = trial.best("cpu_ns")
+    memory, memory_source = trial.best("memory_bytes")
+    code = trial.get("exit_code", "wait")
+    number = trial.get("signal", "wait")
+    sources: dict[str, dict[str, float]] = defaultdict(dict)
+    for (metric, name), value in sorted(trial.values.items()):
+        sources[metric][name] = value
+    return {
+        "trial": trial.number,
+        "status": trial.status,
+        "reason": trial.reason,
+        "stderr": trial.stderr if trial.status == "failed" else None,
+        "wall_s": _seconds(wall),
+        "source": source,
+        "teardown_s": _seconds(trial.get("teardown_ns", "switch")),
+        "cpu_s": _seconds(cpu),
+        "cpu_source": cpu_source,
+        "memory_bytes": None if memory is None else round(memory),
+        "memory_source": memory_source,
+        "wait_s": _seconds(trial.get("wait_ns", "schedstat")),
+        "exit": None if code is None else int(code),
+        "signal": None if number is None else int(number),
+        "timed_out": bool(trial.get("timed_out", "wait") or 0),
+        "sources": dict(sources),
+    }
+
+
+def _seconds(value: float | None) -> float | None:
+    return None if value is None else value / 1e9
+
+
+def as_hyperfine(
+    trials: Iterable[Trial], commands: Sequence[Line], *, named: bool = False
+) -> dict[str, Any]:
+    """Return what ``hyperfine --export-json`` writes; a command without a good trial is left out.
+
+    Parameters
+    ----------
+    trials : iterable of Trial
+        The good ones, in order of time.
+    commands : sequence of Line
+        In the order of the document.
+    named : bool
+        Whether names were given, which hyperfine writes in place of commands.
+    """
+    by_name: dict[str, list[Trial]] = {one.name: [] for one in commands}
+    for trial in trials:
+        by_name[trial.workload].append(trial)
+    return {
+        "results": [
+            _result(one.name if named else one.text, one.parameters, by_name[one.name])
+            for one in commands
+            if by_name[one.name]
+        ]
+    }
+
+
+def _result(command: str, parameters: Mapping[str, str], trials: Sequence[Trial]) -> dict[str, Any]:
+    times = [value / 1e9 for t in trials if (value := t.best("wall_ns")[0]) is not None]
+    memory = [round(value) for t in trials if (value := t.best("memory_bytes")[0]) is not None]
+    return {
+        "command": command,
+        "mean": float(np.mean(times)),
+        "stddev": float(np.std(times, ddof=1)) if len(times) > 1 else None,
+        "median": float(np.median(times)),
+        "user": _mean(trials, "user_ns"),
+        "system": _mean(trials, "system_ns"),
+        "min": min(times),
+        "max": max(times),
+        "times": times,
+        **({"memory_usage_byte": memory} if len(memory) == len(times) else {}),
+        "exit_codes": [_code(t) for t in trials],
+        **({"parameters": dict(parameters)} if parameters else {}),
+    }
+
+
+def _mean(trials: Sequence[Trial], metric: str) -> float | None:
+    values = [value for t in trials if (value := t.get(metric, "rusage")) is not None]
+    return float(np.mean(values)) / 1e9 if values else None
+
+
+def _code(trial: Trial) -> int | None:
+    code = trial.get("exit_code", "wait")
+    return None if code is None else int(code)
