@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,11 +16,7 @@ from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 _AT_ONCE_S = 0.1
 
 if TYPE_CHECKING:
-    from tare.agent.record import Connect, Connected, Ended, Sending
-    from tare.errors import AgentError
-    from tare.features.network.measure.lines import Lines
-    from tare.features.network.measure.progress import MeasureBar
-    from tare.networks.recording.lines import Happening
+    from tare.agent.record import Connect, Ended
     from tare.networks.recording.writer import Asked
     from tare.results.message import Message
 
@@ -78,10 +73,6 @@ def measure(
     out: options.Out = None,
     resume: options.Resume = False,
     json: options.Json = None,
-    ndjson: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|-", help="Write every interval, live; -: standard output."),
-    ] = None,
     congestion: Annotated[
         str | None,
         typer.Option(
@@ -122,7 +113,7 @@ def measure(
 
         others = {
             "--pattern": pattern, "--interval": interval, "--write-size": write_size,
-            "--sweep": sweep, "--resume": resume, "--ndjson": ndjson,
+            "--sweep": sweep, "--resume": resume,
         }  # fmt: skip
         identifying.identify(
             identifying.Options(
@@ -147,7 +138,7 @@ def measure(
         found = asking.asked(wanted, kept=out is not None)
     connect = asking.connection(found)
     with _place(out) as folder:
-        _measure(folder, found, connect, json, ndjson, kept=out, resume=resume)
+        _measure(folder, found, connect, json, kept=out, resume=resume)
 
 
 @contextlib.contextmanager
@@ -167,23 +158,18 @@ def _measure(
     found: Asked,
     connect: Connect,
     json: str | None,
-    ndjson: str | None,
     *,
     kept: Path | None,
     resume: bool,
 ) -> None:
-    from tare.features.network.measure.lines import Lines
     from tare.features.network.measure.progress import MeasureBar
     from tare.networks.recording import writer as writing
 
-    lines = None if ndjson is None else Lines(ndjson)
     fresh = not resume and kept is not None
     written = writing.Writer(folder) if resume else writing.create(folder, found)
     with written as writer, MeasureBar(found.interval_ns) as bar:
-        ended, interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
-    document, again = _tell(folder, json, quiet="-" in (json, ndjson))
-    if lines is not None:
-        lines.write({"record": "summary", **document})
+        ended, interrupted = _carry_out(folder, writer, connect, bar, fresh=fresh)
+    document, again = _tell(folder, json)
     if interrupted:
         # Whoever wants to leave does not wait for a page.
         raise _interrupted(kept)
@@ -191,7 +177,7 @@ def _measure(
         report = None if kept is None else _report(folder)
     except KeyboardInterrupt:
         raise _interrupted(kept) from None
-    if "-" not in (json, ndjson):
+    if json != "-":
         console.out.print(_next(kept, report, again), soft_wrap=True)
     if ended is not None:
         from tare.features.network.measure.ended import advise, describe
@@ -228,30 +214,7 @@ def _carry_out(
         raise
 
 
-class _Both:
-    """Tells a person and a program."""
-
-    def __init__(self, bar: MeasureBar, lines: Lines | None) -> None:
-        self._all: list[Any] = [bar, *([] if lines is None else [lines])]
-
-    def begins(self, orders: Sequence[Sending]) -> None:
-        for one in self._all:
-            one.begins(orders)
-
-    def connected(self, connected: Connected) -> None:
-        for one in self._all:
-            one.connected(connected)
-
-    def happened(self, order: Sending, happening: Happening) -> None:
-        for one in self._all:
-            one.happened(order, happening)
-
-    def restarts(self, error: AgentError) -> None:
-        for one in self._all:
-            one.restarts(error)
-
-
-def _tell(folder: Path, json: str | None, *, quiet: bool) -> tuple[dict[str, Any], Message | None]:
+def _tell(folder: Path, json: str | None) -> tuple[dict[str, Any], Message | None]:
     """Print what was measured; return it as ``--json`` writes it, and how to measure it better."""
     from tare.features.network.measure.caveats import advice, caveats
     from tare.features.network.measure.screen import show
@@ -265,7 +228,7 @@ def _tell(folder: Path, json: str | None, *, quiet: bool) -> tuple[dict[str, Any
     document = as_json(measured, some, told)
     if json is not None:
         console.write_json(document, json)
-    if not quiet:
+    if json != "-":
         show(measured, some, told)
     return document, advice(some, measured.asked.streams)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = "15min"
 #: What the schedule decides by itself.
-_DECIDED = ("--pattern", "--interval", "--write-size", "--sweep", "--resume", "--ndjson")
+_DECIDED = ("--pattern", "--interval", "--write-size", "--sweep", "--resume")
 
 
 @dataclass(frozen=True)
