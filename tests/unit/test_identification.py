@@ -393,7 +393,9 @@ def test_whatever_a_trace_holds_is_answered(seed: int) -> None:
 def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     trace = noisy(carried(bucket(), IDLE, 0.5))
     found = identify(trace, {})
-    spec = identified.draw(trace, found)
+    drawn = identified.figure("shape", "Shape", trace, found)
+    assert drawn is not None
+    spec = drawn.spec
     assert len(spec["vconcat"]) == 2
     assert spec["datasets"]
     kind, numbers = identified.caption(found)
@@ -405,4 +407,6 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     )
     assert args(numbers, "net.chart.left")["left"].value == 1e9 * found.left_gbit.value
     steps = identify(noisy(flat(np.repeat([10.0, 4.0, 8.0], 300))), {})
-    assert identified.draw(trace, steps) is None
+    drawn = identified.figure("shape", "Shape", trace, steps)
+    assert drawn is not None
+    assert "vconcat" not in drawn.spec

@@ -29,8 +29,7 @@ from tare.features.network.measure import options as asking
 from tare.features.network.measure import progress as net_measure_progress
 from tare.features.network.measure.caveats import caveats
 from tare.features.network.measure.progress import MeasureBar
-from tare.features.network.measure.summary import summaries
-from tare.features.network.measure.summary_json import as_json
+from tare.features.network.measure.summary import as_json, summaries
 from tare.networks import peering
 from tare.networks.recording import folder
 from tare.networks.recording import writer as writing
@@ -80,9 +79,8 @@ def test_a_measurement_is_kept_and_told(
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
     assert "median" in answer.stdout
-    assert "TCP's min RTT" in answer.stdout
-    for fact in ("control cubic", "MTU 1500", "TSO on", "GRO on", "qdisc fq_codel"):
-        assert fact in answer.stdout
+    for told in ("min RTT", "control cubic", "MTU 1500"):
+        assert told in answer.stdout
     assert (out / "report.html").stat().st_size > 100_000
     assert peering.read_key(key) not in (out / writing.ASKED).read_text()
     # A rest comes first, to see how late an idle network is.

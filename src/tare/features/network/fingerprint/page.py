@@ -137,7 +137,7 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
             "writes",
             "What does the size of writes do?",
             (fastest(found.writes), message("net.fingerprint.sizes_note")),
-            [chart for chart in charts.writes(found) if chart is not None],
+            charts.writes(found),
             [Table.of("By size", heads, rows)],
         ),
     )

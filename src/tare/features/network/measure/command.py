@@ -16,7 +16,11 @@ from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 _AT_ONCE_S = 0.1
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tare.agent.record import Connect, Ended
+    from tare.features.network.measure.summary import Summary
+    from tare.networks.recording.folder import Measured
     from tare.networks.recording.writer import Asked
     from tare.results.message import Message
 
@@ -217,9 +221,7 @@ def _carry_out(
 def _tell(folder: Path, json: str | None) -> tuple[dict[str, Any], Message | None]:
     """Print what was measured; return it as ``--json`` writes it, and how to measure it better."""
     from tare.features.network.measure.caveats import advice, caveats
-    from tare.features.network.measure.screen import show
-    from tare.features.network.measure.summary import summaries
-    from tare.features.network.measure.summary_json import as_json
+    from tare.features.network.measure.summary import as_json, summaries
     from tare.networks.recording.folder import read
 
     measured = read(folder)
@@ -229,8 +231,31 @@ def _tell(folder: Path, json: str | None) -> tuple[dict[str, Any], Message | Non
     if json is not None:
         console.write_json(document, json)
     if json != "-":
-        show(measured, some, told)
+        _show(measured, some, told)
     return document, advice(some, measured.asked.streams)
+
+
+def _show(measured: Measured, some: Sequence[Summary], told: Sequence[Message]) -> None:
+    """Print size and place, two tables, and what cannot be concluded."""
+    from tare.features.network.charts.series import grouped
+    from tare.features.network.measure import page, page_tables
+    from tare.features.network.measure.caveats import blamed
+    from tare.render import screen
+    from tare.render.words import sentences
+
+    out, first, groups = console.out, blamed(some), grouped([measured])
+    strip = " · ".join(f"{name} {value}" for name, value in page.strip([measured]))
+    out.print(strip, style="bold", soft_wrap=True)
+    for line in sentences(first):
+        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
+    for table in (page_tables.bandwidth, page_tables.latency) if some else ():
+        out.print()
+        for line in screen.table(table(groups), out.width, of="row"):
+            out.print(line, soft_wrap=True)
+    out.print()
+    for line in sentences([one for one in told if one not in first]):
+        out.print(f"Note    {line}", style="yellow", soft_wrap=True)
+    out.print()
 
 
 def _report(folder: Path) -> Path | None:
