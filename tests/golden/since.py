@@ -30,7 +30,9 @@ def values(found: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from values(one, f"{path}.{key}")
     elif isinstance(found, list):
         for i, one in enumerate(found):
-            yield from values(one, f"{path}[{i}]")
+            # A finding is the same wherever it stands among others.
+            place = one["name"] if path.endswith(".findings") else i
+            yield from values(one, f"{path}[{place}]")
     else:
         yield path, found
 

@@ -34,11 +34,13 @@ def find(results: Results) -> Finding | None:
     found = courses(networks)
     if not found:
         return uncompared(_DESCRIPTION, message("network_repetitions.no_bucket"))
+    drained = [c for c in found if c.state == "drained"]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=tuple(_answer(found)),
         verdict=_verdict(found),
+        summary=_remedy(drained) if drained else None,
         settle=_settle(found),
         basis=str(networks.basis),
         estimates=tuple(e for c in found for e in _estimates(c)),
@@ -55,7 +57,7 @@ def _answer(found: Sequence[Course]) -> Iterator[Message]:
         yield from _slowing(c)
     drained = [c for c in slowing if c.state == "drained"]
     if drained:
-        yield remedy(drained)
+        yield _remedy(drained)
     reset = [c for c in found if c.state == "reset"]
     if reset:
         yield message("network_repetitions.reset", levels=[c.level for c in reset])
@@ -104,7 +106,7 @@ def _misled(c: Course) -> Iterator[Message]:
         yield message("network_repetitions.wider", times=e.narrowing, first=e.n)
 
 
-def remedy(drained: Sequence[Course]) -> Message:
+def _remedy(drained: Sequence[Course]) -> Message:
     """Say what would make the trials alike: the longest idle period, of those that are known."""
     known = [(c.rest_s, c) for c in drained if c.rest_s is not None]
     if not known:
@@ -142,14 +144,9 @@ def _open(some: Sequence[Course]) -> Message:
         )
     return message(
         "network_repetitions.open",
-        levels=changes(some),
+        levels=[message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some],
         bound=Chosen(BOUND),
     )
-
-
-def changes(some: Sequence[Course]) -> list[Message]:
-    """Give how much longer trials with the fewest tokens take at each level, where it is known."""
-    return [message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some]
 
 
 def _verdict(found: Sequence[Course]) -> Answer:

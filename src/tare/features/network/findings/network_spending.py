@@ -47,26 +47,22 @@ def find(results: Results) -> Finding | None:
     found = needs(networks)
     if not found:
         return uncompared(_DESCRIPTION, message("network_spending.no_bucket"))
+    decided = [part for need in found for part in _decided(need, networks)]
+    answer = tuple(said for need in found for said in _answer(need, networks))
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=tuple(said for need in found for said in _answer(need, networks)),
-        verdict=settled(part for need in found for part in _decided(need, networks)),
-        settle=None if _is_decided(found, networks) else message("settle.more"),
+        answer=answer,
+        summary=answer,
+        verdict=settled(decided),
+        settle=None if all(decided) else message("settle.more"),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
-        caveats=CAVEATS,
+        caveats=(message("network.emulated"), message("network.headers")),
         charts=("network_tokens",),
     )
-
-
-def _is_decided(found: Sequence[Need], networks: Networks) -> bool:
-    return all(part for need in found for part in _decided(need, networks))
-
-
-CAVEATS = (message("network.emulated"), message("network.headers"))
 
 
 def _answer(need: Need, networks: Networks) -> Iterator[Message]:
@@ -85,7 +81,7 @@ def _answer(need: Need, networks: Networks) -> Iterator[Message]:
     yield _short(need)
     for spent in need.of("open"):
         yield message(
-            "network_spending.open", level=spent.rung.level.name, why=why_open(need, spent)
+            "network_spending.open", level=spent.rung.level.name, why=_why_open(need, spent)
         )
     yield from _shown(need, networks)
 
@@ -109,7 +105,7 @@ def _decided(need: Need, networks: Networks) -> Iterator[bool]:
     yield not _open(slowdowns_vs_largest(networks, need.ladder))
 
 
-def why_open(need: Need, spent: Spending) -> Message:
+def _why_open(need: Need, spent: Spending) -> Message:
     """Say of a budget why it is not known whether it is enough."""
     lasted = _lasted(spent)
     if (
@@ -273,4 +269,4 @@ def _table(found: Sequence[Need]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)

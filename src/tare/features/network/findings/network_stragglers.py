@@ -40,6 +40,8 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=(*(said for d in dry for said in (_hosts(d), _effect(d))), *_never(found)),
+        # What stands at the head: the one that is depleted while the others are not.
+        summary=tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
         # Who was depleted in few trials says little of others; whether it takes time may be open.
         verdict=settled(
             [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
