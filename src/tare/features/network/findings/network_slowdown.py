@@ -133,7 +133,7 @@ def find(results: Results) -> Finding | None:
             *([message("network_slowdown.carried")] if carried(results) else []),
             *([ratioless] if ratioless else []),
         ),
-        charts=("network_slowdown", "network_values"),
+        charts=("network_slowdown",),
     )
 
 
