@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from model_bucket import Phase, carried, pattern
 from noisy_traces import bucket, flat, noisy
 from said import args
 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
 from tare.features.network.charts import identified
-from tare.features.network.identify import identify, next_phase
-from tare.features.network.identify.tokens_left import tokens_left
-from tare.networks.shaping.carried import Phase, carried, pattern
+from tare.features.network.charts.identified import tokens_left
+from tare.features.network.identify.identifying import identify
+from tare.features.network.identify.phases import next_phase
 from tare.networks.shaping.specification import Bucket
 from tare.networks.shaping.trace import Trace
 from tare.render.words import paragraph, sentence, text

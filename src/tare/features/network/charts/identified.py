@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from tare.features.network.charts.over_time import (
 )
 from tare.features.network.charts.series import rate_unit, span_unit
 from tare.features.network.charts.thinning import thin
-from tare.features.network.identify.tokens_left import tokens_left
-from tare.networks.shaping.trace import Trace
+from tare.networks.shaping.trace import Floats, Trace
 from tare.render.drawing import SERIES, colour, data, panel_width, styled
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Message, message
@@ -149,6 +149,34 @@ def _tokens(trace: Trace, found: Identification, named: Named, x: Any) -> Any:
     y = alt.Y("y:Q", title="tokens left [Gbit]", axis=value_axis())
     area = base.mark_area(opacity=0.3, color=SERIES[2], line={"color": SERIES[2]}).encode(y=y)
     return area.properties(width=panel_width(1, GUTTER), height=_TOKENS)
+
+
+def tokens_left(trace: Trace, found: Identification) -> Floats | None:
+    """Follow the tokens of a bucket through its trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    found : Identification
+        What was found of this trace.
+
+    Returns
+    -------
+    array, shape (intervals,), or None
+        Bits at the end of each interval; None where the bucket's figures are not identified.
+    """
+    if found.start_gbit is None or found.budget_gbit is None or found.refill_gbps is None:
+        return None
+    rate, most = found.refill_gbps.value * _GIGA, found.budget_gbit.value * _GIGA
+    left, at = found.start_gbit.value * _GIGA, float(trace.start_s[0])
+    # What is not known was not sent, at worst for the next rest.
+    bits = trace.wire * np.where(np.isfinite(trace.bits), trace.bits, 0.0)
+    tokens = []
+    for end, sent in zip(trace.end_s.tolist(), bits.tolist(), strict=True):
+        left = min(most, max(0.0, left + rate * (end - at) - sent))
+        at = end
+        tokens.append(left if math.isfinite(left) else 0.0)
+    return np.array(tokens)
 
 
 def _scaled(gbps: float, size: float) -> float:
