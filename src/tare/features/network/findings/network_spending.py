@@ -225,8 +225,8 @@ def _rounded(bits: float | None) -> float | None:
 
 def _table(found: Sequence[Need]) -> Table:
     several = any(need.ladder.where for need in found)
-    columns = (
-        *((Column(key="where", title="where"),) if several else ()),
+    heads: list[str | Column] = [
+        *([Column(key="where", title="where")] if several else []),
         Column(key="level", title="network"),
         Column(key="host", title="host"),
         Column(key="n", title="trials"),
@@ -240,33 +240,18 @@ def _table(found: Sequence[Need]) -> Table:
         Column(key="share_low", title="from", unit="1"),
         Column(key="share_high", title="to", unit="1"),
         Column(key="state", title="budget"),
-    )
-    rows = tuple(
-        {
-            "where": need.ladder.where,
-            "level": s.rung.level.name,
-            "host": str(h.host),
-            "n": s.rung.n,
-            "sent": _rounded(h.sent.estimate),
-            "sent_low": _rounded(h.sent.low),
-            "sent_high": _rounded(h.sent.high),
-            "taken": h.taken,
-            "budget": s.rung.level.budget_bits,
-            "dry": h.dry,
-            "share": h.dry / s.rung.n,
-            **dict(zip(("share_low", "share_high"), share_interval(h.dry, s.rung.n), strict=True)),
-            "state": _STATES[state],
-        }
+    ]
+    rows = (
+        (*([need.ladder.where] if several else []), s.rung.level.name, str(h.host), s.rung.n,
+         *map(_rounded, (h.sent.estimate, h.sent.low, h.sent.high)), h.taken,
+         s.rung.level.budget_bits, h.dry, h.dry / s.rung.n, *share_interval(h.dry, s.rung.n),
+         _STATES[state])
         for need in found
         for s, state in zip(need.spendings, need.states, strict=True)
         for h in s.hosts
-    )
-    return Table(
-        title="What each host sends in a trial",
-        columns=columns,
-        rows=rows,
-        note=message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY)),
-    )
+    )  # fmt: skip
+    note = message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY))
+    return Table.of("What each host sends in a trial", heads, rows, note)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)
