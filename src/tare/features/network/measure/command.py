@@ -112,28 +112,21 @@ def measure(
     from tare.features.network.measure import options as asking
 
     console.check_writable(json)
+    wanted = asking.Options(
+        host, key, tuple(pattern or ()), duration, streams, direction, congestion, interval,
+        write_size, pings, sweep,
+    )  # fmt: skip
     if identify:
-        from tare.features.network.measure import identified as identifying
+        from tare.features.network.measure.identified import identify as identifying
 
-        others = {
-            "--pattern": pattern, "--interval": interval, "--write-size": write_size,
-            "--sweep": sweep, "--resume": resume,
-        }  # fmt: skip
-        identifying.identify(
-            identifying.Options(
-                host, key, duration, max_bytes, precision, streams, direction, congestion, pings,
-                out, json, others,
-            )
-        )  # fmt: skip
+        if resume:
+            raise UsageError("--identify measures anew, and --resume does not", "leave one out")
+        identifying(wanted, max_bytes, precision, out, json)
         return
     if precision or max_bytes:
         raise UsageError(
             "--precision and --max-bytes belong to --identify", "tare net measure --identify HOST"
         )
-    wanted = asking.Options(
-        host, key, tuple(pattern or ()), duration, streams, direction, congestion, interval,
-        write_size, pings, sweep,
-    )  # fmt: skip
     if resume and out is None:
         raise UsageError("--resume: of which measurement?", "--out DIR --resume")
     if resume and out is not None:

@@ -78,13 +78,6 @@ def asked(options: Options, *, kept: bool) -> Asked:
     UsageError
         If an option is not possible, or lacks: says what to type.
     """
-    from tare.features.network.measure.client import PINGS
-    from tare.networks.recording.writer import Asked
-
-    if options.host is None:
-        raise UsageError(
-            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
-        )
     phases = _phases(options)
     total_ns = sum(phase.duration_ns for phase in phases)
     interval_ns = _SHORT_NS if total_ns < _SOON_NS else _LONG_NS
@@ -95,13 +88,31 @@ def asked(options: Options, *, kept: bool) -> Asked:
             "what takes longer than an hour is to survive a crash, and needs a folder for that",
             f"tare net measure {options.host} --out DIR …",
         )
+    return request(options, tuple(phases), interval_ns)
+
+
+def request(options: Options, phases: tuple[Sending, ...], interval_ns: int) -> Asked:
+    """Return a measurement of some phases; none: they are decided while it is measured.
+
+    Raises
+    ------
+    UsageError
+        As :func:`asked`.
+    """
+    from tare.features.network.measure.client import PINGS
+    from tare.networks.recording.writer import Asked
+
+    if options.host is None:
+        raise UsageError(
+            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
+        )
     congestion = options.congestion or "cubic"
     return Asked(
         host=options.host, direction=_direction(options.direction),
         streams=options.streams or 1,
         congestion=None if congestion == KERNEL else congestion,
         pings=PINGS if options.pings is None else options.pings,
-        interval_ns=interval_ns, phases=tuple(phases), begun_ns=time.time_ns(),
+        interval_ns=interval_ns, phases=phases, begun_ns=time.time_ns(),
         argv=tuple(sys.argv), key_file=None if options.key is None else str(options.key.resolve()),
     )  # fmt: skip
 
