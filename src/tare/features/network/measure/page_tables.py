@@ -16,17 +16,18 @@ def bandwidth(groups: Sequence[Group]) -> Table:
     heads: list[str | Column] = [
         "what",
         Column(key="n", title="intervals", unit="1"),
+        "sent",
         *(Column(key=f"p{p}", title=f"p{p}", unit="bits/s") for p in PERCENTILES),
-        Column(key="variation", title="CoV", unit="%"),
-        Column(key="change", title="max step", unit="%"),
         Column(key="retransmits", title="retransmitted", unit="1"),
         Column(key="share", title="of all", unit="%"),
-        "sent",
+        Column(key="change", title="max step", unit="%"),
+        # What stands last is left out last where a terminal is narrow.
+        Column(key="variation", title="CoV", unit="%"),
     ]
     rows = (
-        (one.name, s.intervals, *s.bandwidth_bps.values(), _percent(s.coefficient_of_variation),
-         _percent(s.largest_change), s.retransmits, _percent(s.retransmit_share),
-         Amount(8 * s.sent_bytes, "bits"))
+        (one.name, s.intervals, Amount(8 * s.sent_bytes, "bits"), *s.bandwidth_bps.values(),
+         s.retransmits, _percent(s.retransmit_share), _percent(s.largest_change),
+         _percent(s.coefficient_of_variation))
         for one in groups
         for s in (one.summary,)
     )  # fmt: skip
