@@ -19,13 +19,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
+
 import made_traces
 import numpy as np
 from made_traces import GIGA, NO_BUCKETS, Link, bursts, noise, searched
+from model_bucket import Phase, carried, pattern
 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification
-from tare.features.network.identify import identify
-from tare.networks.shaping.carried import Phase, carried, pattern
+from tare.features.network.identify.identifying import identify
 from tare.networks.shaping.specification import Bucket
 from tare.networks.shaping.trace import Trace
 

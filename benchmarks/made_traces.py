@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tare.features.network.identify import next_phase
+from tare.features.network.identify.phases import next_phase
 from tare.networks.shaping.trace import Trace
 
 #: A super-segment on the wire, headers included.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from histograms import of_times
 
 from tare.agent import record
 from tare.errors import AgentError
 from tare.features.network.measure.client import Ends
 from tare.networks.recording import writer as writing
-from tare.networks.recording.histogram import of_times
 from tare.networks.recording.writer import Asked
 
 #: Bits a second that the network carries at a second since the measurement began.

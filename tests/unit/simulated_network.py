@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import msgspec
+from histograms import of_times
 
 from tare.agent.record import (
     Connect,
@@ -21,9 +22,8 @@ from tare.agent.record import (
 from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.features.network.fingerprint import search
 from tare.features.network.fingerprint.session import Wanted, take
-from tare.features.network.identify import Next
+from tare.features.network.identify.phases import Next
 from tare.features.network.measure.client import Ends
-from tare.networks.recording.histogram import of_times
 from tare.results.message import Said
 
 SEGMENT = 1448

@@ -19,11 +19,9 @@ from tare.features.network.findings.charts import (
     network_running,
     network_slowdown,
     network_tokens,
-    network_values,
 )
 from tare.features.network.findings.depletion import courses
 from tare.features.network.findings.need import needs
-from tare.features.network.findings.network_advice import advise
 from tare.features.network.findings.network_slowdown import slowdowns
 from tare.features.network.findings.network_spread import spreads
 from tare.render.words import sentence, shown, text
@@ -33,8 +31,8 @@ from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
 from tare.wiring import SUPPLIES
 
 NAMES = (
-    "network_advice", "network_repetitions", "network_slowdown", "network_spending",
-    "network_spread", "network_stragglers",
+    "network_repetitions", "network_slowdown", "network_spending", "network_spread",
+    "network_stragglers",
 )  # fmt: skip
 #: Sends little from host 1 and 3, much from host 2, not always as much.
 PROGRAM = Program(sends={1: 1e8, 2: 3e9, 3: 1e8}, uneven=0.05, noise=0.02)
@@ -162,7 +160,6 @@ def test_the_host_that_ran_dry_is_named_with_when_and_for_how_long(reset: Result
 
 
 def test_a_budget_that_varies_is_to_be_published_with_the_result(reset: Results) -> None:
-    assert "network_advice.publish" in said(ask("network_advice", reset))
     assert only("across", ask("network_spread", reset))["budgets"] == 4
 
 
@@ -189,16 +186,14 @@ def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
     few = make(levels, Program(sends={1: 1e7, 2: 2.5e8}), trials=3)
     few = with_taken(few, levels[1], 396_000_000)
     assert states(few) == {"2 Gbit": "open", "300 Mbit": "open"}
-    advice, spending = ask("network_advice", few), ask("network_spending", few)
+    spending = ask("network_spending", few)
     (why,) = [one["why"] for one in the("open", spending) if one["level"] == "300 Mbit"]
-    assert why in parts(advice.advice)
     assert (why.id, why.args["level"]) == ("network_spending.more_taken", "2 Gbit")
     assert shown(why.args["taken"]) == "396 Mbit"
     assert why.args["lasted"].args["trials"] == 3
     assert shown(why.args["lasted"].args["share"]) == "0 % [0, 71]"
-    for found in (advice, spending):
-        assert found.verdict == "inconclusive"
-        assert not {"network_advice.none_matters", "network_spending.larger"} & {*said(found)}
+    assert spending.verdict != "none"
+    assert "network_spending.larger" not in said(spending)
     rows = {(r["level"], r["host"]): r for r in spending.tables[0].rows}
     assert rows["300 Mbit", "2"]["state"] == "inconclusive"
     assert rows["300 Mbit", "2"]["share_high"] == pytest.approx(0.71, abs=0.01)
@@ -213,8 +208,6 @@ def test_a_budget_below_what_is_taken_is_enough_only_where_dry_trials_are_exclud
     enough = only("enough_by_itself", ask("network_spending", some))
     assert enough["level"] == "300 Mbit"
     assert [one.args["trials"] for one in parts(enough["lasted"])] == [40]
-    # Nothing says that budgets above 396 Mbit alone do not matter: 300 Mbit does not, either.
-    assert only("none_matters", ask("network_advice", some)) == {"level": "300 Mbit"}
 
 
 def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
@@ -228,20 +221,10 @@ def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
     use.loc[row, ["times_dry", "dry_ns", "first_dry_ns"]] = 1, 10_000_000, 1_000_000_000
     found = dataclasses.replace(results, network_use=use)
     assert states(found) == {"8 Gbit": "enough", "4 Gbit": "dry"}
-    advice = ask("network_advice", found)
-    assert only("from", advice) == {"level": "8 Gbit"}
-    cost = only("cost", advice)
-    assert (cost["level"], cost["depleted"], cost["trials"]) == ("4 Gbit", 1, 20)
-    assert not the("larger", ask("network_spending", found))
-
-
-def test_a_cost_that_is_undecided_leaves_the_advice_open() -> None:
-    few = make(budgets(8, 1), PROGRAM, trials=6)
-    found = ask("network_advice", few)
-    assert only("vs_largest", found)["verdict"] == "inconclusive"
-    (line, *_) = advise(networks(few))
-    assert line.open
-    assert found.verdict != "none"
+    spending = ask("network_spending", found)
+    short = only("depleted", spending)
+    assert (short["level"], short["depleted"], short["trials"]) == ("4 Gbit", 1, 20)
+    assert not the("larger", spending)
 
 
 def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
@@ -256,6 +239,12 @@ def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> No
     question = questions["stability"]
     assert isinstance(question, Message)
     assert [*question.args.values()] == ["bare"]
+
+
+def test_a_cost_that_is_undecided_leaves_the_budgets_open() -> None:
+    found = ask("network_spending", make(budgets(8, 1), PROGRAM, trials=6))
+    assert only("times_open", found)["levels"] == ["1 Gbit"]
+    assert found.verdict == "partly"
 
 
 def test_trials_that_begin_alike_take_nothing_from_another(reset: Results) -> None:
@@ -295,11 +284,9 @@ def rested(results: Results) -> Results:
 
 
 def test_trials_after_rests_that_refill_begin_alike() -> None:
-    found = ask("network_advice", rested(make(budgets(8, 4), PROGRAM, budget="carry", gap_s=100)))
-    assert only("in_a_row", found)["rests"] is True
-    assert levels(only("more_trials", found)["levels"]) == ["8 Gbit", "4 Gbit"]
-    assert "network_advice.alike" in said(found)
-    assert "network_advice.similar" not in said(found)
+    rested_ = rested(make(budgets(8, 4), PROGRAM, budget="carry", gap_s=100))
+    states = {c.rung.level.name: c.state for c in courses(networks(rested_))}
+    assert (states["8 Gbit"], states["4 Gbit"]) == ("steady", "steady")
 
 
 def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
@@ -308,7 +295,7 @@ def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
     dry = results.network_use.groupby("host")["times_dry"].sum()
     assert dry[1] == 0
     assert 0 < dry[3] < 20 <= dry[2]
-    assert "network_advice.straggler" not in said(ask("network_advice", results))
+    assert not ask("network_stragglers", results).summary
 
 
 def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() -> None:
@@ -368,11 +355,8 @@ def test_failed_trials_are_left_out(reset: Results) -> None:
 
 def test_workloads_are_told_apart() -> None:
     results = make(budgets(4, 1), workloads={"wordcount": PROGRAM, "grep": Program(sends={2: 1e7})})
-    first, second, *_ = the("for", ask("network_advice", results))
-    assert first["where"] == Levels({"workload": "wordcount"})
-    assert [one.id for one in parts(first["said"])][:1] == ["network_advice.above"]
-    assert [one.id for one in parts(second["said"])] == ["network_advice.none_matters"]
-    assert second["where"] == Levels({"workload": "grep"})
+    sends = [one["where"] for one in the("sends", ask("network_spending", results))]
+    assert sends == [Levels({"workload": "wordcount"}), Levels({"workload": "grep"})]
     slowdown = the("level", ask("network_slowdown", results))
     assert Levels({"workload": "wordcount"}) in [one["where"] for one in slowdown]
 
@@ -383,10 +367,6 @@ def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
         return [one.args for one in said if one.id == f"network_chart.{id_}"]
 
     rungs = [rung for _, rung in networks(reset).rungs]
-    assert [
-        (one["level"], one["median"].value)
-        for one in values(network_values.alternative, "values.median")
-    ] == [(rung.level.name, rung.cell.median.estimate) for rung in rungs]
     ratios = values(network_slowdown.alternative, "slowdown.ratio")
     assert [one["level"] for one in ratios] == ["8 Gbit", "4 Gbit", "2 Gbit", "1 Gbit"]
     assert {one["ratio"] for one in ratios} <= {s.change for s in slowdowns(networks(reset))}
@@ -401,11 +381,12 @@ def test_charts_describe_the_values_that_they_draw(reset: Results) -> None:
     assert hosts["1 Gbit"] == [2]
 
 
-def test_advice_is_short_and_stands_at_the_head(reset: Results, carried: Results) -> None:
+def test_what_a_trial_sends_stands_at_the_head(reset: Results, carried: Results) -> None:
     for results in (reset, carried):
         found = all_findings(results, SUPPLIES.findings())
-        assert headline(results, found)[0] == ask("network_advice", results).advice[0]
-        assert 0 < len(ask("network_advice", results).advice) <= 6
+        said = [one.id for one in headline(results, found) if isinstance(one, Message)]
+        assert "network_spending.sends" in said
+    assert "network_repetitions.rest" in said
 
 
 def test_experiments_without_the_factor_are_not_asked() -> None:

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from model_bucket import Phase, carried, pattern
 from noisy_traces import bucket, flat, noisy
 from said import args
 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
 from tare.features.network.charts import identified
-from tare.features.network.identify import identify, next_phase
-from tare.features.network.identify.tokens_left import tokens_left
-from tare.networks.shaping.carried import Phase, carried, pattern
+from tare.features.network.charts.identified import tokens_left
+from tare.features.network.identify.identifying import identify
+from tare.features.network.identify.phases import next_phase
 from tare.networks.shaping.specification import Bucket
 from tare.networks.shaping.trace import Trace
 from tare.render.words import paragraph, sentence, text
@@ -393,7 +394,9 @@ def test_whatever_a_trace_holds_is_answered(seed: int) -> None:
 def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     trace = noisy(carried(bucket(), IDLE, 0.5))
     found = identify(trace, {})
-    spec = identified.draw(trace, found)
+    drawn = identified.figure("shape", "Shape", trace, found)
+    assert drawn is not None
+    spec = drawn.spec
     assert len(spec["vconcat"]) == 2
     assert spec["datasets"]
     kind, numbers = identified.caption(found)
@@ -405,4 +408,6 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     )
     assert args(numbers, "net.chart.left")["left"].value == 1e9 * found.left_gbit.value
     steps = identify(noisy(flat(np.repeat([10.0, 4.0, 8.0], 300))), {})
-    assert identified.draw(trace, steps) is None
+    drawn = identified.figure("shape", "Shape", trace, steps)
+    assert drawn is not None
+    assert "vconcat" not in drawn.spec

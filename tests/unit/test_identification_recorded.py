@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.features.network.identify import identify
+from tare.features.network.identify.identifying import identify
 from tare.networks.shaping.trace import Trace
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "network").glob("*.csv.gz"))

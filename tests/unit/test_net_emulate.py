@@ -17,16 +17,14 @@ from said import ids
 from tare.agent import record
 from tare.cli.app import USAGE
 from tare.errors import ExperimentError, PlatformError
-from tare.features.network.charts import tokens as picture
-from tare.features.network.emulate import screen
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import summaries
 from tare.features.network.emulate.options import Options, asked, placed
 from tare.features.network.emulate.session import _not_delivered, introduction
-from tare.features.network.emulate.tokens import MOST_MOMENTS, Log, Moment
+from tare.features.network.emulate.tokens import MOST_MOMENTS, Log
 from tare.features.network.emulate.verification import Check
 from tare.networks.emulator import Emulator
-from tare.networks.shaping.specification import Bucket, Rate, parse
+from tare.networks.shaping.specification import Rate, parse
 from tare.results.message import message
 from tare.wiring import enter
 
@@ -254,40 +252,3 @@ def test_what_became_of_a_host_counts_from_the_start() -> None:
     (host,) = summaries(built, shapes, first, last, 2 * GBIT, {1: 3})
     assert (host.sent_bytes, host.first_dry_s, host.dry_s) == (1000, 5.0, 1.0)
     assert (host.capacity_bits, host.exit_code) == (10 * GBIT, 3)
-
-
-def test_the_line_at_the_bottom_says_what_is_left() -> None:
-    moment = Moment(
-        at_ns=3 * GBIT, tokens_bits=(5 * GBIT, None), rate_bps=(2 * GBIT, None), sent_bytes=(0, 0)
-    )
-    told = screen.live(moment, (10 * GBIT, None))
-    assert "1: ▕████░░░░▏ 5 Gbit left, 2 Gbit/s" in told
-    assert "2: not shaped" in told
-
-
-def test_a_picture_is_drawn_of_buckets_and_of_rates() -> None:
-    built = (record.BuiltHost(host=1, namespace=None, address=None, interface="eth0"),)
-    bucket = parse("bucket high=2Gbit low=200Mbit budget=10Gbit")
-    assert isinstance(bucket, Bucket)
-    log = Log(0)
-    for number in range(50):
-        log.take(_states(number * GBIT, max(0, 10 - number) * GBIT, number * 10**8))
-    first = _states(0, 10 * GBIT, 0)
-    from tare.features.network.emulate.emulation import Emulation
-
-    emulation = Emulation(
-        command=("true",), started="2020-01-01T00:00:00+00:00", seconds=50.0,
-        hosts=summaries(built, (bucket,), first, first, 0, {}), checks=(),
-    )  # fmt: skip
-    chart = picture.draw(emulation, log.moments())
-    assert chart is not None
-    assert picture.as_svg(chart).startswith("<svg")
-    assert picture.draw(emulation, log.moments()[:1]) is None
-
-
-def test_a_rate_is_drawn_over_the_time_in_which_it_was() -> None:
-    log = Log(100)
-    for at_ns, sent in ((90, 0), (GBIT + 100, 10**8), (2 * GBIT + 100, 10**8)):
-        log.take(_states(at_ns, 0, sent))
-    rates = list(picture._rates(["1"], log.moments()))
-    assert [(rate["x"], rate["y"]) for rate in rates] == [(0.0, 0.8), (1.0, 0.0)]

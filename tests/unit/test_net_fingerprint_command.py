@@ -21,7 +21,8 @@ from tare.features.network.fingerprint import diff_command, screen, search
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
-from tare.features.network.measure.identified import Options, identify
+from tare.features.network.measure.identified import identify
+from tare.features.network.measure.options import Options
 from tare.features.network.plan import command as net_plan
 from tare.render.terminal import fitted
 
@@ -296,10 +297,10 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
         lambda asked: Ends(asked, channel=Channel(network)),
     )
     options = Options(
-        host="192.0.2.1", key=key, lasts="40s", most=None, precision=None, streams=None,
-        direction=None, congestion=None, pings=None, out=tmp_path / "kept", json=None, others={},
+        host="192.0.2.1", key=key, pattern=(), lasts="40s", streams=None, direction=None,
+        congestion=None, interval=None, write_size=None, pings=None, sweep=False,
     )  # fmt: skip
-    identify(options)
+    identify(options, None, None, tmp_path / "kept", None)
     said = capsys.readouterr().out
     assert said.startswith("Token bucket: high")
     assert "Left now" in said
@@ -309,12 +310,11 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
 
 def test_identify_decides_itself_what_to_send(tmp_path: Path) -> None:
     options = Options(
-        host="192.0.2.1", key=tmp_path / "lab.key", lasts=None, most=None, precision=None,
-        streams=None, direction=None, congestion=None, pings=None, out=None, json=None,
-        others={"--pattern": ["10-30"]},
+        host="192.0.2.1", key=tmp_path / "lab.key", pattern=("10-30",), lasts=None, streams=None,
+        direction=None, congestion=None, interval=None, write_size=None, pings=None, sweep=False,
     )  # fmt: skip
     with pytest.raises(ExperimentError, match="--pattern says nothing"):
-        identify(options)
+        identify(options, None, None, None, None)
 
 
 def test_interrupted_fingerprint_is_not_remembered(

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_bucket import Phase, carried
 from noisy_traces import bucket, noisy
 from typer.testing import CliRunner
 
 from tare.errors import InputError
-from tare.networks.shaping.carried import Phase, carried
 from tare.wiring import command_line
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"

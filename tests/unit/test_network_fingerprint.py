@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from histograms import of_times
 from said import args
 from simulated_network import WIRE, Channel, Network, Silent, measured
 
@@ -21,7 +22,6 @@ from tare.features.network.fingerprint import figures, search
 from tare.features.network.fingerprint.page import fastest
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
-from tare.networks.recording.histogram import of_times
 from tare.render.words import text
 from tare.results.message import Amount, Chosen, message
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from histograms import bin_of, of_times
 from measuring import ScriptedEnds, connect, measure, sending
 
 from tare.agent.record import (
@@ -31,8 +32,7 @@ from tare.agent.record import (
 )
 from tare.errors import AgentError, StoreError
 from tare.features.network.fingerprint.search import trace_of
-from tare.features.network.identify import identify
-from tare.features.network.identify.identifying import on_the_wire
+from tare.features.network.identify.identifying import identify, on_the_wire
 from tare.features.network.measure.client import Ends
 from tare.features.network.measure.ended import EndedError, advise, describe
 from tare.networks.recording import folder, histogram, lines
@@ -349,7 +349,7 @@ def test_garbage_of_an_agent_is_an_error() -> None:
 
 @pytest.mark.parametrize("time_ns", [0, 1, 63, 64, 127, 128, 129, 10**6, 123_456_789, 10**12])
 def test_bins_hold_their_times(time_ns: int) -> None:
-    number = histogram.bin_of(time_ns)
+    number = bin_of(time_ns)
     low, high = histogram.EDGES_NS[number], histogram.EDGES_NS[number + 1]
     assert low <= time_ns < high
     assert high - low <= max(1, low / 64)
@@ -361,7 +361,7 @@ def test_quantiles_of_rows_are_those_of_the_times() -> None:
     for number in range(30):
         times = np.exp(generator.normal(14, 1, 400 if number % 5 else 0)).astype(int)
         every.append(times)
-        rows.add(histogram.of_times(times.tolist()), (0, True))
+        rows.add(of_times(times.tolist()), (0, True))
     found = rows.quantiles()
     for row, times in zip(found, every, strict=True):
         if len(times):

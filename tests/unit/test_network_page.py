@@ -44,7 +44,7 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     page = network_page.of([folder.read(a_bucket(tmp_path / "m"))], "tare net report m")
     names = [figure.name for figure in page.figures]
     assert names == [
-        "bandwidth", "boxes", "round-trips", "latency-over-time", "retransmits", "total",
+        "bandwidth", "round-trips", "latency-over-time", "retransmits", "total",
     ]  # fmt: skip
     assert all(figure.alternative for figure in page.figures)
     spec = page.figures[0].spec

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from histograms import of_times
 from measuring import ScriptedEnds, measure, sending
 from said import args
 from simulated_network import Network, measured
@@ -16,11 +17,10 @@ from tare.agent.record import Interval
 from tare.experiment.fingerprints.network import difference, file, messages
 from tare.features.network.fingerprint import search, starving
 from tare.features.network.fingerprint.search import trace_of
-from tare.features.network.identify import identify
+from tare.features.network.identify.identifying import identify
 from tare.features.network.measure.caveats import advice, blamed, caveats
 from tare.features.network.measure.summary import summaries
 from tare.networks.recording import folder, starved
-from tare.networks.recording.histogram import of_times
 from tare.networks.recording.starved import lacks, of_intervals
 from tare.networks.shaping.trace import QUANTUM_BITS
 

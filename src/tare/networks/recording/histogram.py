@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
@@ -29,28 +28,6 @@ def _edges() -> Floats:
 EDGES_NS = _edges()
 
 
-def bin_of(time_ns: int) -> int:
-    """Return the number of the bin that a time falls into."""
-    if time_ns < _PER_OCTAVE:
-        return max(0, time_ns)
-    exponent = time_ns.bit_length() - 6
-    return min(BINS - 1, _PER_OCTAVE * exponent + (time_ns >> (exponent - 1)) - _PER_OCTAVE)
-
-
-def of_times(times_ns: Sequence[int]) -> Histogram:
-    """Count times into a histogram, as the agent does."""
-    counts: dict[int, int] = {}
-    for time_ns in times_ns:
-        number = bin_of(time_ns)
-        counts[number] = counts.get(number, 0) + 1
-    return Histogram(
-        bins=tuple(sorted(counts.items())),
-        min_ns=min(times_ns, default=None),
-        max_ns=max(times_ns, default=None),
-        sum_ns=sum(times_ns),
-    )
-
-
 class Times:
     """Times counted together, of any number of histograms, in memory that does not grow.
 
@@ -71,12 +48,6 @@ class Times:
 
     def __len__(self) -> int:
         return int(self.counts.sum())
-
-    @property
-    def mean_ns(self) -> float | None:
-        """Mean; None where there is no time."""
-        n = len(self)
-        return self.sum_ns / n if n else None
 
     def add(self, some: Histogram) -> None:
         """Count the times of a histogram as well; bins that cannot be are left out."""
@@ -114,11 +85,6 @@ def pairs(some: Histogram) -> tuple[Counts, Counts]:
     ).reshape(-1, 2)
     good = (flat[:, 0] >= 0) & (flat[:, 0] < BINS) & (flat[:, 1] > 0)
     return flat[good, 0], flat[good, 1]
-
-
-def count(some: Histogram) -> int:
-    """Return how many times a histogram holds."""
-    return sum(n for _, n in some.bins)
 
 
 def quantile_ns(some: Histogram, q: float) -> float | None:

@@ -32,7 +32,6 @@ GIVEN, REMEMBERED = "given", "remembered"
 _SUFFIXES: dict[Unit, str] = {"ns": "ns", "bits/s": "bps", "bits": "bits", "1": "share"}
 _UNITS: dict[str, Unit] = {suffix: unit for unit, suffix in _SUFFIXES.items()}
 _FROM, _TO = "from", "to"
-_TEXTS = ("date", "end", "origin", "shaping", "kind")
 _LONGEST = 100
 
 
@@ -179,7 +178,3 @@ def _short(value: float) -> float:
 def _plain(text: str) -> str:
     """Keep a text from another machine short, and to letters that every table has."""
     return "".join(c for c in text if " " <= c <= "~")[:_LONGEST]
-
-
-__all__ = ["GIVEN", "PREFIX", "REMEMBERED", "Told", "difference", "facts", "given", "kept", "of",
-           "read", "remember"]  # fmt: skip

@@ -2,65 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
 from tare.experiment.fingerprints.network.messages import estimates
-from tare.features.network.charts.named import Named
+from tare.features.network.charts.over_time import (
+    GUTTER,
+    Named,
+    band_and_line,
+    course,
+    short,
+    time_axis,
+    value_axis,
+)
 from tare.features.network.charts.series import rate_unit, span_unit
-from tare.features.network.charts.thinning import Thinned, thin
-from tare.features.network.identify.tokens_left import tokens_left
-from tare.networks.shaping.trace import Trace
+from tare.features.network.charts.thinning import thin
+from tare.networks.shaping.trace import Floats, Trace
 from tare.render.drawing import SERIES, colour, data, panel_width, styled
-from tare.render.words import text
+from tare.render.words import paragraph, text
 from tare.results.message import Amount, Message, message
+from tare.results.report import Figure
 
-TITLE = "What shapes it"
-GUTTER = 64
 _HEIGHT, _TOKENS = 200, 110
 _GIGA = 1e9
 #: Share of the trace from which on a rest can be seen.
 _SEEN = 0.01
 
 
-def draw(trace: Trace, found: Identification) -> Any:
-    """Draw a trace with the levels that were found, and the tokens left below.
+def figure(name: str, title: str, trace: Trace, found: Identification) -> Figure | None:
+    """Draw a trace with the levels that were found in it, and the tokens left below.
 
-    Parameters
-    ----------
-    trace : Trace
-    found : Identification
-        What was found of this trace.
-
-    Returns
-    -------
-    dict or None
-        Vega-Lite; None where there is nothing to be seen.
+    None: there is nothing to be seen.
     """
     import altair as alt
 
     line = thin(trace.start_s, trace.end_s, trace.wire * trace.rate_bps, _pauses(trace))
-    if len(line) == 0 or found.high_gbps is None:
+    if len(line) == 0:
         return None
     size, unit = rate_unit([float(line.high.max())])
     named = Named()
     end = float(trace.end_s[-1] - trace.start_s[0])
-    x = _across(end)
+    x = time_axis(end)
     y = {
         "title": f"bandwidth [{unit}]",
-        "axis": _axis(),
+        "axis": value_axis(),
         "scale": alt.Scale(domain=[0, 1.05 * float(line.high.max()) / size]),
     }
-    rate = _line(line, named, (x, y), span_unit(end)[0], size)
+    base = course({"": line}, end, named, size).encode(x=x, color=alt.value(SERIES[0]))
     levels = _levels(found, (x, y), end / span_unit(end)[0], size)
-    panel = alt.layer(rate, *levels, *_moment(found, x, end)).properties(
-        width=panel_width(1, GUTTER), height=_HEIGHT
-    )
+    layers = [*band_and_line(base, [line], y), *levels, *_moment(found, x, end)]
+    panel = alt.layer(*layers).properties(width=panel_width(1, GUTTER), height=_HEIGHT)
     tokens = _tokens(trace, found, named, x)
     chart = panel if tokens is None else alt.vconcat(panel, tokens, spacing=18)
-    return named.spec(styled(chart, gutter=GUTTER))
+    spec = named.spec(styled(chart, gutter=GUTTER))
+    return Figure(name, title, spec, paragraph(caption(found)))
 
 
 def caption(found: Identification) -> tuple[Message, ...]:
@@ -89,45 +87,6 @@ def _pauses(trace: Trace) -> list[tuple[float, float, str]]:
     ]
 
 
-def _across(end_s: float) -> Any:
-    import altair as alt
-
-    size, unit = span_unit(end_s)
-    return alt.X(
-        "x:Q",
-        title=f"time [{unit}]",
-        axis=alt.Axis(grid=False, tickCount=8, format=",~r"),
-        scale=alt.Scale(domain=[0, max(end_s / size, 1e-9)], nice=False),
-    )
-
-
-def _axis() -> Any:
-    import altair as alt
-
-    return alt.Axis(tickCount=5, minExtent=46, maxExtent=46, format=",~r")
-
-
-def _line(
-    line: Thinned, named: Named, axes: tuple[Any, dict[str, Any]], seconds: float, size: float
-) -> Any:
-    """Draw the bandwidth: the medians as a line, what they stand for as a band."""
-    import altair as alt
-
-    records = [
-        {"x": _short(at / seconds), "low": _short(low / size), "y": _short(middle / size),
-         "high": _short(high / size), "p": int(part)}
-        for at, low, middle, high, part in zip(
-            line.at_s, line.low, line.middle, line.high, line.part, strict=True
-        )
-    ]  # fmt: skip
-    base = alt.Chart(named.data(records)).encode(x=axes[0], detail="p:N")
-    drawn = base.mark_line(strokeWidth=1.2, color=SERIES[0]).encode(y=_at(axes[1], "y:Q"))
-    if line.each == 1:
-        return drawn
-    band = base.mark_area(opacity=0.22, color=SERIES[0])
-    return alt.layer(band.encode(y=_at(axes[1], "low:Q"), y2="high:Q"), drawn)
-
-
 def _levels(
     found: Identification, axes: tuple[Any, dict[str, Any]], right: float, size: float
 ) -> list[Any]:
@@ -143,11 +102,13 @@ def _levels(
         base = alt.Chart(data([record]))
         layers += [
             base.mark_rect(opacity=0.25, color=colour("mark")).encode(
-                y=_at(axes[1], "low:Q"), y2="high:Q"
+                y=alt.Y("low:Q", **axes[1]), y2="high:Q"
             ),
-            base.mark_rule(strokeDash=[6, 4], color=colour("mark")).encode(y=_at(axes[1], "y:Q")),
+            base.mark_rule(strokeDash=[6, 4], color=colour("mark")).encode(
+                y=alt.Y("y:Q", **axes[1])
+            ),
             base.mark_text(align="right", dy=-7, dx=-3, color=colour("ink")).encode(
-                x=axes[0], y=_at(axes[1], "y:Q"), text="told:N"
+                x=axes[0], y=alt.Y("y:Q", **axes[1]), text="told:N"
             ),
         ]
     return layers
@@ -162,7 +123,7 @@ def _moment(found: Identification, x: Any, end_s: float) -> list[Any]:
     size, _ = span_unit(end_s)
     value = found.time_to_empty_s.value
     told = text(message("net.chart.falls", time=Amount(1e9 * value, "ns")))
-    base = alt.Chart(data([{"x": _short(value / size), "told": told}])).encode(x=x)
+    base = alt.Chart(data([{"x": short(value / size), "told": told}])).encode(x=x)
     late = value > end_s / 2
     words = base.mark_text(
         align="right" if late else "left",
@@ -184,27 +145,39 @@ def _tokens(trace: Trace, found: Identification, named: Named, x: Any) -> Any:
     if left is None:
         return None
     line = thin(trace.start_s, trace.end_s, left)
-    size, _ = span_unit(float(trace.end_s[-1] - trace.start_s[0]))
-    records = [
-        {"x": _short(at / size), "y": _short(middle / _GIGA)}
-        for at, middle in zip(line.at_s, line.middle, strict=True)
-    ]
-    y = alt.Y("y:Q", title="tokens left [Gbit]", axis=_axis())
-    base = alt.Chart(named.data(records)).encode(x=x, y=y)
-    area = base.mark_area(opacity=0.3, color=SERIES[2], line={"color": SERIES[2]})
+    base = course({"": line}, float(trace.end_s[-1] - trace.start_s[0]), named, _GIGA).encode(x=x)
+    y = alt.Y("y:Q", title="tokens left [Gbit]", axis=value_axis())
+    area = base.mark_area(opacity=0.3, color=SERIES[2], line={"color": SERIES[2]}).encode(y=y)
     return area.properties(width=panel_width(1, GUTTER), height=_TOKENS)
 
 
-def _at(y: dict[str, Any], field: str) -> Any:
-    """Put a field on the axis of bandwidth."""
-    import altair as alt
+def tokens_left(trace: Trace, found: Identification) -> Floats | None:
+    """Follow the tokens of a bucket through its trace.
 
-    return alt.Y(field, **y)
+    Parameters
+    ----------
+    trace : Trace
+    found : Identification
+        What was found of this trace.
+
+    Returns
+    -------
+    array, shape (intervals,), or None
+        Bits at the end of each interval; None where the bucket's figures are not identified.
+    """
+    if found.start_gbit is None or found.budget_gbit is None or found.refill_gbps is None:
+        return None
+    rate, most = found.refill_gbps.value * _GIGA, found.budget_gbit.value * _GIGA
+    left, at = found.start_gbit.value * _GIGA, float(trace.start_s[0])
+    # What is not known was not sent, at worst for the next rest.
+    bits = trace.wire * np.where(np.isfinite(trace.bits), trace.bits, 0.0)
+    tokens = []
+    for end, sent in zip(trace.end_s.tolist(), bits.tolist(), strict=True):
+        left = min(most, max(0.0, left + rate * (end - at) - sent))
+        at = end
+        tokens.append(left if math.isfinite(left) else 0.0)
+    return np.array(tokens)
 
 
 def _scaled(gbps: float, size: float) -> float:
-    return _short(gbps * _GIGA / size)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
+    return short(gbps * _GIGA / size)

@@ -1,156 +1,287 @@
-"""A course over time, with its gaps: bandwidth, round trips, retransmissions."""
+"""Courses over time, with their gaps: bandwidth, round trips, retransmissions, the total sent."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tare.features.network.charts.named import Named
-from tare.features.network.charts.series import Series, span_unit
-from tare.features.network.charts.thinning import Thinned
+from tare.features.network.charts.series import Series, named, rate_unit, span_unit
+from tare.features.network.charts.thinning import Thinned, thin
+from tare.features.network.measure.summary import groups, sending
+from tare.networks.recording.histogram import Floats
 from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
-from tare.render.words import text
-from tare.results.message import Message, Said, message
+from tare.render.words import paragraph, text
+from tare.results.message import Amount, Message, Said, message
+from tare.results.report import Figure
+from tare.units import scale_for
 
 GUTTER = 64
 _HEIGHT, _SMALL = 220, 130
 #: Points of a line below which each has its mark.
 _MARKED = 200
 _MOST_GAPS = 200
-_DIGITS = 5
+#: Columns of the quantiles that are drawn.
+_QUANTILES = {"median": 0, "99th percentile": 2}
+
+#: Values of each interval of a series, by the name of the line.
+_Lines = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of a panel, in the unit that the axis shows."""
-
-    name: str
-    thinned: Thinned
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The courses of one measurement."""
+class _Panel:
+    """The courses of one measurement, by name, in the unit that the axis shows."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: dict[str, Thinned]
     gaps: tuple[tuple[float, float, Said], ...]
     end_s: float
 
 
-def panels(some: Sequence[Series], lines: Mapping[int, tuple[Line, ...]]) -> list[Panel]:
-    """Put the lines of each series into the panel of its measurement.
+class Named:
+    """Rows of a chart beside it: what has many is neither copied nor checked row by row."""
 
-    Parameters
-    ----------
-    some : sequence of Series
-    lines : mapping
-        By place in ``some``.
+    def __init__(self) -> None:
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def data(self, records: Sequence[Mapping[str, Any]]) -> Any:
+        """Return what a part of the chart is drawn of."""
+        import altair as alt
+
+        name = f"rows{len(self._rows)}"
+        self._rows[name] = [dict(record) for record in records]
+        return alt.NamedData(name=name)
+
+    def spec(self, chart: Any) -> dict[str, Any]:
+        """Return the whole chart as Vega-Lite, with its rows."""
+        spec: dict[str, Any] = chart.to_dict()
+        spec["datasets"] = {**spec.get("datasets", {}), **self._rows}
+        return spec
+
+
+def bandwidth(some: Sequence[Series]) -> Figure | None:
+    """Draw the bandwidth of each interval that sent for most of what it could."""
+    every, said = [], []
+    for one in some:
+        used = np.zeros(len(one.course), dtype=bool)
+        for phases in groups(one.measured):
+            used |= sending(one.course, phases)
+        rates = np.where(used, one.course.rate_bps, np.nan)
+        every.append(rates)
+        if np.isfinite(rates).any():
+            low, high = (Amount(float(f(rates)), "bits/s") for f in (np.nanmin, np.nanmax))
+            n = int(np.isfinite(rates).sum())
+            said.append(named(one.name, message("net.chart.rates", low=low, high=high, n=n)))
+    if any(one.measured.gaps for one in some):
+        said.append(message("net.chart.gaps"))
+    size, unit = rate_unit([float(np.nanmax(r)) for r in every if np.isfinite(r).any()])
+    lines: list[_Lines] = [
+        {one.course.direction: r / size} for one, r in zip(some, every, strict=True)
+    ]
+    return _figure("bandwidth", "Bandwidth over time", f"payload [{unit}]", some, lines, said)
+
+
+def round_trips(some: Sequence[Series]) -> Figure | None:
+    """Draw median and 99th percentile of each interval in which data was sent, by decades."""
+    lines: list[_Lines] = [
+        {
+            name: np.where(one.course.sends, one.course.round_trip_ns[:, column] / 1e6, np.nan)
+            for name, column in _QUANTILES.items()
+        }
+        # They are told of the first direction alone.
+        if one.course is next(iter(one.measured.courses.values()))
+        else {}
+        for one in some
+    ]
+    said = [message("net.chart.round_trips_over_time")]
+    return _figure(
+        "latency-over-time", "Round trips over time", "round trip [ms]", some, lines, said, log=True
+    )
+
+
+def retransmits(some: Sequence[Series]) -> Figure | None:
+    """Draw the share of segments that each interval sent again; None where none was."""
+    if not any(one.course.retransmits.any() for one in some):
+        return None
+    lines: list[_Lines] = []
+    for course in (one.course for one in some):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            made = course.acked_bytes / course.segment_bytes
+            sent = np.where(np.isfinite(course.segments), course.segments, made)
+            share = np.where(sent > 0, 100 * course.retransmits / sent, np.nan)
+        share = np.where((course.on_s > 0) & np.isfinite(share), np.minimum(share, 100), np.nan)
+        lines.append({course.direction: share})
+    said = [message("net.chart.retransmitted")]
+    title = "Retransmissions over time"
+    return _figure("retransmits", title, "retransmitted [%]", some, lines, said)
+
+
+def total(some: Sequence[Series]) -> Figure | None:
+    """Draw how much was acknowledged until the middle of each interval.
+
+    A bucket that is empty bends it (CLOUDNET, Figure 10).
     """
-    found: dict[int, Panel] = {}
-    several = len({id(one.measured) for one in some}) > 1
-    for number, one in enumerate(some):
-        key = id(one.measured)
-        before = found[key].lines if key in found else ()
-        found[key] = Panel(
-            title=one.measured.name if several else "",
-            lines=(*before, *lines.get(number, ())),
-            gaps=one.measured.gaps[:_MOST_GAPS],
-            end_s=one.measured.end_s,
-        )
-    return [panel for panel in found.values() if any(len(line.thinned) for line in panel.lines)]
+    sent = [8 * one.course.acked_bytes for one in some]
+    size, unit = scale_for([max((float(bits.sum()) for bits in sent), default=0.0) / 3], "bits")
+    lines: list[_Lines] = [
+        {one.course.direction: (np.cumsum(bits) - bits / 2) / size}
+        for one, bits in zip(some, sent, strict=True)
+    ]
+    axis = f"total payload [{unit}]"
+    return _figure("total", "Total sent over time", axis, some, lines, totals(some))
 
 
-def draw(some: Sequence[Panel], title: str, *, log: bool = False) -> Any:
-    """Draw panels below each other on one axis of values.
+def totals(some: Sequence[Series]) -> list[Message]:
+    """Say how much was sent in all."""
+    return [
+        named(one.name, message("net.chart.total", sent=Amount(8 * float(sent), "bits")))
+        for one in some
+        if len(one.course)
+        for sent in (one.course.acked_bytes.sum(),)
+    ]
 
-    Parameters
-    ----------
-    some : sequence of Panel
-    title : str
-        Of the values' axis.
-    log : bool
-        Whether they span decades.
 
-    Returns
-    -------
-    dict or None
-        Vega-Lite. Bands go from the least to the most of what one point stands for, lines through
-        the medians; what is shaded is a gap.
+def _figure(
+    name: str,
+    title: str,
+    axis: str,
+    some: Sequence[Series],
+    lines: Sequence[_Lines],
+    said: Sequence[Message],
+    *,
+    log: bool = False,
+) -> Figure | None:
+    """Draw lines of each series below each other, a panel a measurement; None: there is nothing.
+
+    Bands go from the least to the most of what one point stands for, lines through the medians;
+    what is shaded is a gap.
     """
     import altair as alt
 
-    if not some:
+    drawn = _panels(some, lines)
+    if not drawn:
         return None
-    names = list(dict.fromkeys(line.name for panel in some for line in panel.lines))
-    values = np.concatenate([line.thinned.high for panel in some for line in panel.lines])
-    lows = np.concatenate([line.thinned.low for panel in some for line in panel.lines])
-    positive = lows[lows > 0]
-    low = float(positive.min()) / 1.2 if log and len(positive) else 0.0
+    names = list(dict.fromkeys(line for panel in drawn for line in panel.lines))
+    every = [line for panel in drawn for line in panel.lines.values()]
+    lows = np.concatenate([line.low for line in every])
+    low = float(lows[lows > 0].min()) / 1.2 if log and (lows > 0).any() else 0.0
+    high = max(float(line.high.max(initial=0.0)) for line in every)
     scale = alt.Scale(
         type="log" if low > 0 else "linear",
-        domain=[low, max(1.05 * float(values.max(initial=0.0)), 2 * low, 1e-9)],
+        domain=[low, max(1.05 * high, 2 * low, 1e-9)],
         nice=low == 0,
     )
-    height = _HEIGHT if len(some) == 1 else _SMALL
-    upwards = {"title": title, "scale": scale, "axis": _axis()}
-    named, drawn = Named(), []
-    for panel in some:
-        one = _panel(panel, names, upwards, named)
+    height = _HEIGHT if len(drawn) == 1 else _SMALL
+    y = {"title": axis, "scale": scale, "axis": value_axis()}
+    rows, panels = Named(), []
+    for panel in drawn:
+        one = alt.layer(*_layers(panel, names, y, rows))
         one = one.properties(width=panel_width(1, GUTTER), height=height)
-        drawn.append(one.properties(title=panel.title) if panel.title else one)
-    chart = drawn[0] if len(drawn) == 1 else alt.vconcat(*drawn, spacing=18)
-    return named.spec(styled(chart, gutter=GUTTER))
+        panels.append(one.properties(title=panel.title) if panel.title else one)
+    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=18)
+    each = max(line.each for line in every)
+    if each > 1:
+        said = [*said, message("net.chart.thinned", n=each)]
+    return Figure(name, title, rows.spec(styled(chart, gutter=GUTTER)), paragraph(tuple(said)))
 
 
-def _axis() -> Any:
+def _panels(some: Sequence[Series], lines: Sequence[_Lines]) -> list[_Panel]:
+    """Put the lines of each series into the panel of its measurement."""
+    found: dict[int, _Panel] = {}
+    several = len({id(one.measured) for one in some}) > 1
+    for one, values in zip(some, lines, strict=True):
+        measured, course = one.measured, one.course
+        title = measured.name if several else ""
+        panel = _Panel(title, {}, measured.gaps[:_MOST_GAPS], measured.end_s)
+        found.setdefault(id(measured), panel).lines.update(
+            {
+                name: thin(course.start_s, course.end_s, v, measured.gaps)
+                for name, v in values.items()
+            }
+        )
+    return [panel for panel in found.values() if any(map(len, panel.lines.values()))]
+
+
+def value_axis() -> Any:
+    """Return the axis of values, as wide in every chart."""
     import altair as alt
 
     return alt.Axis(tickCount=5, minExtent=46, maxExtent=46, format=",~r")
 
 
-def _panel(panel: Panel, names: list[str], upwards: dict[str, Any], named: Named) -> Any:
+def time_axis(end_s: float) -> Any:
+    """Return the axis of time from 0 to an end."""
     import altair as alt
 
-    size, unit = span_unit(panel.end_s)
-    y = alt.Y("y:Q", **upwards)
+    size, unit = span_unit(end_s)
     # What begins earlier than another would otherwise seem to last as long.
-    x = alt.X("x:Q", title=f"time [{unit}]", axis=alt.Axis(grid=False, tickCount=8, format=",~r"),
-              scale=alt.Scale(domain=[0, max(panel.end_s / size, 1e-9)], nice=False))  # fmt: skip
-    records = [r for line in panel.lines for r in _records(line, size)]
+    return alt.X(
+        "x:Q",
+        title=f"time [{unit}]",
+        axis=alt.Axis(grid=False, tickCount=8, format=",~r"),
+        scale=alt.Scale(domain=[0, max(end_s / size, 1e-9)], nice=False),
+    )
+
+
+def _layers(panel: _Panel, names: list[str], y: dict[str, Any], rows: Named) -> list[Any]:
+    import altair as alt
+
+    x = time_axis(panel.end_s)
     several = len(names) > 1
-    colours = alt.Color(
-        "s:N", sort=names,
-        scale=alt.Scale(domain=names, range=[SERIES[i % 8] for i in range(len(names))]),
-        legend=alt.Legend(title=None, columns=3, symbolOpacity=1) if several else None,
+    legend = alt.Legend(title=None, columns=3, symbolOpacity=1) if several else None
+    colours, shapes = (
+        channel(
+            "s:N", sort=names, legend=legend,
+            scale=alt.Scale(domain=names, range=[range_[i % 8] for i in range(len(names))]),
+        )
+        for channel, range_ in ((alt.Color, SERIES), (alt.Shape, SHAPES))
     )  # fmt: skip
-    base = alt.Chart(named.data(records)).encode(x=x, color=colours, detail="p:N")
-    layers = [_gaps(panel, size, x)] if panel.gaps else []
-    if any(line.thinned.each > 1 for line in panel.lines):
-        band = base.mark_area(opacity=0.22)
-        layers.append(band.encode(y=alt.Y("low:Q", **upwards), y2="high:Q"))
-    layers.append(base.mark_line(strokeWidth=1.4).encode(y=y))
-    if max(len(line.thinned) for line in panel.lines) <= _MARKED:
-        shapes = alt.Shape(
-            "s:N", sort=names,
-            legend=alt.Legend(title=None, columns=3, symbolOpacity=1) if several else None,
-            scale=alt.Scale(domain=names, range=[SHAPES[i % 8] for i in range(len(names))]),
-        )  # fmt: skip
+    base = course(panel.lines, panel.end_s, rows).encode(x=x, color=colours)
+    layers = [_gaps(panel, x)] if panel.gaps else []
+    layers += band_and_line(base, panel.lines.values(), y)
+    if max(map(len, panel.lines.values())) <= _MARKED:
         points = base.mark_point(filled=True, size=22, opacity=1)
         tips = [
-            alt.Tooltip("x:Q", title=f"time [{unit}]"),
-            alt.Tooltip("y:Q", title=upwards["title"]),
+            alt.Tooltip("x:Q", title=f"time [{span_unit(panel.end_s)[1]}]"),
+            alt.Tooltip("y:Q", title=y["title"]),
         ]
-        layers.append(points.encode(y=y, shape=shapes, tooltip=tips))
-    return alt.layer(*layers)
+        layers.append(points.encode(y=alt.Y("y:Q", **y), shape=shapes, tooltip=tips))
+    return layers
 
 
-def _gaps(panel: Panel, size: float, x: Any) -> Any:
+def course(lines: Mapping[str, Thinned], end_s: float, rows: Named, size: float = 1.0) -> Any:
+    """Return a chart without marks of courses by name, in a unit of values."""
     import altair as alt
 
+    seconds, _ = span_unit(end_s)
+    records = [
+        {"s": name, "p": f"{name} {part}", "x": short(at / seconds), "low": short(low / size),
+         "y": short(middle / size), "high": short(high / size)}
+        for name, line in lines.items()
+        for at, low, middle, high, part in zip(
+            line.at_s, line.low, line.middle, line.high, line.part, strict=True
+        )
+    ]  # fmt: skip
+    return alt.Chart(rows.data(records)).encode(detail="p:N")
+
+
+def band_and_line(base: Any, lines: Iterable[Thinned], y: dict[str, Any]) -> list[Any]:
+    """Draw medians as a line, and what they stand for as a band, where that is several."""
+    import altair as alt
+
+    drawn = [base.mark_line(strokeWidth=1.4).encode(y=alt.Y("y:Q", **y))]
+    if any(line.each > 1 for line in lines):
+        band = base.mark_area(opacity=0.22)
+        drawn.insert(0, band.encode(y=alt.Y("low:Q", **y), y2="high:Q"))
+    return drawn
+
+
+def _gaps(panel: _Panel, x: Any) -> Any:
+    import altair as alt
+
+    size, _ = span_unit(panel.end_s)
     records = [{"x": a / size, "x2": b / size, "why": text(why)} for a, b, why in panel.gaps]
     # One that takes no time is seen all the same.
     rects = alt.Chart(data(records)).mark_rect(
@@ -159,23 +290,6 @@ def _gaps(panel: Panel, size: float, x: Any) -> Any:
     return rects.encode(x=x, x2="x2:Q", tooltip=["why:N"])
 
 
-def _records(line: Line, size: float) -> list[dict[str, Any]]:
-    thinned = line.thinned
-    columns = zip(
-        thinned.at_s / size, thinned.low, thinned.middle, thinned.high, thinned.part, strict=True
-    )
-    return [
-        {"s": line.name, "p": f"{line.name} {part}", "x": _short(x), "low": _short(low),
-         "y": _short(middle), "high": _short(high)}
-        for x, low, middle, high, part in columns
-    ]  # fmt: skip
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
-
-
-def thinning(some: Sequence[Panel]) -> tuple[Message, ...]:
-    """Say what a point stands for, where it stands for more than one interval."""
-    each = max((line.thinned.each for panel in some for line in panel.lines), default=1)
-    return () if each == 1 else (message("net.chart.thinned", n=each),)
+def short(value: float) -> float:
+    """Return a number with as many digits as a chart shows."""
+    return float(f"{value:.5g}")

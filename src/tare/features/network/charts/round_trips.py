@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.network.charts.named import Named
+from tare.features.network.charts.over_time import Named, short
 from tare.features.network.charts.series import Series, named
 from tare.networks.recording.histogram import EDGES_NS, Times
 from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
+from tare.results.report import Figure
 
-TITLE = "Round trips, idle and loaded"
 _GUTTER, _HEIGHT = 64, 240
 _DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3])
 #: What is drawn, in the order of its dashes.
@@ -28,7 +29,7 @@ _MOST = 300
 _MOST_SAID = 9
 
 
-def draw(some: Sequence[Series]) -> Any:
+def figure(some: Sequence[Series]) -> Figure | None:
     """Draw which share of the round trips takes no longer than what, by decades."""
     import altair as alt
 
@@ -66,7 +67,8 @@ def draw(some: Sequence[Series]) -> Any:
     )
     chart = alt.layer(level.encode(y=y), line)
     chart = chart.properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
-    return named.spec(styled(chart, gutter=_GUTTER))
+    spec = named.spec(styled(chart, gutter=_GUTTER))
+    return Figure("round-trips", "Round trips, idle and loaded", spec, paragraph(caption(some)))
 
 
 def caption(some: Sequence[Series]) -> tuple[Message, ...]:
@@ -74,7 +76,7 @@ def caption(some: Sequence[Series]) -> tuple[Message, ...]:
     said = []
     for one in some:
         for kind, word in KINDS.items():
-            times = together(one, kind)
+            times = _together(one, kind)
             p50, p99 = times.quantile_ns(0.5), times.quantile_ns(0.99)
             if p50 is not None and p99 is not None:
                 median, tail = Amount(p50, "ns"), Amount(p99, "ns")
@@ -85,20 +87,10 @@ def caption(some: Sequence[Series]) -> tuple[Message, ...]:
     return tuple(said[:_MOST_SAID])
 
 
-def together(one: Series, kind: str) -> Times:
-    """Return all round trips of one kind, of all phases."""
-    course = one.course
-    by_phase = {"loaded": course.round_trips, "idle": course.idle, "smoothed": course.smoothed}
-    times = Times()
-    for some in by_phase[kind].values():
-        times.join(some)
-    return times
-
-
 def _records(one: Series) -> list[dict[str, Any]]:
     records = []
     for kind, word in KINDS.items():
-        times = together(one, kind)
+        times = _together(one, kind)
         n = len(times)
         if not n or times.min_ns is None or times.max_ns is None:
             continue
@@ -109,8 +101,17 @@ def _records(one: Series) -> list[dict[str, Any]]:
         step = np.unique(np.linspace(0, len(filled) - 1, min(_MOST, len(filled))).astype(int))
         points = [(max(times.min_ns, 1), 0.0), *zip(ends[step], shares[step], strict=True)]
         records += [
-            {"s": one.name, "kind": word, "x": float(f"{x / 1e6:.4g}"),
-             "y": float(f"{100 * y:.5g}")}
+            {"s": one.name, "kind": word, "x": float(f"{x / 1e6:.4g}"), "y": short(100 * y)}
             for x, y in points
-        ]  # fmt: skip
+        ]
     return records
+
+
+def _together(one: Series, kind: str) -> Times:
+    """Return all round trips of one kind, of all phases."""
+    course = one.course
+    by_phase = {"loaded": course.round_trips, "idle": course.idle, "smoothed": course.smoothed}
+    times = Times()
+    for some in by_phase[kind].values():
+        times.join(some)
+    return times

@@ -57,7 +57,6 @@ def emulate(
     check: Annotated[
         bool, typer.Option(help="Do not measure first whether it delivers what is asked.")
     ] = True,
-    out: options.Out = None,
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write tokens over time as NDJSON.")
     ] = None,
@@ -78,7 +77,6 @@ def emulate(
     """
     from tare.cli.command_line import typed
     from tare.experiment.pipeline import calling_user
-    from tare.features.network.emulate import folder as keeping
     from tare.features.network.emulate import options as asking
     from tare.features.network.emulate.screen import show
     from tare.features.network.emulate.session import conduct
@@ -90,13 +88,9 @@ def emulate(
     )  # fmt: skip
     with typed():
         found = asking.asked(wanted)
-    kept = None if out is None else keeping.prepare(out)
     user = None if as_root else calling_user()
-    log = log if log or kept is None else kept / keeping.LOG
     conducted = conduct(found, check=check, log=log, user=user, answers=json == "-")
     show(conducted.emulation, conducted.moments)
-    if kept is not None:
-        console.err.print(keeping.keep(kept, conducted.emulation, conducted.moments))
     if json is not None:
         console.write_json(conducted.emulation.stored(), json)
     raise typer.Exit(conducted.code)

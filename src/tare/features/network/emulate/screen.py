@@ -1,84 +1,20 @@
-"""What ``tare net emulate`` says: a line while it lasts, tables at its end."""
+"""What ``tare net emulate`` says: what was verified, and how every host was."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
 
 from tare.cli import console
 from tare.features.network.emulate.emulation import Emulation, HostSummary
 from tare.features.network.emulate.tokens import Moment
 from tare.features.network.emulate.verification import Check
-from tare.render.escaping import harmless
 from tare.render.text_plot import sparkline
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.units import chosen, quantity
 
-#: Hosts beyond these are not told of while it lasts.
-_MOST_LIVE = 8
 #: Characters of a host's tokens over time.
 _WIDTH = 60
-
-
-class BottomLine:
-    """A line at the bottom of the terminal, under whatever a command prints; a context manager.
-
-    The command keeps the terminal: its lines scroll above.
-    """
-
-    def __init__(self) -> None:
-        self._rows = 0
-        self._works = sys.stderr.isatty()
-
-    def __enter__(self) -> BottomLine:
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        if self._rows:
-            self._write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
-            self._rows = 0
-
-    def show(self, text: str) -> None:
-        """Put a text there, cut to the terminal's width."""
-        if not self._works:
-            return
-        try:
-            size = os.get_terminal_size(sys.stderr.fileno())
-        except OSError:
-            return
-        if size.lines < 4:
-            return
-        if size.lines != self._rows:
-            # Make room, and let everything else scroll above it.
-            self._write(f"\n\x1b7\x1b[1;{size.lines - 1}r\x1b8\x1b[1A")
-            self._rows = size.lines
-        shown = harmless(text)[: size.columns - 1]
-        self._write(f"\x1b7\x1b[{self._rows};1H\x1b[2K{shown}\x1b8")
-
-    def _write(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
-def live(moment: Moment, capacities: Sequence[int | None]) -> str:
-    """Return how the hosts are, in one line."""
-    told = []
-    for host, (tokens, rate, capacity) in enumerate(
-        zip(moment.tokens_bits, moment.rate_bps, capacities, strict=False), 1
-    ):
-        at = "not shaped" if rate is None else chosen(rate, "bits/s")
-        if tokens is not None and capacity:
-            at = f"{_bar(tokens / capacity)} {chosen(tokens, 'bits')} left, {at}"
-        told.append(f"{host}: {at}")
-    more = f" · {len(told) - _MOST_LIVE} more" if len(told) > _MOST_LIVE else ""
-    return f"{moment.at_ns / 1e9:.0f} s · " + " · ".join(told[:_MOST_LIVE]) + more
-
-
-def _bar(share: float) -> str:
-    full = round(8 * min(1.0, max(0.0, share)))
-    return "▕" + "█" * full + "░" * (8 - full) + "▏"
 
 
 def show_checks(checks: Iterable[Check]) -> None:

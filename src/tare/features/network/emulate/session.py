@@ -21,7 +21,7 @@ from tare.experiment import remnants
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import Emulation, summaries
 from tare.features.network.emulate.options import Asked, placed
-from tare.features.network.emulate.screen import BottomLine, live, show_checks
+from tare.features.network.emulate.screen import show_checks
 from tare.features.network.emulate.tokens import EVERY_S, Log, Moment
 from tare.features.network.emulate.verification import TRIES, Check, carries, verify
 from tare.host import lease
@@ -31,7 +31,7 @@ from tare.networks.shaping.specification import Replay, Shaping
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Chosen, Duration, Message, message
 
-#: How often the command is looked at, and the line at the bottom is told anew.
+#: How often it is looked whether all is well.
 _LOOK_S = 0.2
 
 
@@ -167,7 +167,7 @@ class _Session:
         log.take(before)
         try:
             self._emulator.log(EVERY_S, log.take)
-            codes = self._command(log) if self._asked.command else self._stand(log)
+            codes = self._command() if self._asked.command else self._stand()
             self._emulator.log(None, log.take)
             after = self._emulator.look()
         finally:
@@ -189,7 +189,7 @@ class _Session:
     def _shape(self) -> None:
         self._emulator.shape(dict(enumerate(self._asked.shapes, 1)))
 
-    def _command(self, log: Log) -> dict[int, int]:
+    def _command(self) -> dict[int, int]:
         """Run the command on its hosts; return exit codes as a shell has them."""
         streams: dict[str, Any] = {"stdout": sys.stderr} if self._answers else {}
         running = {
@@ -197,7 +197,7 @@ class _Session:
             for host in self._asked.on
         }
         try:
-            in_time = self._watch(log, list(running.values()))
+            in_time = self._watch(list(running.values()))
         except KeyboardInterrupt:
             # The terminal has told the command as well.
             in_time, self._ended = True, InterruptError.exit_code
@@ -211,7 +211,7 @@ class _Session:
             for host, process in running.items()
         }
 
-    def _stand(self, log: Log) -> dict[int, int]:
+    def _stand(self) -> dict[int, int]:
         """Let the network stand until somebody has had enough of it."""
         for number, host in enumerate(self._emulator.hosts, 1):
             if words := shlex.join(self._emulator.enter(number)):
@@ -222,24 +222,20 @@ class _Session:
         ends = message("net.emulate.ends", time=None if lasts is None else Duration(lasts))
         console.err.print(sentence(ends))
         try:
-            self._watch(log, [])
+            self._watch([])
         except KeyboardInterrupt:
             console.err.print()
         return {}
 
-    def _watch(self, log: Log, running: list[subprocess.Popen[bytes]]) -> bool:
+    def _watch(self, running: list[subprocess.Popen[bytes]]) -> bool:
         """Wait until all have ended; tell whether that was in time."""
         deadline = None if self._asked.lasts_s is None else time.monotonic() + self._asked.lasts_s
-        capacities = [getattr(shaping, "capacity_bits", None) for shaping in self._asked.shapes]
-        with BottomLine() as line:
-            while not running or any(process.poll() is None for process in running):
-                self._emulator.check()
-                self._commands.check()
-                if deadline is not None and time.monotonic() >= deadline:
-                    return False
-                if (moment := log.latest()) is not None:
-                    line.show(live(moment, capacities))
-                _wait(running, deadline)
+        while not running or any(process.poll() is None for process in running):
+            self._emulator.check()
+            self._commands.check()
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            _wait(running, deadline)
         return True
 
 

@@ -90,11 +90,6 @@ class Log:
         with self._lock:
             return list(self._moments)
 
-    def latest(self) -> Moment | None:
-        """Return the last that is kept; None: nothing was told yet."""
-        with self._lock:
-            return self._moments[-1] if self._moments else None
-
     def close(self) -> None:
         """End the file; may be called twice.
 

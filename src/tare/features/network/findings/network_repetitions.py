@@ -34,11 +34,13 @@ def find(results: Results) -> Finding | None:
     found = courses(networks)
     if not found:
         return uncompared(_DESCRIPTION, message("network_repetitions.no_bucket"))
+    drained = [c for c in found if c.state == "drained"]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=tuple(_answer(found)),
         verdict=_verdict(found),
+        summary=_remedy(drained) if drained else None,
         settle=_settle(found),
         basis=str(networks.basis),
         estimates=tuple(e for c in found for e in _estimates(c)),
@@ -55,7 +57,7 @@ def _answer(found: Sequence[Course]) -> Iterator[Message]:
         yield from _slowing(c)
     drained = [c for c in slowing if c.state == "drained"]
     if drained:
-        yield remedy(drained)
+        yield _remedy(drained)
     reset = [c for c in found if c.state == "reset"]
     if reset:
         yield message("network_repetitions.reset", levels=[c.level for c in reset])
@@ -104,7 +106,7 @@ def _misled(c: Course) -> Iterator[Message]:
         yield message("network_repetitions.wider", times=e.narrowing, first=e.n)
 
 
-def remedy(drained: Sequence[Course]) -> Message:
+def _remedy(drained: Sequence[Course]) -> Message:
     """Say what would make the trials alike: the longest idle period, of those that are known."""
     known = [(c.rest_s, c) for c in drained if c.rest_s is not None]
     if not known:
@@ -142,14 +144,9 @@ def _open(some: Sequence[Course]) -> Message:
         )
     return message(
         "network_repetitions.open",
-        levels=changes(some),
+        levels=[message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some],
         bound=Chosen(BOUND),
     )
-
-
-def changes(some: Sequence[Course]) -> list[Message]:
-    """Give how much longer trials with the fewest tokens take at each level, where it is known."""
-    return [message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some]
 
 
 def _verdict(found: Sequence[Course]) -> Answer:
@@ -201,42 +198,29 @@ def _table(found: Sequence[Course]) -> Table:
         "reset": "begins alike each time",
         "inconclusive": "inconclusive",
     }
-    rows = [
-        {
-            "level": c.name,
-            "n": c.rung.n,
-            "first": None if c.tokens is None else float(c.tokens[0]),
-            "last": None if c.tokens is None else float(c.tokens[-1]),
-            "ratio": None if c.depletion is None else c.depletion.ratio,
-            "low": None if c.depletion is None else c.depletion.low,
-            "high": None if c.depletion is None else c.depletion.high,
-            "p": None if c.depletion is None else c.p,
-            "narrowing": None if c.early is None else c.early.narrowing,
-            "off": None if c.early is None else c.early.off,
-            "rest": None if c.rest_s is None else c.rest_s * 1e9,
-            "state": words[c.state],
-        }
-        for c in found
+    heads: list[str | Column] = [
+        Column(key="level", title="network"),
+        Column(key="n", title="trials"),
+        Column(key="first", title="tokens when the first began", unit="bits"),
+        Column(key="last", title="when the last began", unit="bits"),
+        Column(key="ratio", title="value with fewest tokens over that with most", unit="1"),
+        Column(key="low", title="from", unit="1"),
+        Column(key="high", title="to", unit="1"),
+        Column(key="p", title="p (Holm)", unit="1"),
+        Column(key="narrowing", title="width of interval, all over first quarter", unit="1"),
+        Column(key="off", title="median of all relative to the first quarter's", unit="1"),
+        Column(key="rest", title="idle period that refills", unit="ns"),
+        Column(key="state", title="verdict"),
     ]
-    return Table(
-        title="Trials in order of time",
-        columns=(
-            Column(key="level", title="network"),
-            Column(key="n", title="trials"),
-            Column(key="first", title="tokens when the first began", unit="bits"),
-            Column(key="last", title="when the last began", unit="bits"),
-            Column(key="ratio", title="value with fewest tokens over that with most", unit="1"),
-            Column(key="low", title="from", unit="1"),
-            Column(key="high", title="to", unit="1"),
-            Column(key="p", title="p (Holm)", unit="1"),
-            Column(key="narrowing", title="width of interval, all over first quarter", unit="1"),
-            Column(key="off", title="median of all relative to the first quarter's", unit="1"),
-            Column(key="rest", title="idle period that refills", unit="ns"),
-            Column(key="state", title="verdict"),
-        ),
-        rows=tuple(rows),
-        note=message("network_repetitions.table.note"),
-    )
+    rows = []
+    for c in found:
+        ends = (None, None) if c.tokens is None else (float(c.tokens[0]), float(c.tokens[-1]))
+        d, rest = c.depletion, None if c.rest_s is None else c.rest_s * 1e9
+        ratio = (None,) * 4 if d is None else (d.ratio, d.low, d.high, c.p)
+        early = (None, None) if c.early is None else (c.early.narrowing, c.early.off)
+        rows.append((c.name, c.rung.n, *ends, *ratio, *early, rest, words[c.state]))
+    note = message("network_repetitions.table.note")
+    return Table.of("Trials in order of time", heads, rows, note)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=find)

@@ -115,7 +115,7 @@ def find(results: Results) -> Finding | None:
     ratioless = without_ratio(networks.cells.pairs(FACTOR, networks.reference.text), networks.cells)
     if not some:
         return uncompared(_DESCRIPTION, ratioless or nothing(networks))
-    few = too_few(some)
+    few = _too_few(some)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -123,7 +123,7 @@ def find(results: Results) -> Finding | None:
         answer=(*_answer(some, networks), *([few] if few else [])),
         verdict=settled(s.comparison.verdict.conclusive for s in some),
         settle=more([(s.pair, s.comparison) for s in some if not s.comparison.verdict.conclusive]),
-        summary=None,
+        summary=few,
         basis=str(networks.basis),
         estimates=tuple(
             ratio_estimate(s.pair, s.comparison, f"slowdown vs. {s.reference.text}") for s in some
@@ -133,7 +133,7 @@ def find(results: Results) -> Finding | None:
             *([message("network_slowdown.carried")] if carried(results) else []),
             *([ratioless] if ratioless else []),
         ),
-        charts=("network_slowdown", "network_values"),
+        charts=("network_slowdown",),
     )
 
 
@@ -145,7 +145,7 @@ def nothing(networks: Networks) -> Message:
     )
 
 
-def too_few(some: Sequence[Slowed]) -> Message | None:
+def _too_few(some: Sequence[Slowed]) -> Message | None:
     """Say how many blocks are missing for a verdict; None where there are enough."""
     n, needed = min(s.comparison.n for s in some), blocks_needed(len(some))
     if n >= needed:

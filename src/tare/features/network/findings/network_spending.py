@@ -47,26 +47,22 @@ def find(results: Results) -> Finding | None:
     found = needs(networks)
     if not found:
         return uncompared(_DESCRIPTION, message("network_spending.no_bucket"))
+    decided = [part for need in found for part in _decided(need, networks)]
+    answer = tuple(said for need in found for said in _answer(need, networks))
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=tuple(said for need in found for said in _answer(need, networks)),
-        verdict=settled(part for need in found for part in _decided(need, networks)),
-        settle=None if _is_decided(found, networks) else message("settle.more"),
+        answer=answer,
+        summary=answer,
+        verdict=settled(decided),
+        settle=None if all(decided) else message("settle.more"),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
-        caveats=CAVEATS,
+        caveats=(message("network.emulated"), message("network.headers")),
         charts=("network_tokens",),
     )
-
-
-def _is_decided(found: Sequence[Need], networks: Networks) -> bool:
-    return all(part for need in found for part in _decided(need, networks))
-
-
-CAVEATS = (message("network.emulated"), message("network.headers"))
 
 
 def _answer(need: Need, networks: Networks) -> Iterator[Message]:
@@ -85,7 +81,7 @@ def _answer(need: Need, networks: Networks) -> Iterator[Message]:
     yield _short(need)
     for spent in need.of("open"):
         yield message(
-            "network_spending.open", level=spent.rung.level.name, why=why_open(need, spent)
+            "network_spending.open", level=spent.rung.level.name, why=_why_open(need, spent)
         )
     yield from _shown(need, networks)
 
@@ -109,7 +105,7 @@ def _decided(need: Need, networks: Networks) -> Iterator[bool]:
     yield not _open(slowdowns_vs_largest(networks, need.ladder))
 
 
-def why_open(need: Need, spent: Spending) -> Message:
+def _why_open(need: Need, spent: Spending) -> Message:
     """Say of a budget why it is not known whether it is enough."""
     lasted = _lasted(spent)
     if (
@@ -229,8 +225,8 @@ def _rounded(bits: float | None) -> float | None:
 
 def _table(found: Sequence[Need]) -> Table:
     several = any(need.ladder.where for need in found)
-    columns = (
-        *((Column(key="where", title="where"),) if several else ()),
+    heads: list[str | Column] = [
+        *([Column(key="where", title="where")] if several else []),
         Column(key="level", title="network"),
         Column(key="host", title="host"),
         Column(key="n", title="trials"),
@@ -244,33 +240,18 @@ def _table(found: Sequence[Need]) -> Table:
         Column(key="share_low", title="from", unit="1"),
         Column(key="share_high", title="to", unit="1"),
         Column(key="state", title="budget"),
-    )
-    rows = tuple(
-        {
-            "where": need.ladder.where,
-            "level": s.rung.level.name,
-            "host": str(h.host),
-            "n": s.rung.n,
-            "sent": _rounded(h.sent.estimate),
-            "sent_low": _rounded(h.sent.low),
-            "sent_high": _rounded(h.sent.high),
-            "taken": h.taken,
-            "budget": s.rung.level.budget_bits,
-            "dry": h.dry,
-            "share": h.dry / s.rung.n,
-            **dict(zip(("share_low", "share_high"), share_interval(h.dry, s.rung.n), strict=True)),
-            "state": _STATES[state],
-        }
+    ]
+    rows = (
+        (*([need.ladder.where] if several else []), s.rung.level.name, str(h.host), s.rung.n,
+         *map(_rounded, (h.sent.estimate, h.sent.low, h.sent.high)), h.taken,
+         s.rung.level.budget_bits, h.dry, h.dry / s.rung.n, *share_interval(h.dry, s.rung.n),
+         _STATES[state])
         for need in found
         for s, state in zip(need.spendings, need.states, strict=True)
         for h in s.hosts
-    )
-    return Table(
-        title="What each host sends in a trial",
-        columns=columns,
-        rows=rows,
-        note=message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY)),
-    )
+    )  # fmt: skip
+    note = message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY))
+    return Table.of("What each host sends in a trial", heads, rows, note)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)

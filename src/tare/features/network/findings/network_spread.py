@@ -76,7 +76,7 @@ def spreads(networks: Networks) -> tuple[tuple[Level, Pair, SpreadComparison], .
     return tuple((levels[p.level], p, c) for p, c in zip(pairs, found, strict=True))
 
 
-def unknown(ladder: Ladder) -> Unknown | None:
+def _unknown(ladder: Ladder) -> Unknown | None:
     """Pool the trials of all budgets of a ladder, in common blocks; None where there is one."""
     rungs = ladder.buckets
     if len(rungs) < 2:
@@ -106,11 +106,11 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, nothing(networks))
     # Where budgets are carried over, a level is not one budget.
     ladders = () if carried(results) else networks.ladders
-    pooled = [x for x in map(unknown, ladders) if x is not None]
+    pooled = [x for x in map(_unknown, ladders) if x is not None]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=(_answer(some, networks), *(across(x) for x in pooled)),
+        answer=(_answer(some, networks), *(_across(x) for x in pooled)),
         verdict=_verdict(some),
         settle=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
         basis=str(networks.basis),
@@ -145,7 +145,7 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
     )
 
 
-def across(x: Unknown) -> Message:
+def _across(x: Unknown) -> Message:
     """Say how much times vary over the budgets of a ladder, and within one."""
     return message(
         "network_spread.across",

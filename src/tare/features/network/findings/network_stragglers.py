@@ -40,6 +40,8 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=(*(said for d in dry for said in (_hosts(d), _effect(d))), *_never(found)),
+        # What stands at the head: the one that is depleted while the others are not.
+        summary=tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
         # Who was depleted in few trials says little of others; whether it takes time may be open.
         verdict=settled(
             [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
@@ -137,75 +139,49 @@ def _estimates(d: Dry) -> Iterator[Estimate]:
 
 def _host_table(found: Sequence[Dry]) -> Table:
     several = any(d.ladder.where for d in found)
-    rows = []
-    for d in found:
-        for h in d.hosts:
-            low, high = share_interval(h.times, d.rung.n)
-            rows.append(
-                {
-                    "where": d.ladder.where,
-                    "level": d.rung.level.name,
-                    "host": str(h.host),
-                    "n": d.rung.n,
-                    "times": h.times,
-                    "share": h.times / d.rung.n,
-                    "share_low": low,
-                    "share_high": high,
-                    "first": h.first_ns,
-                    "dry": h.dry_ns,
-                    "spells": h.spells,
-                }
-            )
-    return Table(
-        title="Hosts whose buckets were depleted",
-        columns=(
-            *((Column(key="where", title="where"),) if several else ()),
-            Column(key="level", title="network"),
-            Column(key="host", title="host"),
-            Column(key="n", title="trials"),
-            Column(key="times", title="trials depleted"),
-            Column(key="share", title="share of trials", unit="1"),
-            Column(key="share_low", title="from", unit="1"),
-            Column(key="share_high", title="to", unit="1"),
-            Column(key="first", title="first after", unit="ns"),
-            Column(key="dry", title="depleted for", unit="ns"),
-            Column(key="spells", title="times depleted in a trial", unit="1"),
-        ),
-        rows=tuple(rows),
-        note="Medians over the trials in which the bucket was depleted.",
-    )
+    heads: list[str | Column] = [
+        *([Column(key="where", title="where")] if several else []),
+        Column(key="level", title="network"),
+        Column(key="host", title="host"),
+        Column(key="n", title="trials"),
+        Column(key="times", title="trials depleted"),
+        Column(key="share", title="share of trials", unit="1"),
+        Column(key="share_low", title="from", unit="1"),
+        Column(key="share_high", title="to", unit="1"),
+        Column(key="first", title="first after", unit="ns"),
+        Column(key="dry", title="depleted for", unit="ns"),
+        Column(key="spells", title="times depleted in a trial", unit="1"),
+    ]
+    rows = (
+        (*([d.ladder.where] if several else []), d.rung.level.name, str(h.host), d.rung.n,
+         h.times, h.times / d.rung.n, *share_interval(h.times, d.rung.n), h.first_ns, h.dry_ns,
+         h.spells)
+        for d in found
+        for h in d.hosts
+    )  # fmt: skip
+    note = "Medians over the trials in which the bucket was depleted."
+    return Table.of("Hosts whose buckets were depleted", heads, rows, note)
 
 
 def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table]:
-    known = [d for d in found if d.following is not None]
-    if known:
-        yield Table(
-            title="Duration of trials by time depleted",
-            columns=(
-                Column(key="level", title="network"),
-                Column(key="n", title="trials"),
-                Column(key="alone", title="trials with only one host depleted"),
-                Column(key="correlation", title="rank correlation", unit="1"),
-                Column(key="p", title="p (Holm)", unit="1"),
-                Column(key="slope", title="longer for each second depleted", unit="1"),
-                Column(key="slope_low", title="from", unit="1"),
-                Column(key="slope_high", title="to", unit="1"),
-            ),
-            rows=tuple(
-                {
-                    "level": d.name,
-                    "n": d.rung.n,
-                    "alone": d.alone,
-                    "correlation": d.following.correlation if d.following else None,
-                    "p": d.p,
-                    "slope": d.slope,
-                    "slope_low": d.low,
-                    "slope_high": d.high,
-                }
-                for d in known
-            ),
-            note=message("network_stragglers.table.note", basis=str(networks.basis)),
-        )
+    rows = [
+        (d.name, d.rung.n, d.alone, d.following.correlation, d.p, d.slope, d.low, d.high)
+        for d in found
+        if d.following is not None
+    ]
+    if rows:
+        heads: list[str | Column] = [
+            Column(key="level", title="network"),
+            Column(key="n", title="trials"),
+            Column(key="alone", title="trials with only one host depleted"),
+            Column(key="correlation", title="rank correlation", unit="1"),
+            Column(key="p", title="p (Holm)", unit="1"),
+            Column(key="slope", title="longer for each second depleted", unit="1"),
+            Column(key="slope_low", title="from", unit="1"),
+            Column(key="slope_high", title="to", unit="1"),
+        ]
+        note = message("network_stragglers.table.note", basis=str(networks.basis))
+        yield Table.of("Duration of trials by time depleted", heads, rows, note)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=find)

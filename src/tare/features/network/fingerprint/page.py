@@ -78,14 +78,19 @@ def _section(
     )
 
 
-def _figures(found: NetworkFingerprint) -> Section:
+def figures(found: NetworkFingerprint) -> Table:
+    """Lay every figure out."""
     rows = ((name_told(name), f.amount, f.n) for name, f in found.figures.items())
+    return Table.of("Every figure", ("figure", "value [95 %]", "parts"), rows)
+
+
+def _figures(found: NetworkFingerprint) -> Section:
     return _section(
         "published",
         "Which figures belong to results on this network?",
         (message("net.fingerprint.published"),),
         [],
-        [Table.of("Every figure", ("figure", "value [95 %]", "parts"), rows)],
+        [figures(found)],
     )
 
 
@@ -115,9 +120,8 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
 
-def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
-    if not found.writes:
-        return ()
+def writes(found: NetworkFingerprint) -> Table:
+    """Lay out what writes of each size brought."""
 
     def value(figure: Figure | None) -> Amount | None:
         return None if figure is None else figure.amount
@@ -132,31 +136,37 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         for one in found.writes
     )
     heads = ("size", "bandwidth [95 %]", "round trip", "retransmitted")
+    return Table.of("By size", heads, rows)
+
+
+def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
+    if not found.writes:
+        return ()
     return (
         _section(
             "writes",
             "What does the size of writes do?",
             (fastest(found.writes), message("net.fingerprint.sizes_note")),
-            [chart for chart in charts.writes(found) if chart is not None],
-            [Table.of("By size", heads, rows)],
+            charts.writes(found),
+            [writes(found)],
         ),
     )
 
 
-def fastest(writes: Sequence[Write]) -> Message:
+def fastest(some: Sequence[Write]) -> Message:
     """Say which sizes of writes were the fastest: those that no other is shown to be faster than.
 
     Parameters
     ----------
-    writes : sequence of Write
+    some : sequence of Write
         At least one.
     """
-    writes = [one for one in writes if not one.throttled] or writes
-    best = max(writes, key=lambda one: one.bandwidth.value)
-    slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
-    alike = [one for one in writes if one not in slower]
-    some = [one.bandwidth.value for one in alike]
-    ends = dict.fromkeys(quantity(value, "bits/s") for value in (min(some), max(some)))
+    some = [one for one in some if not one.throttled] or some
+    best = max(some, key=lambda one: one.bandwidth.value)
+    slower = [one for one in some if _is_slower(one.bandwidth, best.bandwidth)]
+    alike = [one for one in some if one not in slower]
+    rates = [one.bandwidth.value for one in alike]
+    ends = dict.fromkeys(quantity(value, "bits/s") for value in (min(rates), max(rates)))
     if not slower:
         return message("net.fingerprint.sizes_alike", rates=[*ends])
     sizes = [Chosen(one.write_bytes, "bytes") for one in alike]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.fingerprints.network.messages import figure_told
-from tare.render.charts.lines import Axis, Line, lines
+from tare.features.network.charts import identified
+from tare.features.network.charts.write_sizes import by_write_size
+from tare.networks.shaping.trace import Trace
+from tare.render.charts.lines import Line
 from tare.render.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_width, styled
 from tare.render.words import sentence
-from tare.results.message import Amount, Duration, message
+from tare.results.message import message
 from tare.results.report import Figure as Chart
-from tare.units import chosen, scale_for
+from tare.units import scale_for
 
-_GBIT = 1e9
 #: Quantiles of latency that a fingerprint has.
 _QUANTILES = ("p50", "p90", "p99")
 _ROW = 22
@@ -23,36 +27,15 @@ _STATES = {"unpaced": "unpaced", "loaded": "loaded", "throttled": "throttled"}
 
 def course(found: NetworkFingerprint) -> Chart | None:
     """Draw how fast it was while a bucket was looked for, with the bucket's two rates."""
-    if sum(one.rate_bps is not None for one in found.course) < 2:
+    if found.shaping is None or not found.course:
         return None
-    rates = [one.rate_bps for one in found.course if one.rate_bps is not None]
-    # From 0, so that the axis of time is even; a rest is a stretch without anything sent.
-    places, speeds, before = [0.0], [(found.course[0].rate_bps or 0.0) / _GBIT], 0.0
-    for one in found.course:
-        if one.rate_bps is None:
-            places, speeds = [*places, before], [*speeds, 0.0]
-        places, speeds = [*places, one.at_s], [*speeds, (one.rate_bps or 0.0) / _GBIT]
-        before = one.at_s
-    last = before
-    drawn = [Line("sent", places, speeds)]
-    for name in ("high", "low"):
-        figure = found.figures.get(f"bucket.{name}")
-        if figure is not None:
-            ends = figure.ci or (figure.value, figure.value)
-            drawn.append(
-                Line(
-                    f"{name} rate", [0.0, last], [figure.value / _GBIT] * 2,
-                    [ends[0] / _GBIT] * 2, [ends[1] / _GBIT] * 2,
-                )
-            )  # fmt: skip
-    chart = lines([("", drawn)], Axis("time", "s"), Axis("on the wire, Gbit/s", "1"))
-    said = message(
-        "net.chart.search",
-        time=Duration(last),
-        low=Amount(min(rates), "bits/s"),
-        high=Amount(max(rates), "bits/s"),
-    )
-    return Chart("course", "Bandwidth in the search for a bucket", chart.to_dict(), sentence(said))
+    end = np.array([one.at_s for one in found.course])
+    start = np.append(0.0, end[:-1])
+    sends = np.array([one.rate_bps is not None for one in found.course])
+    rates = np.array([one.rate_bps or 0.0 for one in found.course])
+    trace = Trace(start, end, rates * (end - start), np.where(sends, end - start, 0.0))
+    title = "Bandwidth in the search for a bucket"
+    return identified.figure("course", title, trace, found.shaping)
 
 
 def latency(found: NetworkFingerprint) -> Chart | None:
@@ -66,17 +49,12 @@ def latency(found: NetworkFingerprint) -> Chart | None:
     if len({words for words, _, _ in some}) < 2:
         return None
     chart = _rows([(f"{words}, {quantile}", words, figure) for words, quantile, figure in some])
-    said = _values((f"{words}, {quantile}", figure) for words, quantile, figure in some)
-    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), said)
-
-
-def _values(some: Iterable[tuple[str, Figure]]) -> str:
-    """Write figures by name, for whoever does not see them."""
     parts = [
-        message("net.fingerprint.figure", name=name, value=figure_told(figure))
-        for name, figure in some
+        message("net.fingerprint.figure", name=f"{words}, {quantile}", value=figure_told(figure))
+        for words, quantile, figure in some
     ]
-    return sentence(message("net.chart.parts", parts=parts))
+    said = sentence(message("net.chart.parts", parts=parts))
+    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), said)
 
 
 def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
@@ -124,45 +102,20 @@ def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
     return styled(chart, gutter=label + 20, label=label)
 
 
-def writes(found: NetworkFingerprint) -> list[Chart | None]:
+def writes(found: NetworkFingerprint) -> list[Chart]:
     """Draw bandwidth and round trips over the size of writes."""
-    if len(found.writes) < 2:
-        return []
-    sizes = [one.write_bytes for one in found.writes]
-    speeds = [_scaled(one.bandwidth, _GBIT) for one in found.writes]
-    fast = lines(
-        [("", [_line("bandwidth", sizes, speeds)])],
-        Axis("size of writes", "bytes"),
-        Axis("bandwidth, Gbit/s", "1"),
-    )
-    said = _values((chosen(w.write_bytes, "bytes"), w.bandwidth) for w in found.writes)
-    drawn: list[Chart | None] = [
-        Chart("writes", "Bandwidth by the size of writes", fast.to_dict(), said)
-    ]
-    some = [(w.write_bytes, w.round_trip) for w in found.writes if w.round_trip is not None]
-    if len(some) > 1:
-        slow = lines(
-            [("", [_line("round trip", [at for at, _ in some], [f for _, f in some])])],
-            Axis("size of writes", "bytes"),
-            Axis("round trip", "ns"),
+    drawn = []
+    for name, title, unit, some in (
+        ("writes", "Bandwidth", "bits/s", [(w.write_bytes, w.bandwidth) for w in found.writes]),
+        ("write_trips", "Round trips", "ns",
+         [(w.write_bytes, w.round_trip) for w in found.writes if w.round_trip is not None]),
+    ):  # fmt: skip
+        line = Line(
+            title,
+            [at for at, _ in some],
+            [figure.value for _, figure in some],
+            [None if figure.ci is None else figure.ci[0] for _, figure in some],
+            [None if figure.ci is None else figure.ci[1] for _, figure in some],
         )
-        said = _values((chosen(at, "bytes"), figure) for at, figure in some)
-        drawn.append(
-            Chart("write_trips", "Round trips by the size of writes", slow.to_dict(), said)
-        )
-    return drawn
-
-
-def _scaled(figure: Figure, by: float) -> Figure:
-    ci = None if figure.ci is None else (figure.ci[0] / by, figure.ci[1] / by)
-    return Figure(value=figure.value / by, ci=ci, unit="1", n=figure.n)
-
-
-def _line(name: str, at: Sequence[float], some: Sequence[Figure]) -> Line:
-    return Line(
-        name,
-        at,
-        [figure.value for figure in some],
-        [None if figure.ci is None else figure.ci[0] for figure in some],
-        [None if figure.ci is None else figure.ci[1] for figure in some],
-    )
+        drawn.append(by_write_size(name, title, unit, [line]))
+    return [chart for chart in drawn if chart is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tare.cli.console import err, seconds
 from tare.cli.progress import Live
-from tare.features.network.identify import Next
+from tare.features.network.identify.phases import Next
 from tare.render.words import text
 from tare.results.message import Message, Said
 from tare.units import quantity

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from tare.cli import console
-from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
-from tare.experiment.fingerprints.network.messages import (
-    doubts,
-    figure_told,
-    name_told,
-    shaping_of,
-    took,
-)
+from tare.experiment.fingerprints.network.document import NetworkFingerprint
+from tare.experiment.fingerprints.network.messages import doubts, shaping_of, took
+from tare.features.network.fingerprint import page
+from tare.render.tables import lay
 from tare.render.terminal import aligned
 from tare.render.words import sentence, sentences, text
+from tare.results.finding import Table
 from tare.results.message import message
-from tare.units import chosen, quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Of both ends, in this order, what decides; the file and the page have the rest.
 _FACTS = (
@@ -42,10 +33,10 @@ def show(found: NetworkFingerprint) -> None:
         stopped = message("net.fingerprint.stopped", why=found.searched.ended)
         out.print(f"        {sentence(stopped)}", soft_wrap=True)
     out.print()
-    _lines([("figure", "value [95 %]"), *_figures(found)])
+    _print(page.figures(found))
     if found.writes:
         out.print()
-        _lines(_writes(found))
+        _print(page.writes(found))
     out.print()
     for line in _ends(found):
         out.print(line, soft_wrap=True)
@@ -56,30 +47,11 @@ def show(found: NetworkFingerprint) -> None:
     out.print(f"Took    {text(took(found.seconds, found.spent_bits))}.")
 
 
-def _lines(rows: Sequence[tuple[str, ...]]) -> None:
-    for number, line in enumerate(aligned(rows, left=1)):
+def _print(table: Table) -> None:
+    laid = lay(table, each_unit=True)
+    heads = tuple(head.title for head in laid.heads)
+    for number, line in enumerate(aligned([heads, *laid.rows], left=1)):
         console.out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
-
-
-def _figures(found: NetworkFingerprint) -> list[tuple[str, str]]:
-    return [(name_told(name), figure_told(figure)) for name, figure in found.figures.items()]
-
-
-def _writes(found: NetworkFingerprint) -> list[tuple[str, ...]]:
-    def value(figure: Figure | None) -> str:
-        return "–" if figure is None else quantity(figure.value, figure.unit)
-
-    rows = [("writes of", "bandwidth [95 %]", "round trip", "retransmitted")]
-    rows += [
-        (
-            f"{chosen(one.write_bytes, 'bytes')}{', throttled' if one.throttled else ''}",
-            figure_told(one.bandwidth),
-            value(one.round_trip),
-            value(one.retransmitted),
-        )
-        for one in found.writes
-    ]
-    return list(rows)
 
 
 def _ends(found: NetworkFingerprint) -> list[str]:

@@ -11,15 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tare.agent.record import Gap, Interval, Sending
+from tare.agent.record import Gap, Interval
 from tare.errors import AgentError
 from tare.experiment.fingerprints.network.identified import Identification
-from tare.features.network.identify import Next, identify, next_phase
-from tare.features.network.identify.identifying import on_the_wire
+from tare.features.network.identify.identifying import identify, on_the_wire
+from tare.features.network.identify.phases import Next, next_phase
 from tare.features.network.measure.client import WRITE_BYTES, Ends
 from tare.features.network.measure.ended import EndedError
 from tare.networks.recording import starved
@@ -30,6 +30,10 @@ from tare.networks.recording.starved import Lack
 from tare.networks.shaping.trace import Trace
 from tare.results.message import Chosen, Duration, Message, message
 
+if TYPE_CHECKING:
+    from tare.features.network.fingerprint.progress import Bar
+    from tare.networks.recording.writer import Writer
+
 #: How long intervals are: what a short rest brings back to a small bucket lasts for some of them.
 INTERVAL_S = 0.02
 #: Half the width of the intervals that is aimed at, relative.
@@ -38,26 +42,6 @@ PRECISION = 0.05
 _LOOK_S = 5.0
 #: A phase that would be shorter than this says nothing.
 _LEAST_S = 0.2
-
-
-class Teller(Protocol):
-    """Is told how a search goes on."""
-
-    def phase(self, what: Next, seconds_left: float) -> None:
-        """Tell that a phase begins; ``seconds_left`` at most of all."""
-
-    def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
-        """Tell what came of the last moments; None: it rests."""
-
-
-class Keeper(Protocol):
-    """Writes down what is asked and what is told, such as a measurement's folder."""
-
-    def phase(self, order: Sending) -> None:
-        """Write that a phase is asked for."""
-
-    def write(self, line: Happening) -> None:
-        """Write what was told."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +165,12 @@ def trace_of(
 def search(
     ends: Ends,
     bounds: Bounds,
-    teller: Teller,
+    teller: Bar,
     *,
     key: dict[str, str],
     direction: str = "out",
     streams: int = 1,
-    keeper: Keeper | None = None,
+    keeper: Writer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
     """Send and rest until it is known what shapes a network, or a bound is reached.
@@ -196,13 +180,13 @@ def search(
     ends : Ends
         Connected, with intervals of :data:`INTERVAL_S`.
     bounds : Bounds
-    teller : Teller
+    teller : Bar
     key : dict
         What the identification is named by.
     direction : str
         ``out`` or ``in``.
     streams : int
-    keeper : Keeper, optional
+    keeper : Writer, optional
         Writes everything down.
     clock : callable
         Seconds.
@@ -258,9 +242,9 @@ class _Search:
         self,
         ends: Ends,
         bounds: Bounds,
-        teller: Teller,
+        teller: Bar,
         course: Course,
-        keeper: Keeper | None,
+        keeper: Writer | None,
         clock: Callable[[], float],
     ) -> None:
         self.course = course

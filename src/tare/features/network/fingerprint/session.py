@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import tare
 from tare.agent import client
@@ -30,14 +30,16 @@ from tare.features.network.fingerprint.search import (
     Bounds,
     Course,
     Found,
-    Teller,
     search,
 )
-from tare.features.network.identify import identify
+from tare.features.network.identify.identifying import identify
 from tare.features.network.measure.client import Ends, connection
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Said, message
+
+if TYPE_CHECKING:
+    from tare.features.network.fingerprint.progress import Bar
 
 #: Sizes of writes, of CLOUDNET's Figure 12 and beyond; and those of a brief look.
 SIZES = tuple(1 << power for power in range(10, 21))
@@ -45,16 +47,6 @@ FEW_SIZES = (1 << 10, 16 << 10, 128 << 10, 1 << 20)
 #: Round trips a second beside the data: they show queues, and are no load themselves.
 _PINGS = 200
 _MOST_PROBLEMS = 100
-
-
-class Progress(Teller, Protocol):
-    """Is told how a fingerprint goes on."""
-
-    def stage(self, what: Said) -> None:
-        """Tell what goes on."""
-
-    def left(self, seconds: float) -> None:
-        """Tell how much is left, at most."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ Opening = Callable[[Connect], Ends]
 
 def take(
     wanted: Wanted,
-    progress: Progress,
+    progress: Bar,
     *,
     opening: Opening = Ends,
     clock: Callable[[], float] = time.monotonic,
@@ -124,7 +116,7 @@ def take(
     Parameters
     ----------
     wanted : Wanted
-    progress : Progress
+    progress : Bar
     opening : callable
         Connects; another one in tests.
     clock : callable
@@ -164,7 +156,7 @@ def _problem(what: Message, why: Said) -> Problem:
     return Problem(what=text(what), why=text(why))
 
 
-def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -> None:
+def _idle(wanted: Wanted, taken: _Taken, progress: Bar, opening: Opening) -> None:
     progress.stage(message("net.take.unpaced", again=False))
     progress.left(wanted.seconds)
     asked = connection(
@@ -197,7 +189,7 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
 def _loaded(
     wanted: Wanted,
     taken: _Taken,
-    progress: Progress,
+    progress: Bar,
     opening: Opening,
     clock: Callable[[], float],
 ) -> None:
@@ -223,7 +215,7 @@ def _loaded(
 
 
 def _fresh(
-    wanted: Wanted, taken: _Taken, found: Found, ends: Ends, progress: Progress
+    wanted: Wanted, taken: _Taken, found: Found, ends: Ends, progress: Bar
 ) -> Sequence[Interval]:
     """Return intervals at full speed, measured again where an end had no CPU."""
     # What a bucket has left, or who is gone, is not to be tried again.
@@ -268,7 +260,7 @@ def _searched(
     wanted: Wanted,
     taken: _Taken,
     ends: Ends,
-    progress: Progress,
+    progress: Bar,
     clock: Callable[[], float],
 ) -> Found:
     if wanted.bucket is not None:
@@ -299,7 +291,7 @@ def _writes(
     wanted: Wanted,
     taken: _Taken,
     ends: Ends,
-    progress: Progress,
+    progress: Bar,
     clock: Callable[[], float],
 ) -> None:
     shaping = None if taken.found is None else taken.found.shaping

@@ -1,4 +1,4 @@
-"""Times of rows as intervals: in order, without overlap, clocks that stepped put right."""
+"""Times of rows as intervals: in order, without overlap."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers.series import FloatArray, IntArray
-from tare.results.message import Duration, Message, message
+from tare.results.message import Message, message
 
 #: Share of an interval by which rows must at least be apart, and by which the next may be late
 #: without a gap.
 _APART, _LATE = 0.2, 0.5
-#: Steps back of a clock that are put right, and how far each may go, as a share of what has passed;
-#: more is no order of time.
-_STEPS, _MOST_BACK = 3, 0.25
 #: Times since 1970 are at least so many where they count smaller units than seconds.
 _SMALLER = ((1e17, 1e-9, "nanoseconds"), (1e14, 1e-6, "microseconds"), (1e11, 1e-3, "milliseconds"))
 
@@ -68,7 +65,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     order = np.arange(len(times))
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back):
-        times, order, note = _put_right(file, times, order, back, lines, place)
+        times, order, note = _sorted(file, times, back, lines, place)
         notes.append(note)
     usual = float(np.median(np.diff(times)))
     near = np.flatnonzero(np.diff(times) <= _APART * usual)
@@ -96,30 +93,17 @@ def _in_seconds(times: FloatArray) -> tuple[FloatArray, list[Message]]:
     return times - times[0], []
 
 
-def _put_right(
-    file: Path, times: FloatArray, order: IntArray, back: IntArray, lines: IntArray, place: str
+def _sorted(
+    file: Path, times: FloatArray, back: IntArray, lines: IntArray, place: str
 ) -> tuple[FloatArray, IntArray, Message]:
-    """Sort rows, or, where sorting would mix them, take it that the clock stepped back."""
+    """Sort rows, unless that would mix series."""
     by_time = np.argsort(times, kind="stable")
     line = int(lines[back[0] + 1])
     between = np.diff(times[by_time])
-    usual = float(np.median(between))
-    mixes = bool((between <= _APART * usual).any())
-    elapsed = times[back] - times[0]
-    steps_back = times[back] - times[back + 1]
-    if mixes and (len(back) > _STEPS or np.any(steps_back > _MOST_BACK * elapsed)):
+    by = times[back[0]] - times[back[0] + 1]
+    if (between <= _APART * float(np.median(between))).any():
         raise InputError(
-            f"{file}, {place} {line:,}: time goes back by {steps_back[0]:g} s, as where "
-            "another series begins",
+            f"{file}, {place} {line:,}: time goes back by {by:g} s, as where another series begins",
             "--group names the columns that tell series apart",
         )
-    if not mixes:
-        note = message("net.reading.order", place=place, line=line)
-        return times[by_time], by_time, note
-    steps = np.diff(times)
-    shift = np.zeros(len(times))
-    shift[back + 1] = usual - steps[back]
-    first = -float(steps[back[0]])
-    by = Duration(first)
-    note = message("net.reading.steps_back", place=place, line=line, by=by)
-    return times + np.cumsum(shift), order, note
+    return times[by_time], by_time, message("net.reading.order", place=place, line=line)

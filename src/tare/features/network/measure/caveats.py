@@ -13,7 +13,7 @@ from tare.results.message import Amount, Chosen, Duration, Message, message
 
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
-_HOUR_S, _DAY_S, _WEEK_S = 3600.0, 86_400.0, 604_800.0
+_DAY_S = 86_400.0
 #: Of these many, each has its sentence.
 _LIMITS = 3
 #: Facts that decide what was measured.
@@ -130,9 +130,6 @@ def _short(some: Sequence[Summary]) -> list[Message]:
             for direction, bytes_ in sent.items()
         ]
         found.append(message("net.caveat.unseen_bucket", sent=most))
-    if _HOUR_S <= longest.seconds < _WEEK_S:
-        span = "day" if longest.seconds < _DAY_S else "week"
-        found.append(message("net.caveat.span", span=span))
     return found
 
 

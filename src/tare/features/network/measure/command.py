@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,11 +16,11 @@ from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 _AT_ONCE_S = 0.1
 
 if TYPE_CHECKING:
-    from tare.agent.record import Connect, Connected, Ended, Sending
-    from tare.errors import AgentError
-    from tare.features.network.measure.lines import Lines
-    from tare.features.network.measure.progress import MeasureBar
-    from tare.networks.recording.lines import Happening
+    from collections.abc import Sequence
+
+    from tare.agent.record import Connect, Ended
+    from tare.features.network.measure.summary import Summary
+    from tare.networks.recording.folder import Measured
     from tare.networks.recording.writer import Asked
     from tare.results.message import Message
 
@@ -78,10 +77,6 @@ def measure(
     out: options.Out = None,
     resume: options.Resume = False,
     json: options.Json = None,
-    ndjson: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|-", help="Write every interval, live; -: standard output."),
-    ] = None,
     congestion: Annotated[
         str | None,
         typer.Option(
@@ -117,28 +112,21 @@ def measure(
     from tare.features.network.measure import options as asking
 
     console.check_writable(json)
+    wanted = asking.Options(
+        host, key, tuple(pattern or ()), duration, streams, direction, congestion, interval,
+        write_size, pings, sweep,
+    )  # fmt: skip
     if identify:
-        from tare.features.network.measure import identified as identifying
+        from tare.features.network.measure.identified import identify as identifying
 
-        others = {
-            "--pattern": pattern, "--interval": interval, "--write-size": write_size,
-            "--sweep": sweep, "--resume": resume, "--ndjson": ndjson,
-        }  # fmt: skip
-        identifying.identify(
-            identifying.Options(
-                host, key, duration, max_bytes, precision, streams, direction, congestion, pings,
-                out, json, others,
-            )
-        )  # fmt: skip
+        if resume:
+            raise UsageError("--identify measures anew, and --resume does not", "leave one out")
+        identifying(wanted, max_bytes, precision, out, json)
         return
     if precision or max_bytes:
         raise UsageError(
             "--precision and --max-bytes belong to --identify", "tare net measure --identify HOST"
         )
-    wanted = asking.Options(
-        host, key, tuple(pattern or ()), duration, streams, direction, congestion, interval,
-        write_size, pings, sweep,
-    )  # fmt: skip
     if resume and out is None:
         raise UsageError("--resume: of which measurement?", "--out DIR --resume")
     if resume and out is not None:
@@ -147,7 +135,7 @@ def measure(
         found = asking.asked(wanted, kept=out is not None)
     connect = asking.connection(found)
     with _place(out) as folder:
-        _measure(folder, found, connect, json, ndjson, kept=out, resume=resume)
+        _measure(folder, found, connect, json, kept=out, resume=resume)
 
 
 @contextlib.contextmanager
@@ -167,23 +155,18 @@ def _measure(
     found: Asked,
     connect: Connect,
     json: str | None,
-    ndjson: str | None,
     *,
     kept: Path | None,
     resume: bool,
 ) -> None:
-    from tare.features.network.measure.lines import Lines
     from tare.features.network.measure.progress import MeasureBar
     from tare.networks.recording import writer as writing
 
-    lines = None if ndjson is None else Lines(ndjson)
     fresh = not resume and kept is not None
     written = writing.Writer(folder) if resume else writing.create(folder, found)
     with written as writer, MeasureBar(found.interval_ns) as bar:
-        ended, interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
-    document, again = _tell(folder, json, quiet="-" in (json, ndjson))
-    if lines is not None:
-        lines.write({"record": "summary", **document})
+        ended, interrupted = _carry_out(folder, writer, connect, bar, fresh=fresh)
+    document, again = _tell(folder, json)
     if interrupted:
         # Whoever wants to leave does not wait for a page.
         raise _interrupted(kept)
@@ -191,7 +174,7 @@ def _measure(
         report = None if kept is None else _report(folder)
     except KeyboardInterrupt:
         raise _interrupted(kept) from None
-    if "-" not in (json, ndjson):
+    if json != "-":
         console.out.print(_next(kept, report, again), soft_wrap=True)
     if ended is not None:
         from tare.features.network.measure.ended import advise, describe
@@ -228,35 +211,10 @@ def _carry_out(
         raise
 
 
-class _Both:
-    """Tells a person and a program."""
-
-    def __init__(self, bar: MeasureBar, lines: Lines | None) -> None:
-        self._all: list[Any] = [bar, *([] if lines is None else [lines])]
-
-    def begins(self, orders: Sequence[Sending]) -> None:
-        for one in self._all:
-            one.begins(orders)
-
-    def connected(self, connected: Connected) -> None:
-        for one in self._all:
-            one.connected(connected)
-
-    def happened(self, order: Sending, happening: Happening) -> None:
-        for one in self._all:
-            one.happened(order, happening)
-
-    def restarts(self, error: AgentError) -> None:
-        for one in self._all:
-            one.restarts(error)
-
-
-def _tell(folder: Path, json: str | None, *, quiet: bool) -> tuple[dict[str, Any], Message | None]:
+def _tell(folder: Path, json: str | None) -> tuple[dict[str, Any], Message | None]:
     """Print what was measured; return it as ``--json`` writes it, and how to measure it better."""
     from tare.features.network.measure.caveats import advice, caveats
-    from tare.features.network.measure.screen import show
-    from tare.features.network.measure.summary import summaries
-    from tare.features.network.measure.summary_json import as_json
+    from tare.features.network.measure.summary import as_json, summaries
     from tare.networks.recording.folder import read
 
     measured = read(folder)
@@ -265,9 +223,32 @@ def _tell(folder: Path, json: str | None, *, quiet: bool) -> tuple[dict[str, Any
     document = as_json(measured, some, told)
     if json is not None:
         console.write_json(document, json)
-    if not quiet:
-        show(measured, some, told)
+    if json != "-":
+        _show(measured, some, told)
     return document, advice(some, measured.asked.streams)
+
+
+def _show(measured: Measured, some: Sequence[Summary], told: Sequence[Message]) -> None:
+    """Print size and place, two tables, and what cannot be concluded."""
+    from tare.features.network.charts.series import grouped
+    from tare.features.network.measure import page, page_tables
+    from tare.features.network.measure.caveats import blamed
+    from tare.render import screen
+    from tare.render.words import sentences
+
+    out, first, groups = console.out, blamed(some), grouped([measured])
+    strip = " · ".join(f"{name} {value}" for name, value in page.strip([measured]))
+    out.print(strip, style="bold", soft_wrap=True)
+    for line in sentences(first):
+        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
+    for table in (page_tables.bandwidth, page_tables.latency) if some else ():
+        out.print()
+        for line in screen.table(table(groups), out.width, of="row"):
+            out.print(line, soft_wrap=True)
+    out.print()
+    for line in sentences([one for one in told if one not in first]):
+        out.print(f"Note    {line}", style="yellow", soft_wrap=True)
+    out.print()
 
 
 def _report(folder: Path) -> Path | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from tare.cli import console
 from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
+from tare.features.network.measure import options as asking
 from tare.render.words import sentence, sentences, shown, text
 from tare.results.message import message
 
@@ -20,30 +20,15 @@ if TYPE_CHECKING:
     from tare.networks.recording.writer import Asked
 
 _LONGEST = "15min"
-#: What the schedule decides by itself.
-_DECIDED = ("--pattern", "--interval", "--write-size", "--sweep", "--resume", "--ndjson")
 
 
-@dataclass(frozen=True)
-class Options:
-    """As they were typed; None: not at all."""
-
-    host: str | None
-    key: Path | None
-    lasts: str | None
-    most: str | None
-    precision: str | None
-    streams: int | None
-    direction: str | None
-    congestion: str | None
-    pings: int | None
-    out: Path | None
-    json: str | None
-    #: Whether others were given, by name.
-    others: dict[str, Any]
-
-
-def identify(options: Options) -> None:
+def identify(
+    options: asking.Options,
+    most: str | None,
+    precision: str | None,
+    out: Path | None,
+    json: str | None,
+) -> None:
     """Measure what it takes to say what shapes a network, say it, and what is left in its bucket.
 
     Raises
@@ -58,21 +43,17 @@ def identify(options: Options) -> None:
     from tare.agent.record import BeyondLimit
     from tare.features.network.fingerprint.progress import Bar
     from tare.features.network.fingerprint.search import INTERVAL_S, search
-    from tare.features.network.measure.client import PINGS, Ends, connection
+    from tare.features.network.measure.client import Ends
     from tare.features.network.measure.ended import EndedError
-    from tare.networks import peering
 
-    bounds = _check(options)
-    host, key = str(options.host), Path(str(options.key))
-    pings = PINGS if options.pings is None else options.pings
-    congestion = options.congestion or "cubic"
-    asked = connection(
-        host, peering.read_key(key), direction="in" if options.direction == "in" else "out",
-        streams=options.streams or 1, congestion=None if congestion == "kernel" else congestion,
-        pings=pings, interval_s=INTERVAL_S, lasts_s=bounds.seconds,
+    bounds = _bounds(options, most, precision)
+    asked = asking.request(options, (), round(1e9 * INTERVAL_S))
+    connect = replace(
+        asking.connection(asked),
+        lasts_ns=round(1e9 * bounds.seconds),
         most_bytes=None if bounds.bits is None else round(bounds.bits / 8),
-    )  # fmt: skip
-    with _kept(options, pings) as writer, Bar() as bar, Ends(asked) as ends:
+    )
+    with _kept(out, asked) as writer, Bar() as bar, Ends(connect) as ends:
         if writer is not None:
             writer.stretch()
             writer.write(ends.connected)
@@ -80,15 +61,15 @@ def identify(options: Options) -> None:
             ends,
             bounds,
             bar,
-            key={"end": host},
+            key={"end": asked.host},
             direction=asked.direction,
             streams=asked.streams,
             keeper=writer,
         )
-    if options.json is not None:
-        console.write_json(_document(found), options.json)
-    if options.json != "-":
-        _show(found, options.out)
+    if json is not None:
+        console.write_json(_document(found), json)
+    if json != "-":
+        _show(found, out)
     if found.cut_short:
         failure = found.failure
         if failure is None:
@@ -98,73 +79,47 @@ def identify(options: Options) -> None:
         raise failure
 
 
-def _check(options: Options) -> Bounds:
+def _bounds(options: asking.Options, most: str | None, precision: str | None) -> Bounds:
     from tare import units
     from tare.cli import quantities
     from tare.features.network.fingerprint.search import PRECISION, Bounds
 
-    missing = "HOST" if options.host is None else "--key" if options.key is None else None
-    if missing is not None:
-        raise UsageError(f"{missing} is missing", "tare net measure --identify HOST --key FILE")
-    for name in _DECIDED:
-        if options.others.get(name):
+    decided = {
+        "--pattern": options.pattern, "--interval": options.interval,
+        "--write-size": options.write_size, "--sweep": options.sweep,
+    }  # fmt: skip
+    for name, value in decided.items():
+        if value:
             raise UsageError(
                 f"--identify decides itself what to send and when, so {name} says nothing",
                 f"leave {name} out",
             )
     if options.direction == "both":
         raise UsageError("--identify looks at one direction", "--direction out")
-
-    precision = PRECISION
-    if options.precision is not None:
-        precision = quantities.share("--precision", options.precision)
-    bits = None
-    if options.most is not None:
-        bits = float(quantities.read(units.bits, "--max-bytes", options.most))
     return Bounds(
         seconds=quantities.wait("--duration", options.lasts or _LONGEST),
-        bits=bits,
-        precision=precision,
+        bits=None if most is None else float(quantities.read(units.bits, "--max-bytes", most)),
+        precision=PRECISION if precision is None else quantities.share("--precision", precision),
     )
 
 
 @contextlib.contextmanager
-def _kept(options: Options, pings: int) -> Iterator[Any]:
+def _kept(out: Path | None, asked: Asked) -> Iterator[Any]:
     """Give what writes the measurement down; None: it is not to be kept."""
-    if options.out is None:
+    if out is None:
         yield None
         return
+    from tare.features.network.measure import runner
     from tare.networks.recording import writer as writing
 
-    with writing.create(options.out, _asked(options, pings)) as writer:
+    with writing.create(out, asked) as writer:
         try:
             yield writer
         except AgentError:
-            from tare.features.network.measure import runner
-
-            if not runner.has_measured(options.out):
+            if not runner.has_measured(out):
                 # Whoever mistyped a host is not to clean up first.
-                writing.discard(options.out)
+                writing.discard(out)
             raise
-
-
-def _asked(options: Options, pings: int) -> Asked:
-    from tare.features.network.fingerprint.search import INTERVAL_S
-    from tare.networks.recording.writer import Asked
-
-    return Asked(
-        host=str(options.host),
-        direction="in" if options.direction == "in" else "out",
-        streams=options.streams or 1,
-        congestion=options.congestion or "cubic",
-        pings=pings,
-        interval_ns=round(1e9 * INTERVAL_S),
-        # Decided while it is measured.
-        phases=(),
-        begun_ns=time.time_ns(),
-        argv=tuple(sys.argv),
-        key_file=None if options.key is None else str(options.key.resolve()),
-    )
 
 
 def _document(found: Found) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
     from tare.agent.record import Connect
     from tare.networks.recording.writer import Asked
 
+FULL_SPEED = "full-speed"
+REST = "rest"
+#: Patterns by which clouds were measured (CLOUDNET, section 3).
+KNOWN = (FULL_SPEED, "10-30", "5-30")
+
+_ON_OFF = re.compile(
+    r"\s*(\d{1,6}(?:\.\d{1,3})?)(?:\s*s)?\s*-\s*(\d{1,6}(?:\.\d{1,3})?)(?:\s*s)?\s*"
+)
+_LEAST_ON_NS = 10_000_000
 #: The kernel's own choice of congestion control, whatever it is.
 KERNEL = "kernel"
 #: Of each pattern, and of each size of a sweep.
@@ -67,13 +78,6 @@ def asked(options: Options, *, kept: bool) -> Asked:
     UsageError
         If an option is not possible, or lacks: says what to type.
     """
-    from tare.features.network.measure.client import PINGS
-    from tare.networks.recording.writer import Asked
-
-    if options.host is None:
-        raise UsageError(
-            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
-        )
     phases = _phases(options)
     total_ns = sum(phase.duration_ns for phase in phases)
     interval_ns = _SHORT_NS if total_ns < _SOON_NS else _LONG_NS
@@ -84,13 +88,31 @@ def asked(options: Options, *, kept: bool) -> Asked:
             "what takes longer than an hour is to survive a crash, and needs a folder for that",
             f"tare net measure {options.host} --out DIR …",
         )
+    return request(options, tuple(phases), interval_ns)
+
+
+def request(options: Options, phases: tuple[Sending, ...], interval_ns: int) -> Asked:
+    """Return a measurement of some phases; none: they are decided while it is measured.
+
+    Raises
+    ------
+    UsageError
+        As :func:`asked`.
+    """
+    from tare.features.network.measure.client import PINGS
+    from tare.networks.recording.writer import Asked
+
+    if options.host is None:
+        raise UsageError(
+            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
+        )
     congestion = options.congestion or "cubic"
     return Asked(
         host=options.host, direction=_direction(options.direction),
         streams=options.streams or 1,
         congestion=None if congestion == KERNEL else congestion,
         pings=PINGS if options.pings is None else options.pings,
-        interval_ns=interval_ns, phases=tuple(phases), begun_ns=time.time_ns(),
+        interval_ns=interval_ns, phases=phases, begun_ns=time.time_ns(),
         argv=tuple(sys.argv), key_file=None if options.key is None else str(options.key.resolve()),
     )  # fmt: skip
 
@@ -154,8 +176,6 @@ def _nanoseconds(option: str, text: str) -> int:
 
 
 def _phases(options: Options) -> list[Sending]:
-    from tare.features.network.measure.patterns import FULL_SPEED, on_off_ns
-
     default = _SWEEP_LASTS if options.sweep else _LASTS
     lasts_ns = _nanoseconds("--duration", options.lasts or default)
     if options.sweep and options.write_size is not None:
@@ -178,6 +198,28 @@ def _phases(options: Options) -> list[Sending]:
         Sending(id=i, duration_ns=lasts, on_ns=on, off_ns=off, write_bytes=size)
         for i, (lasts, on, off, size) in enumerate(orders)
     ]
+
+
+def on_off_ns(text: str) -> tuple[int, int]:
+    """Return how long a pattern sends, and how long it rests; rest 0: it never does.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    if text.strip() == FULL_SPEED:
+        return 10**9, 0
+    if text.strip() == REST:
+        return 0, 10**9
+    found = _ON_OFF.fullmatch(text)
+    on_ns, off_ns = (round(Fraction(n) * 10**9) for n in found.groups()) if found else (0, 0)
+    if found is None or on_ns < _LEAST_ON_NS:
+        raise UsageError(
+            f"--pattern {text!r} is neither {FULL_SPEED} nor seconds on and off",
+            f"--pattern {' | '.join(KNOWN)} | ON-OFF",
+        )
+    return on_ns, off_ns
 
 
 def _direction(text: str | None) -> Direction:

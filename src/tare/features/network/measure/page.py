@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import tare
 from tare.errors import StoreError
-from tare.features.network.charts import (
-    bandwidth,
-    boxes,
-    latency_over_time,
-    retransmits,
-    round_trips,
-    total,
-    write_sizes,
-)
-from tare.features.network.charts.series import Group, Series, grouped, series
-from tare.features.network.measure import page_identified
+from tare.experiment.fingerprints.network.identified import kind_of
+from tare.features.network.charts import identified, over_time, round_trips
+from tare.features.network.charts.series import Group, grouped, series
+from tare.features.network.charts.write_sizes import by_write_size
+from tare.features.network.identify.identifying import identify
+from tare.features.network.identify.reading import of_measured
 from tare.features.network.measure import page_tables as tables
 from tare.features.network.measure.caveats import advice, caveats, late, starved
-from tare.features.network.measure.summary import summaries
+from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured, read
-from tare.render.words import paragraph
+from tare.render.charts.lines import Line
 from tare.results.finding import Finding, Table
-from tare.results.message import Message, Said, each, message
+from tare.results.message import Amount, Chosen, Message, Said, each, message
 from tare.results.report import Figure, Origin, Report, Section
+from tare.units import quantity
 
 #: Side by side, a page holds no more.
 MOST_FOLDERS = 12
+#: Of these many, each has its sentence.
+_TOLD = 3
 
 
 def make(folders: Sequence[Path], command: str) -> Report:
@@ -59,39 +56,45 @@ def make(folders: Sequence[Path], command: str) -> Report:
 def of(some: Sequence[Measured], command: str) -> Report:
     """Lay the page of some measurements out that are read already."""
     courses, groups = series(some), grouped(some)
+    swept = len({one.summary.write_bytes for one in groups}) > 1
+    told = groups[:_TOLD]
+    if swept:
+        told = sorted(groups, key=lambda one: -one.summary.bandwidth_bps["p50"])[:1]
     sections = [
-        _section("sizes", "Does the size of writes matter?", tables.by_size(groups), courses, [],
-                 groups, [write_sizes], []) if len(write_sizes.sizes(groups)) > 1 else None,
+        *([_by_size(groups)] if swept else []),
         _section("bandwidth", "How much does the network carry, and how steadily?",
-                 tables.carried(groups), courses, [bandwidth], groups, [boxes],
-                 [tables.bandwidth(groups)]),
-        page_identified.section(some) if len(write_sizes.sizes(groups)) <= 1 else None,
+                 _carried(told), [over_time.bandwidth(courses)], tables.bandwidth(groups)),
+        *([] if swept else _shaped(some)),
         _section("latency", "How long do round trips take, idle and under load?",
-                 tables.late(groups), courses, [round_trips, latency_over_time], groups, [],
-                 [tables.latency(groups)]),
-        _section("again", "How much was retransmitted?", tables.again(groups), courses,
-                 [retransmits], groups, [], []),
-        _section("total", "How much was sent in all?", total.caption(courses), courses, [total],
-                 groups, [], []),
-        _section("limit", "What was the limit?", tables.limited(groups), courses, [], groups, [],
-                 [tables.ends_at_work(groups)]),
+                 _late(told, groups),
+                 [round_trips.figure(courses), over_time.round_trips(courses)],
+                 tables.latency(groups)),
+        _section("again", "How much was retransmitted?", _again(told),
+                 [over_time.retransmits(courses)]),
+        _section("total", "How much was sent in all?", over_time.totals(courses),
+                 [over_time.total(courses)]),
+        _section("limit", "What was the limit?", _limited(groups), [],
+                 tables.ends_at_work(groups)),
     ]  # fmt: skip
-    kept = tuple(section for section in sections if section is not None)
     summarised = [one.summary for one in groups]
     settle = advice(summarised, max(one.asked.streams for one in some))
     return Report(
         name=", ".join(one.name for one in some),
-        question=kept[0].finding.question,
+        question=sections[0].finding.question,
         answers=(
-            *each(kept[0].finding.answer),
+            *each(sections[0].finding.answer),
             *starved(summarised),
             *([] if settle is None else [settle]),
-            *(said for s in kept[1 : 2 if groups else 1] for said in each(s.finding.answer)),
+            *(said for s in sections[1 : 2 if groups else 1] for said in each(s.finding.answer)),
             *late(summarised),
         ),
-        strip=tables.strip(some),
-        sections=kept,
-        doubts=_doubts(some),
+        strip=strip(some),
+        sections=tuple(sections),
+        doubts=tuple(
+            message("net.named", name=one.name, said=said) if len(some) > 1 else said
+            for one in some
+            for said in caveats(one, summaries(one))
+        ),
         machine=tables.facts(some),
         origin=Origin(
             commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
@@ -100,41 +103,161 @@ def of(some: Sequence[Measured], command: str) -> Report:
         calm="No caveats.",
         badges=False,
         unfolded=24,
-    )  # fmt: skip
-
-
-def _doubts(some: Sequence[Measured]) -> tuple[Message, ...]:
-    return tuple(
-        message("net.named", name=one.name, said=said) if len(some) > 1 else said
-        for one in some
-        for said in caveats(one, summaries(one))
     )
 
 
 def _section(
     anchor: str,
     question: str,
-    answer: Said | tuple[Said, ...],
-    courses: Sequence[Series],
-    of_courses: Sequence[ModuleType],
-    groups: Sequence[Group],
-    of_groups: Sequence[ModuleType],
-    some: Sequence[Table],
+    answer: Sequence[Said],
+    figures: Sequence[Figure | None],
+    *some: Table,
 ) -> Section:
-    figures = [
-        *(_figure(chart, courses) for chart in of_courses),
-        *(_figure(chart, groups) for chart in of_groups),
-    ]
     return Section(
-        Finding(name=anchor, question=question, answer=answer, verdict="none", tables=tuple(some)),
+        Finding(name=anchor, question=question, answer=tuple(answer), verdict="none", tables=some),
         tuple(figure for figure in figures if figure is not None),
     )
 
 
-def _figure(chart: ModuleType, of: Sequence[Any]) -> Figure | None:
-    drawn = chart.draw(of)
-    if drawn is None:
-        return None
-    spec = drawn if isinstance(drawn, dict) else drawn.to_dict()
-    name = chart.__name__.rpartition(".")[2].replace("_", "-")
-    return Figure(name, chart.TITLE, spec, paragraph(chart.caption(of)))
+def _by_size(groups: Sequence[Group]) -> Section:
+    """Lay out what the size of writes does: three curves."""
+    ordered = sorted((one.summary for one in groups), key=lambda one: one.bandwidth_bps["p50"])
+    slowest, fastest = ordered[0], ordered[-1]
+    said = message(
+        "net.chart.write_sizes",
+        fastest=Chosen(fastest.write_bytes, "bytes"),
+        high=Amount(fastest.bandwidth_bps["p50"], "bits/s"),
+        slowest=Chosen(slowest.write_bytes, "bytes"),
+        low=Amount(slowest.bandwidth_bps["p50"], "bits/s"),
+    )
+
+    def curve(
+        name: str, title: str, unit: str, value: Callable[[Summary], float | None]
+    ) -> Figure | None:
+        lines = {
+            of: [
+                (one.summary.write_bytes, y)
+                for one in groups
+                if _curve_of(one) == of and (y := value(one.summary)) is not None
+            ]
+            for of in dict.fromkeys(map(_curve_of, groups))
+        }
+        some = [
+            Line(of, [x for x, _ in xy], [y for _, y in xy], [None] * len(xy), [None] * len(xy))
+            for of, xy in lines.items()
+        ]
+        return by_write_size(name, title, unit, some)
+
+    figures = [
+        curve("write-sizes", "Median bandwidth", "bits/s", lambda s: s.bandwidth_bps["p50"]),
+        curve("write-sizes-trips", "Round trip under load, p99", "ns",
+              lambda s: None if s.loaded is None else s.loaded.p99_ns),
+        curve("write-sizes-again", "Retransmitted share", "%",
+              lambda s: None if s.retransmit_share is None else 100 * s.retransmit_share),
+    ]  # fmt: skip
+    return _section("sizes", "Does the size of writes matter?", [said], figures)
+
+
+def _curve_of(one: Group) -> str:
+    return " · ".join(part for part in (one.series, one.summary.pattern) if part)
+
+
+def _carried(groups: Sequence[Group]) -> Sequence[Message]:
+    """Say what the bandwidth is."""
+    said = []
+    for one in groups:
+        s = one.summary
+        median, low, high = (Amount(s.bandwidth_bps[p], "bits/s") for p in ("p50", "p1", "p99"))
+        said.append(message("net.page.bandwidth", name=one.name, median=median, low=low, high=high))
+        if s.coefficient_of_variation is not None:
+            variation = Amount(s.coefficient_of_variation, "share")
+            said.append(message("net.page.varies", variation=variation))
+        if s.largest_change is not None:
+            said.append(message("net.page.step", change=Amount(s.largest_change, "share")))
+    return said or [message("net.page.nothing")]
+
+
+def _shaped(some: Sequence[Measured]) -> list[Section]:
+    """Lay out what was found of each measurement and direction; none: nothing was carried."""
+    answers: list[Said] = []
+    figures: list[Figure | None] = []
+    for reading in (reading for one in some if one.courses for reading in of_measured(one)):
+        found = identify(reading.trace, reading.key, reading.interface_bps)
+        if not found.is_known:
+            continue
+        several = len(some) > 1 or "direction" in reading.key
+        named = " ".join(reading.key.values()) if several else None
+        kind = kind_of(found)
+        answers.append(message("net.named", name=named, said=kind) if named else kind)
+        answers += found.reasons
+        # Without levels it would be the picture of the bandwidth once more.
+        if found.high_gbps is not None:
+            title = f"{named}: What shapes it" if named else "What shapes it"
+            name = f"shape-{len(figures) + 1}"
+            figures.append(identified.figure(name, title, reading.trace, found))
+    return [_section("shape", "What shapes it?", answers, figures)] if answers else []
+
+
+def _late(told: Sequence[Group], groups: Sequence[Group]) -> Sequence[Message]:
+    """Say how long round trips take."""
+    said = [
+        message(
+            "net.page.loaded",
+            name=one.name,
+            median=Amount(s.loaded.p50_ns, "ns"),
+            p99=Amount(s.loaded.p99_ns, "ns"),
+            idle=None if s.idle is None else Amount(s.idle.p50_ns, "ns"),
+        )
+        for one in told
+        if (s := one.summary).loaded is not None
+    ]
+    # Why the latency of an idle network is no single number.
+    if any(one.summary.idle is not None for one in groups):
+        said.append(message("net.page.pacing"))
+    return said or [message("net.page.no_round_trips")]
+
+
+def _again(groups: Sequence[Group]) -> Sequence[Message]:
+    """Say how much was retransmitted."""
+    return [
+        message(
+            "net.page.retransmitted",
+            name=one.name,
+            n=one.summary.retransmits,
+            share=None
+            if one.summary.retransmit_share is None
+            else Amount(one.summary.retransmit_share, "share"),
+        )
+        for one in groups
+    ] or [message("net.page.nothing_sent")]
+
+
+def _limited(groups: Sequence[Group]) -> Sequence[Message]:
+    """Say what the limit was."""
+    said = [
+        message("net.named", name=one.name, said=one.summary.limit)
+        for one in groups
+        if one.summary.limit is not None
+    ]
+    return said[:_TOLD] or [message("net.page.network_limit")]
+
+
+def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:
+    """Tell size and place in a few words each."""
+    first = some[0]
+    told = [("measured to", ", ".join(dict.fromkeys(one.asked.host for one in some)))]
+    if first.begun_ns is not None:
+        try:
+            moment = datetime.fromtimestamp(first.begun_ns / 1e9, UTC)
+            told.append(("begun", f"{moment:%Y-%m-%d %H:%M} UTC"))
+        except (OverflowError, ValueError, OSError):
+            # A file from elsewhere may say any number.
+            told.append(("begun", "unknown"))
+    told.append(("intervals", f"{sum(len(c) for one in some for c in one.courses.values()):,}"))
+    told.append(("each", quantity(float(first.asked.interval_ns), "ns")))
+    told.append(("streams", f"{first.asked.streams}"))
+    for name, title in (("congestion", "congestion control"), ("mtu", "MTU")):
+        values = dict.fromkeys(f[name] for one in some for f in [one.facts["here"]] if name in f)
+        if values:
+            told.append((title, ", ".join(values)))
+    return tuple(told)

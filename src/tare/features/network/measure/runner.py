@@ -4,40 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tare.agent.record import BeyondLimit, Connect, Connected, Ended, Interval, MeasureOver, Sending
+from tare.agent.record import BeyondLimit, Connect, Ended, Interval, MeasureOver, Sending
 from tare.errors import AgentError
 from tare.features.network.measure.client import Ends
 from tare.features.network.measure.ended import EndedError
 from tare.networks.recording import folder as folders
-from tare.networks.recording.lines import Happening
 from tare.networks.recording.writer import Writer
 
-
-class Listener(Protocol):
-    """Whoever wants to know how far a measurement is."""
-
-    def begins(self, orders: Sequence[Sending]) -> None:
-        """Take what is to be measured from now on, in order."""
-
-    def connected(self, connected: Connected) -> None:
-        """Take what is known of both ends, before the first phase."""
-
-    def happened(self, order: Sending, happening: Happening) -> None:
-        """Take what was told of a phase."""
-
-    def restarts(self, error: AgentError) -> None:
-        """Take that the agent is started anew, and why."""
+if TYPE_CHECKING:
+    from tare.features.network.measure.progress import MeasureBar
 
 
 def carry_out(
     folder: Path,
     writer: Writer,
     connect: Connect,
-    listener: Listener,
+    listener: MeasureBar,
     start: Callable[[Connect], Ends] = Ends,
 ) -> Ended | None:
     """Measure what a folder's measurement was asked for, and has not yet.
@@ -50,7 +36,7 @@ def carry_out(
         Of the same folder.
     connect : Connect
         How to reach the other end.
-    listener : Listener
+    listener : MeasureBar
         Told of everything, once it is written down.
     start : callable
         Starts an agent.
@@ -114,7 +100,7 @@ def _stretch(
     orders: Sequence[Sending],
     writer: Writer,
     connect: Connect,
-    listener: Listener,
+    listener: MeasureBar,
     start: Callable[[Connect], Ends],
     progress: _Progress,
 ) -> None:

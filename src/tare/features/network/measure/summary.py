@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,9 +13,10 @@ from tare.agent.record import Direction
 from tare.networks.recording.folder import Measured
 from tare.networks.recording.histogram import Floats, Times
 from tare.networks.recording.intervals import Course
-from tare.networks.recording.lines import Phase, pattern
+from tare.networks.recording.lines import VERSION, Phase, pattern
 from tare.networks.recording.starved import Lack, lacks, late_share, no_cpu, of_course, starved
-from tare.results.message import Amount, Message, message
+from tare.render.words import sentences, text
+from tare.results.message import Amount, Message, Said, message
 
 #: As the boxes of CLOUDNET's figures have them.
 PERCENTILES = (1, 25, 50, 75, 99)
@@ -80,6 +82,28 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     idle_late: float | None
     #: What was the limit, unless it was the network as far as both ends can tell.
     limit: Message | None
+
+
+def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]) -> dict[str, Any]:
+    """Return a measurement as a document; None: not known."""
+    asked = measured.asked
+    return {
+        "version": VERSION,
+        "host": asked.host,
+        "begun_ns": measured.begun_ns,
+        "seconds": measured.end_s,
+        "streams": asked.streams,
+        "interval_ns": asked.interval_ns,
+        "complete": not measured.left_ns(),
+        "ended": None if measured.ended is None else msgspec.to_builtins(measured.ended),
+        "summaries": [
+            {**msgspec.to_builtins(one), "limit": None if one.limit is None else text(one.limit)}
+            for one in some
+        ],
+        "ends": measured.facts,
+        "gaps": [{"start_s": a, "end_s": b, "why": text(why)} for a, b, why in measured.gaps],
+        "caveats": sentences(caveats),
+    }
 
 
 def summaries(measured: Measured) -> tuple[Summary, ...]:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.network_cells import Networks
+from tare.experiment.findings.network_cells import Networks, applies, networks_of
 from tare.experiment.results import Results
-from tare.features.network.findings.charts.network_values import networks
 from tare.features.network.findings.need import needs
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
 from tare.registry import Description
@@ -22,6 +21,12 @@ _GUTTER, _HEIGHT = 64, 230
 #: Lines of one chart.
 _MOST = 8
 _GBIT = 1e9
+
+
+def networks(results: Results) -> Networks | None:
+    """Return the ladders, where there are any."""
+    found = networks_of(results) if applies(results) else None
+    return found if isinstance(found, Networks) else None
 
 
 def _shown(found: Networks) -> list[tuple[str, Slowed]]:

@@ -11,7 +11,7 @@ import pandas as pd
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.experiment.results import Results
-from tare.features.network.findings.charts.network_values import networks
+from tare.features.network.findings.charts.network_slowdown import networks
 from tare.features.network.findings.dry import droughts
 from tare.registry import Description
 from tare.render.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
