@@ -1,13 +1,15 @@
-"""Runs that make a precision likely, rather than only expected."""
+"""Runs that make a precision likely, rather than only expected.
+
+Source: David and Nagaraja 2003, section 2.5: order statistics are a Markov chain.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.statistics.intervals import trials_needed
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.subsets import IntArray, interval_ranks
 
 #: Share of samples that are to reach the precision.
@@ -106,14 +108,3 @@ def _level(values: FloatArray, ordered: FloatArray) -> FloatArray:
     n = len(ordered)
     inner = np.interp(values, ordered, (np.arange(n) + 0.5) / n)
     return np.where(values < ordered[-1], inner, 1.0)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="assurance",
-        title="Share of samples that reach a precision, and the size at which nine of ten do",
-        question="How many runs make the precision likely?",
-        source="David and Nagaraja 2003, section 2.5: order statistics are a Markov chain",
-    ),
-    methods=(assured_runs, share_within),
-)

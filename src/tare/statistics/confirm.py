@@ -1,4 +1,7 @@
-"""CONFIRM, exactly: how many runs would have been enough, by all subsets of the runs at hand."""
+"""CONFIRM, exactly: how many runs would have been enough, by all subsets of the runs at hand.
+
+Source: Maricq et al., OSDI 2018; CLOUDNET.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.errors import InputError
-from tare.registry import Description
 from tare.statistics.assurance import assured_runs
 from tare.statistics.convergence import Curve, converges
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.subsets import (
     EVERY_SIZE,
     expected_by_steps,
@@ -136,14 +138,3 @@ def _stable(curve: Curve, precision: float) -> int | None:
     if not len(fails) or fails[-1]:
         return None
     return int(curve.s[np.flatnonzero(np.concatenate([[True], fails]))[-1]])
-
-
-UNIT = Statistic(
-    description=Description(
-        name="confirm",
-        title="Exact CONFIRM: expected intervals of all subsets, in closed form",
-        question="How many runs would have been enough?",
-        source="Maricq et al., OSDI 2018; CLOUDNET",
-    ),
-    methods=(repetitions, expected_curve),
-)

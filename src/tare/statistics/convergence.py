@@ -1,4 +1,7 @@
-"""Do intervals shrink as runs are added in order of time? Where they do not, more runs are vain."""
+"""Do intervals shrink as runs are added in order of time? Where they do not, more runs are vain.
+
+Source: CLOUDNET, Figure 19; Smirnov 1939.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.subsets import IntArray
 
 #: False alarms allowed on exchangeable runs, shared by the two tests.
@@ -142,14 +144,3 @@ def _unsettled(values: FloatArray, precision: float, confidence: float, q: float
 def _width(values: FloatArray, confidence: float, q: float) -> float:
     interval = quantile_interval(values, q, confidence)
     return (interval.high or 0.0) - (interval.low or 0.0)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="convergence",
-        title="Intervals of the first runs, and whether they converge in order of time",
-        question="Do more runs make the interval narrower, or is each run's past in the way?",
-        source="CLOUDNET, Figure 19; Smirnov 1939",
-    ),
-    methods=(converges, prefixes),
-)

@@ -1,4 +1,7 @@
-"""Do trials remember each other? Autocorrelation, dependence time, drift."""
+"""Do trials remember each other? Autocorrelation, dependence time, drift.
+
+Source: Geyer 1992; Theil 1950; Sen 1968.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Longest series whose pairs are all looked at; they are n²/2.
 _MOST = 1000
@@ -108,14 +110,3 @@ def drift(values: FloatArray) -> Drift | None:
     scale = (n - 1) / float(np.median(values))
     p = float(stats.kendalltau(order, values).pvalue) if np.ptp(values) > 0 else 1.0
     return Drift(float(slope * scale), float(low * scale), float(high * scale), p)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="dependence",
-        title="Autocorrelation of neighbours, dependence time, drift",
-        question="Do trials remember each other, or change over time?",
-        source="Geyer 1992; Theil 1950; Sen 1968",
-    ),
-    methods=(lag1, dependence_time, median_dependence_time, drift),
-)

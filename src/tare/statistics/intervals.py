@@ -1,4 +1,7 @@
-"""Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range."""
+"""Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range.
+
+Source: Le Boudec 2010, chapter 2; Efron and Tibshirani 1993.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from tare.errors import InputError
-from tare.registry import Description
 from tare.results.message import Message, message
 from tare.statistics.exact import binomial_quantile
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
@@ -320,14 +322,3 @@ def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:
         for i in range(0, len(draws), step)
     ]
     return np.concatenate(parts)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="intervals",
-        title="Intervals of one cell: quantiles and the p10–p90 range",
-        question="How far can one cell's number be trusted?",
-        source="Le Boudec 2010, chapter 2; Efron and Tibshirani 1993",
-    ),
-    methods=(quantile_interval, range_interval),
-)

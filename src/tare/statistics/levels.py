@@ -1,4 +1,7 @@
-"""Where does each burst of data fall from a high rate to a low one? Two levels, fitted together."""
+"""Where does each burst of data fall from a high rate to a low one? Two levels, fitted together.
+
+Source: Viterbi 1967; two-level path with a cut squared distance.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.registry import Description
 from tare.statistics.changes import short_dependence
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.viterbi import (
     MIXED,
     SPARED,
@@ -203,14 +205,3 @@ def fall_between(log_rate: FloatArray, levels: Levels, start: int, end: int) -> 
     # What a mixed value costs more than one at a level, and half of chi-squared with one degree.
     near = np.flatnonzero(at <= at.min() + MIXED + 1.92 * levels.tau)
     return start + int(near[0]), start + int(near[-1])
-
-
-UNIT = Statistic(
-    description=Description(
-        name="levels",
-        title="Two levels of a rate sent in bursts, and where each burst falls",
-        question="Does a rate fall from one level to another, and from where in each burst?",
-        source="Viterbi 1967; two-level path with a cut squared distance",
-    ),
-    methods=(two_levels, fall_between),
-)

@@ -1,4 +1,7 @@
-"""What a platform costs by its type (PTO), and what by its size (PSO): a model of both."""
+"""What a platform costs by its type (PTO), and what by its size (PSO): a model of both.
+
+Source: PINNING; Hodges and Lehmann 1963; simulations of tare.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.platform_size_curves import (
@@ -20,9 +22,8 @@ from tare.statistics.platform_size_curves import (
     factor_of,
     hull,
     slack_of,
-    transformed,
 )
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Sizes below which a constant cost and one that falls with size cannot be told apart.
 FEWEST_SIZES = 4
@@ -226,24 +227,3 @@ def judge_size(pso: Factor, margin: float) -> Verdict:
     It is a ratio of ratios, and what each size may be off by itself takes more than one margin.
     """
     return judge(pso.low, pso.high, 2 * margin, different=True)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="platform_size",
-        title="Overhead over sizes, divided into the platform's type (PTO) and its size (PSO)",
-        question="What does a platform cost by its type, and what by its size?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative difference of practical importance; half of it is what each "
-                "size may be off by itself",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-        ),
-        source="PINNING; Hodges and Lehmann 1963; simulations of tare",
-    ),
-    methods=(platform_size, judge_size, transformed),
-)

@@ -1,15 +1,17 @@
-"""Quantiles with their intervals of series of any length: exact, and without a copy of them."""
+"""Quantiles with their intervals of series of any length: exact, and without a copy of them.
+
+Source: Floyd and Rivest 1975; Le Boudec 2010, chapter 2.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from tare.registry import Description
 from tare.results.message import message
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.selection import Parts, select, survey
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 
 def quantiles(
@@ -85,14 +87,3 @@ def _between(below: float, above: float, share: float) -> float:
     # As numpy interpolates, to the last bit.
     step = above - below
     return below + step * share if share < 0.5 else above - step * (1 - share)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="quantiles",
-        title="Exact quantiles of long series with order-statistic intervals",
-        question="What are the quantiles of a series that is too long to be copied?",
-        source="Floyd and Rivest 1975; Le Boudec 2010, chapter 2",
-    ),
-    methods=(quantiles,),
-)

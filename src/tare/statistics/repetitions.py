@@ -1,4 +1,7 @@
-"""When is it enough? The stopping rule, and what a number of trials reached."""
+"""When is it enough? The stopping rule, and what a number of trials reached.
+
+Source: chosen by simulation among seven rules; Geyer 1992 for the dependence.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import Message, message
 from tare.statistics.decision import Decision, Reason, together
 from tare.statistics.interim_analysis import (
@@ -24,7 +26,7 @@ from tare.statistics.interim_analysis import (
 from tare.statistics.intervals import range_interval
 from tare.statistics.refusals import Why, change, clock, dependence, unsteady
 from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 __all__ = [
     "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
@@ -238,29 +240,3 @@ def _spread_half_width(values: FloatArray, tau: float) -> float | None:
     if interval.low is None or interval.high is None or interval.low <= 0:
         return 0.0 if interval.high == 0 else None
     return math.log(interval.high / interval.low) / 2 * math.sqrt(tau)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="repetitions",
-        title="Stopping rule for quantiles, with dependence and few looks",
-        question="How many trials are enough?",
-        parameters=(
-            Parameter(
-                name="precision",
-                meaning="relative half-width of the quantile's interval that is asked for",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-            Parameter(
-                name="cap",
-                meaning="trials after which a series that is not known well enough is given up",
-                default=CAP,
-                minimum=FIRST_LOOK,
-            ),
-        ),
-        source="chosen by simulation among seven rules; Geyer 1992 for the dependence",
-    ),
-    methods=(decide, decide_cell, reached_precision, spread_target),
-)

@@ -1,4 +1,7 @@
-"""How y follows x: along one straight line, along several, or up to a ceiling."""
+"""How y follows x: along one straight line, along several, or up to a ceiling.
+
+Source: Schwarz 1978 (BIC); Hurvich and Tsai 1989 (few values); by simulation otherwise.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,13 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.results.message import Message, Said
 from tare.statistics import scaling_messages as words
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
 from tare.statistics.scaling_messages import Segment
 from tare.statistics.segments import FINEST, Model, Pieces
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps, gather
 
 #: What can be said of a sweep.
@@ -409,14 +411,3 @@ def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
         would_see=found.would_see,
         straight=found.straight,
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="scaling",
-        title="One line, several, or a ceiling",
-        question="Does twice the x give twice as much more y everywhere?",
-        source="Schwarz 1978 (BIC); Hurvich and Tsai 1989 (few values); by simulation otherwise",
-    ),
-    methods=(scaling,),
-)

@@ -1,4 +1,7 @@
-"""Is it different yet? Pairs compared at few looks, whose verdict holds in spite of them."""
+"""Is it different yet? Pairs compared at few looks, whose verdict holds in spite of them.
+
+Source: Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ import numpy as np
 from scipy import special
 
 from tare.errors import InputError
-from tare.registry import Description, Parameter
 from tare.results.verdict import judge
 from tare.statistics.comparison import (
     Comparison,
@@ -22,7 +24,7 @@ from tare.statistics.comparison import (
 from tare.statistics.sequential_boundaries import History, boundary, level, spent
 from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 #: Pairs at the first look, and by how much the next looks grow.
@@ -294,23 +296,3 @@ def _p_of_all_looks(p: float, nominal: float, alpha: float, different: bool) -> 
     """
     whole = math.pow(p, math.log(alpha) / math.log(nominal))
     return min(whole, float(np.nextafter(alpha, 0))) if different else max(whole, alpha)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="sequential",
-        title="Group-sequential signed-rank comparison with a practical margin",
-        question="Is it different yet?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative difference below which two cells are the same",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-        ),
-        source="Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963",
-    ),
-    methods=(compare_sequentially, looks, decides),
-)

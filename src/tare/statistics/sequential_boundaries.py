@@ -1,4 +1,7 @@
-"""Boundaries of tests that look several times: how sure must one look be."""
+"""Boundaries of tests that look several times: how sure must one look be.
+
+Source: Armitage, McPherson and Rowe 1969; Lan and DeMets 1983.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Looks that are over: (n, normal quantile of the boundary), in order of n.
 History = tuple[tuple[int, float], ...]
@@ -106,14 +108,3 @@ def _going_on(history: History) -> tuple[FloatArray, FloatArray]:
         kernel = np.exp(-0.5 * (sums[:, None] - earlier[None, :]) ** 2 / variance)
         density = kernel @ mass / math.sqrt(2 * math.pi * variance)
     return sums, density * half * _WEIGHTS
-
-
-UNIT = Statistic(
-    description=Description(
-        name="sequential_boundaries",
-        title="Levels of the looks of a group-sequential test that spends its error",
-        question="How sure must one look be for all looks together to be right?",
-        source="Armitage, McPherson and Rowe 1969; Lan and DeMets 1983",
-    ),
-    methods=(level, spent, boundary),
-)

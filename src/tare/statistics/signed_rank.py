@@ -1,4 +1,7 @@
-"""Wilcoxon's signed-rank test and the interval of the Hodges–Lehmann median, exactly."""
+"""Wilcoxon's signed-rank test and the interval of the Hodges–Lehmann median, exactly.
+
+Source: Wilcoxon 1945; Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Up to this n the distribution is computed exactly; the normal one is then off by less than 1e-4.
 _EXACT = 300
@@ -190,14 +192,3 @@ def _moments(n: int, dependence: float) -> tuple[float, float]:
 def _freedom(n: int, dependence: float) -> float:
     """Degrees of freedom: what is estimated of the dependence is not free."""
     return max(1.0, n / dependence - 1)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="signed_rank",
-        title="Exact signed-rank test, and the interval of the median that inverts it",
-        question="Is the middle of paired differences zero, and where may it lie?",
-        source="Wilcoxon 1945; Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014",
-    ),
-    methods=(signed_rank_interval, signed_rank_p, signed_rank_cdf, hodges_lehmann, walsh_averages),
-)

@@ -1,4 +1,7 @@
-"""Which of two cells is more stable? The ratio of their p10–p90 ranges on common blocks."""
+"""Which of two cells is more stable? The ratio of their p10–p90 ranges on common blocks.
+
+Source: Efron and Tibshirani 1993; chosen among four intervals by simulation.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.statistics.intervals import p10_p90
 from tare.statistics.resampling import bootstrap_logs, swapped_logs
 from tare.statistics.spread_verdict import (
@@ -22,7 +24,7 @@ from tare.statistics.spread_verdict import (
     undecided,
     widened,
 )
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 __all__ = [
@@ -193,23 +195,3 @@ def _conclude(
     n = min(len(a) for (a, _), _ in usable)
     slack = float(np.mean([clock_slack(a, b, tick) or 0.0 for (a, b), _ in usable]))
     return judged(first, second, logs, p, n, margin, confidence, slack, dependence)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="spread",
-        title="Ratio of two p10–p90 ranges on common blocks, verdict with a margin",
-        question="Which is more stable?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative growth of the range that matters",
-                unit="1",
-                default=0.5,
-                minimum=0.0,
-            ),
-        ),
-        source="Efron and Tibshirani 1993; chosen among four intervals by simulation",
-    ),
-    methods=(compare_spread, compare_spreads),
-)

@@ -1,4 +1,7 @@
-"""Which of two series is more stable? The ratio of their p10–p90 ranges, without blocks."""
+"""Which of two series is more stable? The ratio of their p10–p90 ranges, without blocks.
+
+Source: Efron and Tibshirani 1993; Rényi 1953 for order statistics as sums of gaps.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import math
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.statistics.intervals import p10_p90
 from tare.statistics.resampling import range_logs
 from tare.statistics.spread_verdict import (
@@ -20,7 +22,7 @@ from tare.statistics.spread_verdict import (
     undecided,
     widened,
 )
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 #: Resamples of a family of one; a larger family needs a finer p-value.
@@ -132,23 +134,3 @@ def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: in
     mixed = rng.permuted(np.tile(pooled, (_SHUFFLES, 1)), axis=1)
     logs = range_logs(p10_p90(mixed[:, len(first) :])) - range_logs(p10_p90(mixed[:, : len(first)]))
     return beyond(logs, observed)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="spread_unpaired",
-        title="Ratio of two p10–p90 ranges of independent series, verdict with a margin",
-        question="Which is more stable, where no blocks are common?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative growth of the range that matters",
-                unit="1",
-                default=0.5,
-                minimum=0.0,
-            ),
-        ),
-        source="Efron and Tibshirani 1993; Rényi 1953 for order statistics as sums of gaps",
-    ),
-    methods=(compare_spread_unpaired, resampled_range),
-)

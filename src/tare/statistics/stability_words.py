@@ -2,6 +2,8 @@
 
 For reproduction only: iterations are pooled as if each were a replicate, and ``same`` is the
 containment of one interval in the other, nothing more.
+
+Source: STABILITY; Buchar 2020.
 """
 
 from __future__ import annotations
@@ -11,9 +13,8 @@ from typing import Literal
 import numpy as np
 from scipy.stats import norm
 
-from tare.registry import Description
 from tare.statistics.moments import bootstrap_moments
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 Word = Literal["lesser", "higher", "same", "overlap"]
 Of = Literal["mean", "sd"]
@@ -85,14 +86,3 @@ def _r_percentile(ordered: FloatArray, q: float) -> float:
     below, above = norm.ppf(k / (len(ordered) + 1)), norm.ppf((k + 1) / (len(ordered) + 1))
     share = (norm.ppf(q) - below) / (above - below)
     return float(ordered[k - 1] + share * (ordered[k] - ordered[k - 1]))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="stability_words",
-        title="lesser, higher, same, overlap: percentile bootstrap of the mean and the SD",
-        question="What would STABILITY say?",
-        source="STABILITY; Buchar 2020",
-    ),
-    methods=(compare_words, percentile_interval, percentile_intervals, word),
-)

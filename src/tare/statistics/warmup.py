@@ -1,4 +1,7 @@
-"""Does a series settle? Sliding-window SD against the whole, and change points."""
+"""Does a series settle? Sliding-window SD against the whole, and change points.
+
+Source: STABILITY; Barrett 2017; Killick 2012.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import Deviation, Message, message
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.downsample import MOST, fences, sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 
@@ -213,24 +215,3 @@ def _merge(values: FloatArray, bounds: list[int], least: float) -> list[int]:
         if abs(float(behind - before)) >= least:
             kept.append(here)
     return kept[1:]
-
-
-UNIT = Statistic(
-    description=Description(
-        name="warmup",
-        title="Sliding-window SD, change points and their classification",
-        question="Does a series settle, and from where on?",
-        parameters=(
-            Parameter(name="window", meaning="values in a window", default=WINDOW, minimum=2),
-            Parameter(
-                name="tolerance",
-                meaning="relative difference below which two levels are one",
-                unit="1",
-                default=0.01,
-                minimum=0.0,
-            ),
-        ),
-        source="STABILITY; Barrett 2017; Killick 2012",
-    ),
-    methods=(sliding_sd, settle, warm_up, change_points),
-)
