@@ -11,7 +11,9 @@ registry and from ``tare-agent describe`` become ``docs/reference/reference.md``
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +23,7 @@ from typing import Any
 import msgspec
 import typer
 
+from tare import statistics as package
 from tare import wiring
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
@@ -66,7 +69,6 @@ UNITS = (
     ("check", "Checks of tare doctor"),
     ("setting", "Settings that tare can hold"),
     ("format", "Formats of other tools"),
-    ("statistic", "Statistics"),
     ("finding", "Findings"),
     ("chart", "Charts"),
 )
@@ -106,7 +108,8 @@ def reference() -> str:
         lines.append(f"## {title}")
         for unit in wiring.units(kind).values():
             lines += described(unit.description)
-            lines += methods(getattr(unit, "methods", ()))
+        if kind == "format":
+            lines += statistics()
     return "\n\n".join(line.strip("\n") for line in lines) + "\n"
 
 
@@ -172,13 +175,27 @@ def described(unit: Description) -> Iterator[str]:
         yield table(["parameter", "what", "value", "default"], rows)
 
 
-def methods(offered: Iterable[Any]) -> Iterator[str]:
-    """List the functions of a statistic."""
-    lines = []
-    for method in offered:
-        summary = (inspect.getdoc(method) or "").split("\n\n")[0]
-        lines.append(f"- `{method.__name__}`: {one_line(summary)}")
-    if lines:
+def statistics() -> Iterator[str]:
+    """List the methods of each module of statistics, from what their docstrings say."""
+    yield "## Statistics"
+    for found in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{found.name}")
+        offered = [
+            (name, one)
+            for name, one in vars(module).items()
+            if not name.startswith("_")
+            and callable(one)
+            and not isinstance(one, type)
+            and getattr(one, "__module__", None) == module.__name__
+        ]
+        if not offered:
+            continue
+        yield f"### `{found.name}`"
+        yield from map(one_line, (module.__doc__ or "").split("\n\n"))
+        lines = []
+        for name, one in offered:
+            summary = (inspect.getdoc(one) or "").split("\n\n")[0]
+            lines.append(f"- `{name}`: {one_line(summary)}")
         yield "\n".join(lines)
 
 

@@ -26,7 +26,6 @@ UNITS = {
     "check": ("tare.features.machine.doctor.checks",),
     "setting": ("tare.host.settings",),
     "format": ("tare.readers",),
-    "statistic": ("tare.statistics",),
     "finding": (
         "tare.experiment.findings",
         "tare.features.network.findings",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tare.errors import InputError
 from tare.results.message import message
-from tare.statistics import selection
+from tare.statistics import quantiles as selection
 from tare.statistics.intervals import quantile_interval, quantile_ranks
 from tare.statistics.quantiles import quantiles
 

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from tare.results.message import Deviation, message
-from tare.statistics.dependence import median_dependence_time
+from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import Target, look, next_look
 from tare.statistics.repetitions import (
     FIRST_LOOK,
@@ -22,11 +22,10 @@ from tare.statistics.repetitions import (
     decide_cell,
     first_look,
     looks,
-    reached_precision,
-    series_interval,
     spread_target,
     together,
 )
+from tare.statistics.series_intervals import series_interval
 
 
 def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> np.ndarray:
@@ -35,7 +34,7 @@ def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> n
 
 
 def stopping_size(values: np.ndarray, precision: float, spread: float | None = None) -> int:
-    return list(looks(values, precision, spread))[-1][0]
+    return list(looks(values, Target(precision, spread=spread)))[-1][0]
 
 
 def test_never_stops_before_fifty_independent_trials() -> None:
@@ -68,8 +67,6 @@ def test_series_that_remember_take_longer_and_still_cover() -> None:
         values = autoregressive(rng, 0.8, 5000, 0.02)
         n = stopping_size(values, 0.01)
         sizes.append(n)
-        reached = reached_precision(values[:n])
-        assert reached is not None
         middle = float(np.median(values[:n]))
         covered += abs(middle - 1) <= 0.01 * middle
     assert np.mean(sizes) > 3 * 78
@@ -94,19 +91,20 @@ def test_says_how_much_is_missing() -> None:
 
 
 def test_few_trials_reach_nothing_and_are_told_so() -> None:
-    assert reached_precision(np.arange(1.0, 6.0)) is None
-    assert reached_precision(np.linspace(99, 101, 7), tick=0.0) == pytest.approx(0.01)  # ranks 1, 7
+    assert series_interval(np.arange(1.0, 6.0)).half_width is None
+    of_all = series_interval(np.linspace(99, 101, 7), tick=0.0)  # ranks 1, 7
+    assert of_all.half_width == pytest.approx(0.01)
     decision = decide_cell(np.arange(1.0, 6.0), 0.02)
     assert (decision.stop, decision.reached, decision.more_trials) == (False, None, 45)
     assert decide_cell(np.array([]), 0.02).more_trials == FIRST_LOOK
 
 
-def test_reached_precision_is_the_order_statistic_interval_where_nothing_is_remembered() -> None:
+def test_a_series_has_the_order_statistic_interval_where_nothing_is_remembered() -> None:
     values = np.random.default_rng(7).normal(100, 5, 1000)
     ordered = np.sort(values)
     low, high = ordered[468], ordered[531]  # ranks 469 and 532 of 1000
     expected = max(high - np.median(values), np.median(values) - low) / np.median(values)
-    assert reached_precision(values) == pytest.approx(expected, rel=0.1)
+    assert series_interval(values).half_width == pytest.approx(expected, rel=0.1)
 
 
 def test_a_fixed_n_that_reached_its_target_needs_no_more() -> None:
@@ -194,7 +192,7 @@ def test_the_benchmark_measures_what_decides(coverage: ModuleType, target: Targe
     target = Target(**{**vars(target), "cap": min(target.cap, 1500)})
     ends = coverage.stop(rows, target)
     for row, size, reached in zip(rows, ends.size, ends.reached, strict=True):
-        alone = list(looks(row, target.precision, None, target.cap, **given))[-1]
+        alone = list(looks(row, target))[-1]
         assert (alone[0], alone[1].tight) == (size, reached)
         assert decide_cell(row[: size - 1], target.precision, cap=target.cap, **given).stop is False
         decision = decide_cell(row, target.precision, cap=target.cap, **given)
@@ -288,7 +286,9 @@ def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
 def test_anytime_takes_longer_than_few_looks() -> None:
     rng = np.random.default_rng(29)
     target = {"anytime": True}
-    sizes = [list(looks(rng.normal(1, 0.05, 3000), 0.01, **target))[-1][0] for _ in range(30)]
+    sizes = [
+        list(looks(rng.normal(1, 0.05, 3000), Target(0.01, **target)))[-1][0] for _ in range(30)
+    ]
     # By its authors' simulation 437; theirs looked on every trial, with another prior.
     assert 340 < np.mean(sizes) < 600
 
@@ -310,8 +310,8 @@ def test_several_metrics_stop_where_all_do() -> None:
 def test_intervals_that_hold_together_take_more_trials() -> None:
     rng = np.random.default_rng(30)
     rows = 1 + 0.05 * rng.standard_normal((40, 2000))
-    alone = np.mean([list(looks(row, 0.01))[-1][0] for row in rows])
-    of_two = np.mean([list(looks(row, 0.01, family=2))[-1][0] for row in rows])
+    alone = np.mean([list(looks(row, Target(0.01)))[-1][0] for row in rows])
+    of_two = np.mean([list(looks(row, Target(0.01, family=2)))[-1][0] for row in rows])
     assert 1.1 < of_two / alone < 1.45  # (2.50 / 2.24)² = 1.24
 
 
@@ -322,10 +322,11 @@ def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
     widened = series_interval(values)
     assert plain.half_width is not None
     assert widened.half_width is not None
-    root = np.sqrt(median_dependence_time(values))
+    (time,) = dependence_times((values <= np.median(values)).astype(float)[None])
+    root = np.sqrt(time)
     assert widened.half_width / plain.half_width == pytest.approx(root, rel=0.35)
     seen = look(values[None], Target(0.01))
-    assert seen.tau[0] == pytest.approx(median_dependence_time(values))
+    assert seen.tau[0] == pytest.approx(time)
     tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
     assert (tail.low, tail.high) == (None, None)
     assert args(tail.refusal, "interval.dependent")["n"] == 120

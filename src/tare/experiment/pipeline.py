@@ -290,9 +290,9 @@ def first_look(experiment: Experiment) -> int:
     """Trials below which nothing stops; where fewer fit the budget, n is fixed beforehand."""
     if experiment.stopping.compare is not None:
         return 0  # its looks share one error, however early they are
-    from tare.statistics import repetitions
+    from tare.statistics import interim_analysis
 
-    return repetitions.first_look(experiment.stopping.quantile)
+    return interim_analysis.first_look(experiment.stopping.quantile)
 
 
 def calling_user() -> record.User | None:

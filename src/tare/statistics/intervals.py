@@ -1,6 +1,6 @@
 """Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range.
 
-Source: Le Boudec 2010, chapter 2; Efron and Tibshirani 1993.
+Source: Le Boudec 2010, chapter 2; Efron and Tibshirani 1993; Clopper and Pearson 1934.
 """
 
 from __future__ import annotations
@@ -16,6 +16,29 @@ from tare.results.message import Message, message
 from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
+
+
+def share_interval(times: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact interval of the chance of something that happened in some of n trials.
+
+    Parameters
+    ----------
+    times, n : int
+        ``0 ≤ times ≤ n``, and n above 0.
+    confidence : float
+        Coverage is at least this for independent trials.
+
+    References
+    ----------
+    Clopper and Pearson 1934.
+    """
+    from scipy import stats  # which a session that only measures does without
+
+    tail = (1 - confidence) / 2
+    low = float(stats.beta.ppf(tail, times, n - times + 1)) if times else 0.0
+    high = float(stats.beta.ppf(1 - tail, times + 1, n - times)) if times < n else 1.0
+    return low, high
+
 
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
 #: most extreme values [n = 12: equal cells differ in 5 to 12 %, where 5 % are allowed].
@@ -74,13 +97,6 @@ class Interval:
             return False
         below, above = self.estimate - self.low, self.high - self.estimate
         return max(below, above) > _SYMMETRIC * min(below, above)
-
-    @property
-    def by_clock(self) -> bool:
-        """Whether the clock decides how wide it is: without it, less than two ticks."""
-        if self.low is None or self.high is None:
-            return False
-        return self.tick > 0 and self.high - self.low < 3.5 * self.tick
 
 
 def widened(interval: Interval, values: FloatArray, tick: float | None = None) -> Interval:
@@ -224,9 +240,13 @@ def p10_and_p90(values: FloatArray) -> tuple[float, float]:
 
 def _percentile(ordered: FloatArray, q: float) -> FloatArray:
     n = ordered.shape[-1]
-    place = min(max(n * q - 0.5, 0.0), n - 1.0)
+    return between_ranks(ordered, min(max(n * q - 0.5, 0.0), n - 1.0))
+
+
+def between_ranks(ordered: FloatArray, place: float) -> FloatArray:
+    """Interpolate at a place, counted from 0, of values in ascending order along the last axis."""
     below = int(place)
-    above = min(below + 1, n - 1)
+    above = min(below + 1, ordered.shape[-1] - 1)
     low, high = ordered[..., below], ordered[..., above]
     return np.asarray(low + (place - below) * (high - low))
 

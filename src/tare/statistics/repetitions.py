@@ -9,30 +9,160 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
-from tare.results.message import Message, message
-from tare.statistics.decision import Decision, Reason, together
+from tare.results.message import Amount, Deviation, Message, message
 from tare.statistics.interim_analysis import (
     CAP,
     FIRST_LOOK,
-    LOOK_CONFIDENCE,
+    MEMORY,
     Target,
     first_look,
     look,
     next_look,
 )
 from tare.statistics.intervals import range_interval
-from tare.statistics.refusals import Why, change, clock, dependence, unsteady
-from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
+from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
+from tare.statistics.steadiness import SAY, largest_change
+from tare.statistics.ticks import tick_of
 
-__all__ = [
-    "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
-    "decide", "decide_cell", "first_look", "interval_at_stop", "looks",
-    "reached_precision", "series_interval", "spread_target", "together", "unsteady",
-]  # fmt: skip
+#: Trials below which a change of level is not looked for.
+_FEWEST_FOR_CHANGE = 20
+
+#: Why the target is not called reached: the interval is too ``wide``; the clock is too ``coarse``;
+#: the series ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under
+#: ``anytime``, it is ``ordered``.
+Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
+#: A reason with its message; None, None where nothing is in the way.
+Refused = tuple[Why, Message] | tuple[None, None]
+
+
+def unsteady(values: FloatArray, precision: float, quantile: float = 0.5) -> Refused:
+    """Tell that a series drifts or jumps by more than a target, where that is certain enough.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    precision : float
+        The relative change that matters.
+    quantile : float
+        Of which quantile; the median by default.
+
+    Returns
+    -------
+    ("drifts" or "jumps", Message) or (None, None)
+        With what to do; never below 20 trials.
+    """
+    return change(np.asarray(values, dtype=float), Target(precision, quantile))
+
+
+def change(values: FloatArray, target: Target) -> Refused:
+    """Tell that a series drifts or jumps by more than the target."""
+    if len(values) < _FEWEST_FOR_CHANGE:
+        return None, None
+    found = largest_change(values, target.quantile)
+    if found.statistic <= SAY or abs(found.size) <= target.precision:
+        return None, None
+    size = Deviation(found.size, "share")
+    if found.kind == "drift":
+        return "drifts", message("stopping.drifts", size=size, trials=found.place)
+    return "jumps", message("stopping.jumps", size=size, trial=found.place)
+
+
+def clock(values: FloatArray, target: Target) -> Refused:
+    """Tell that no number of trials reaches the target, since the clock's tick is in the way."""
+    tick, middle = tick_of(values, target.tick), float(np.quantile(values, target.quantile))
+    if tick is None:
+        return "coarse", message("interval.unresolved", n=len(values))
+    if tick <= target.precision * abs(middle):
+        return None, None
+    share = Amount(tick / abs(middle), "share") if middle else None
+    return "coarse", message("stopping.coarse", share=share)
+
+
+def dependence(n: int, tau: float, target: Target, *, refused: bool, enough: bool) -> Refused:
+    """Tell that a series is autocorrelated, where that alone is in the way."""
+    if refused and target.anytime:
+        return "ordered", message("stopping.ordered", tau=tau)
+    if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
+        return "remembers", message("stopping.dependent", n=n, effective=round(n / tau))
+    return None, None
+
+
+#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
+#: trial will help.
+Reason = Literal["target", "cap", "refused"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the rule says of one cell.
+
+    Attributes
+    ----------
+    stop : bool
+        Whether the cell has what it needs, or never will.
+    reason : {"target", "cap", "refused"} or None
+        Why it stops.
+    reached : float or None
+        Relative half-width of the quantile's interval over all trials; None where there are
+        too few.
+    more_trials : int or None
+        About how many trials the target still takes; None where it is met or cannot be said.
+    why : {"wide", "remembers", "drifts", "jumps", "ordered"} or None
+        What speaks against calling the target reached, where it is more than that trials are
+        missing; also told while the cell goes on.
+    refusal : Message or None
+        The same as a sentence, with what to do.
+    """
+
+    stop: bool
+    reason: Reason | None = None
+    reached: float | None = None
+    more_trials: int | None = None
+    why: Why | None = None
+    refusal: Message | None = None
+
+
+def together(decisions: Mapping[str, Decision]) -> Decision:
+    """Put the decisions on several metrics of one cell together.
+
+    Parameters
+    ----------
+    decisions : mapping
+        Metric to decision, made with ``family`` the number of metrics.
+
+    Returns
+    -------
+    Decision
+        Stops where all stop, with the first reason that is not ``target``; what it reached is
+        the widest of all, and what is missing the most that is missing.
+    """
+    if len(decisions) == 1:
+        return next(iter(decisions.values()))
+    all_of = list(decisions.values())
+    reached = [d.reached for d in all_of]
+    more = [d.more_trials for d in all_of if d.more_trials is not None]
+    refusals = [
+        message("stopping.of", metric=metric, why=d.refusal)
+        for metric, d in decisions.items()
+        if d.refusal
+    ]
+    first = next((d for d in all_of if d.reason not in (None, "target")), all_of[0])
+    stop = all(d.stop for d in all_of)
+    return Decision(
+        stop=stop,
+        reason=first.reason if stop else None,
+        reached=None if None in reached else max(r for r in reached if r is not None),
+        more_trials=max(more) if more else None,
+        why=next((d.why for d in all_of if d.why), None),
+        refusal=message("stopping.several", parts=refusals) if refusals else None,
+    )
+
 
 _SPREAD_RESAMPLES = 499
 
@@ -106,7 +236,7 @@ def decide_cell(
         reached = at_stop.half_width
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
-    for size, seen in _looks(values, target):
+    for size, seen in looks(values, target):
         projected = max(seen.projected, n + 1)
         if seen.tight:
             return Decision(True, "target", reached)
@@ -118,25 +248,8 @@ def decide_cell(
     return Decision(False, None, reached, more, why, refusal)
 
 
-def looks(
-    values: FloatArray,
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
-) -> Iterator[tuple[int, Look]]:
-    """Go over the sizes at which the rule looks at a series, up to its length or its stop.
-
-    Parameters are those of :func:`decide_cell`.
-    """
-    return _looks(values, Target(precision, quantile, spread, cap, anytime, family, tick))
-
-
-def _looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
+def looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
+    """Go over the sizes at which the rule looks at a series, up to its length or its stop."""
     size = min(FIRST_LOOK if target.anytime else first_look(target.quantile), target.cap)
     while size <= len(values):
         seen = _look(np.ascontiguousarray(values[:size], dtype=float).tobytes(), target)

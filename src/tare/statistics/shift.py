@@ -17,7 +17,7 @@ from tare.statistics.brunner_munzel import (
     brunner_munzel_p,
     median_difference,
 )
-from tare.statistics.dependence_rows import padded, unpadded_times
+from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
 from tare.statistics.statistic import FloatArray

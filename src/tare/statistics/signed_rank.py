@@ -62,12 +62,6 @@ def signed_rank_level(n: int, alpha: float) -> float:
     return 2 * _rank_probability(n, _critical_rank(n, alpha))
 
 
-def walsh_averages(values: FloatArray) -> FloatArray:
-    """All (x_i + x_j) / 2 with i ≤ j, sorted; shape (n (n + 1) / 2,)."""
-    i, j = _pairs(len(values))
-    return np.sort((values[i] + values[j]) / 2)
-
-
 @lru_cache(maxsize=64)
 def _pairs(n: int) -> tuple[IntArray, IntArray]:
     i, j = np.triu_indices(n)

@@ -23,26 +23,20 @@ Of = Literal["mean", "sd"]
 RESAMPLES = 1000
 
 
-def percentile_interval(
-    values: FloatArray, of: Of, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of the mean or the standard deviation.
+def percentile_intervals(
+    values: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> dict[Of, tuple[float, float]]:
+    """Give the 95 % percentile bootstrap intervals of the mean and of the standard deviation.
 
-    Percentiles are those of R's ``boot.ci(type = "perc")``: the order statistics at
-    (R + 1) × 0.025 and (R + 1) × 0.975, interpolated on the normal quantile scale.
+    Both come from one set of resamples. Percentiles are those of R's ``boot.ci(type = "perc")``:
+    the order statistics at (R + 1) × 0.025 and (R + 1) × 0.975, interpolated on the normal
+    quantile scale.
 
     Parameters
     ----------
     values : array, shape (n,)
         Pooled iterations of all workers.
     """
-    return percentile_intervals(values, rng, resamples)[of]
-
-
-def percentile_intervals(
-    values: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> dict[Of, tuple[float, float]]:
-    """Give both intervals of :func:`percentile_interval` from one set of resamples."""
     means, sds = (np.sort(x) for x in bootstrap_moments(values, resamples, rng))
     return {
         "mean": (_r_percentile(means, 0.025), _r_percentile(means, 0.975)),
@@ -59,22 +53,6 @@ def word(first: tuple[float, float], second: tuple[float, float]) -> Word:
     inside = first[0] > second[0] and first[1] < second[1]
     around = first[0] < second[0] and first[1] > second[1]
     return "same" if inside or around else "overlap"
-
-
-def compare_words(first: FloatArray, second: FloatArray, of: Of, seed: int = 1) -> Word:
-    """Compare the mean or the SD of two cells in STABILITY's words.
-
-    Parameters
-    ----------
-    first, second : array, shape (n,)
-        Pooled iterations of all workers of each cell.
-    of : {"mean", "sd"}
-        What is compared.
-    seed : int
-        Of the bootstrap.
-    """
-    rng = np.random.default_rng(seed)
-    return word(percentile_interval(first, of, rng), percentile_interval(second, of, rng))
 
 
 def _r_percentile(ordered: FloatArray, q: float) -> float:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks
 from tare.statistics.statistic import FloatArray
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.results.message import message
-from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks as in_order
 from tare.statistics.interim_analysis import CAP, quantile_of
 from tare.statistics.intervals import Interval, widened

@@ -25,7 +25,7 @@ from tare.render import vocabulary
 from tare.results.finding import Estimate, Finding
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 from tare.units import chosen
 
 _DESCRIPTION = Description(

@@ -13,7 +13,7 @@ from tare.render import vocabulary
 from tare.render.words import listing, text
 from tare.results.finding import Column, Table
 from tare.results.message import message
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 from tare.units import chosen
 
 #: How PTO and PSO came about.

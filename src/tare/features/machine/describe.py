@@ -27,7 +27,6 @@ KINDS = (
     "checks",
     "settings",
     "formats",
-    "statistics",
     "findings",
     "charts",
 )

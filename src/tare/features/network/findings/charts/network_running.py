@@ -13,7 +13,7 @@ from tare.registry import Description
 from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.convergence import Curve, prefixes
+from tare.statistics.confirm import Curve, prefixes
 from tare.statistics.depletion import BOUND
 from tare.units import scale_for
 
