@@ -43,7 +43,6 @@ def test_the_answer_comes_first(
     assert lines[0].startswith("1 CPU on laptop = 1.6")
     assert any(line.endswith("--cpus=0.66") for line in lines)
     assert any("1.3 to 2" in line and "34.0 GFLOPS" in line for line in lines)
-    assert sum("•" in line for line in lines) == 7
     note = sentence(message("calibration.equal.sessions"))
     assert f"Note    {note}" in lines
     assert "compare --cpus 0.7 " in lines[-1]

@@ -68,9 +68,8 @@ def test_whole_cpus_and_memory_are_sizes() -> None:
 
 
 def test_one_lu_is_one_worker_with_all_threads() -> None:
-    found = asked(one_lu=True)
+    found = asked(workload=sweep.kernel("linpack:threads=2", KERNELS), threads=1)
     assert found.factors["workers"] == (1,)
-    assert found.workloads[0].parameters["threads"] == 2
     assert sweep.threads(found) == 2
 
 

@@ -14,7 +14,6 @@ from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep.rates import unit_for
 from tare.render.terminal import aligned
-from tare.render.text_plot import Axis, TextPlot
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Message, message
 
@@ -123,9 +122,6 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
     out.print()
     for number, line in enumerate(_table(found)):
         out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
-    if len(found.equals) > 1:
-        for line in picture(found):
-            out.print(line, soft_wrap=True)
     out.print()
     for side in (found.a, found.b):
         out.print(text(_side(side)), soft_wrap=True)
@@ -196,20 +192,6 @@ def _also(one: Equal) -> str:
 
     others = also(one)
     return text(others) if others else ""
-
-
-def picture(found: Mapping) -> list[str]:
-    """Draw CPUs on B over CPUs on A, with the line on which both are alike."""
-    places = [(one.cpus, y.value) for one in found.equals for y in one.on]
-    if len(places) < 3:
-        return []
-    right = max(one.cpus for one in found.equals)
-    plot = TextPlot(Axis(0, right), Axis(0, max(y for _, y in places)))
-    plot.curve(lambda cpus: cpus, "·")
-    for x, y in places:
-        plot.mark(x, max(y, 0), "•")
-    title = f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"
-    return ["", title, *plot.lines(lambda x: f"{x:.3g}", lambda y: f"{y:.3g}")]
 
 
 def _next(found: Mapping, paths: tuple[Path, Path]) -> str:

@@ -81,8 +81,7 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
 def _table(made: Matrix) -> list[str]:
     rows = made.standings
     scale, unit = unit_for(made.work or "execution", [row.maximum.value for row in rows])
-    heads = ("settings", "", "verdict", "R²", "errs by", f"max {unit}", "of best", f"mean {unit}",
-             "of best")  # fmt: skip
+    heads = ("settings", "", "verdict", "R²", "errs by", f"max {unit}", "of best")
     cells = [
         (
             row.label,
@@ -92,8 +91,6 @@ def _table(made: Matrix) -> list[str]:
             _error(row),
             significant(row.maximum.value / scale),
             _share(row.maximum_share),
-            significant(row.mean.value / scale),
-            _share(row.mean_share),
         )
         for row in rows
     ]

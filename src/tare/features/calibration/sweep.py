@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from tare import registry
 from tare.errors import ExperimentError
 from tare.experiment.specification import PERIOD_S, Experiment, SizeSpec, Stopping, WindowSpec
@@ -42,12 +40,10 @@ class Asked:
     platform: str = "bare"
     image: str | None = None
     threads: int = 1
-    one_lu: bool = False
     #: Periods of the quota, of which several are tried beside each other.
     periods_s: Sequence[float] = (PERIOD_S,)
     periods: int = WindowSpec().periods
     windows: int = WINDOWS
-    budget_s: float | None = None
     seed: int = 1
     fingerprint: bool = False
 
@@ -94,27 +90,20 @@ def experiment(asked: Asked) -> Experiment:
     ----------
     asked : Asked
     """
-    workload = asked.workload
-    workers = asked.threads
-    if asked.one_lu:
-        workload = msgspec.structs.replace(
-            workload, parameters={**workload.parameters, "threads": asked.threads}
-        )
-        workers = 1
     factor, sizes = _steps(asked)
     periods = {"period": tuple(asked.periods_s)} if len(asked.periods_s) > 1 else {}
     return Experiment(
         name="calibrate",
         question="Does this machine scale linearly with the CPU time that it is given?",
-        workloads=(workload,),
-        factors={"platform": (asked.platform,), "workers": (workers,), **factor, **periods},
+        workloads=(asked.workload,),
+        factors={"platform": (asked.platform,), "workers": (asked.threads,), **factor, **periods},
         sizes=sizes,
         platforms={"docker": {"image": asked.image}} if asked.image else {},
         seed=asked.seed,
         instances="shared",
         window=WindowSpec(periods=asked.periods),
         quota_period_s=PERIOD_S if periods else asked.periods_s[0],
-        stopping=Stopping(trials=asked.windows, budget_s=asked.budget_s),
+        stopping=Stopping(trials=asked.windows, budget_s=None),
         fingerprint=asked.fingerprint,
     )
 

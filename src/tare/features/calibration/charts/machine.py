@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.experiment.sweep.document import Point
 from tare.features.calibration.charts.axes import Across, rounded, upwards
 from tare.features.calibration.charts.rates import changes
 from tare.features.calibration.charts.sweep import Sweep
@@ -43,12 +42,12 @@ def rows(sweep: Sweep) -> list[Row]:
     """Choose what there is anything to be seen of: what did not happen has no row."""
     clocks = [
         course
-        for name, get in (("chain of additions", _clock), ("cpufreq", _frequency))
-        if (course := _course(name, sweep, get, 1e-9)).values
+        for name, field in (("chain of additions", "clock_hz"), ("cpufreq", "frequency_hz"))
+        if (course := _course(name, sweep, field, 1e-9)).values
     ]
-    stopped = _course("stopped", sweep, _throttled, 100)
-    stolen = _course("stolen", sweep, _steal, 1)
-    heat = _course("throttled", sweep, _heat, 1)
+    stopped = _course("stopped", sweep, "throttled_share", 100)
+    stolen = _course("stolen", sweep, "steal_cpus", 1)
+    heat = _course("throttled", sweep, "thermal_throttles", 1)
     found = [
         Row("Periods in which the quota stopped it", "%", (stopped,)) if _most(stopped) else None,
         Row("Time the hypervisor took", "CPUs", (stolen,))
@@ -60,37 +59,17 @@ def rows(sweep: Sweep) -> list[Row]:
     return [*first, *(row for row in found if row is not None)]
 
 
-def _course(name: str, sweep: Sweep, get: Callable[[Point], float | None], scale: float) -> Course:
+def _course(name: str, sweep: Sweep, field: str, scale: float) -> Course:
     values = [
         (step.x, value * scale)
         for step in sweep.steps
-        if step.point is not None and (value := get(step.point)) is not None
+        if step.point is not None and (value := getattr(step.point, field)) is not None
     ]
     return Course(name, tuple(values))
 
 
 def _most(course: Course) -> float:
     return max((value for _, value in course.values), default=0.0)
-
-
-def _clock(point: Point) -> float | None:
-    return point.clock_hz
-
-
-def _frequency(point: Point) -> float | None:
-    return point.frequency_hz
-
-
-def _throttled(point: Point) -> float | None:
-    return point.throttled_share
-
-
-def _steal(point: Point) -> float | None:
-    return point.steal_cpus
-
-
-def _heat(point: Point) -> float | None:
-    return point.thermal_throttles
 
 
 def machine(sweep: Sweep, across: Across) -> list[Any]:
