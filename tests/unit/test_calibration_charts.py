@@ -14,8 +14,7 @@ from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.messages import tell_sweep
-from tare.features.calibration.charts.one import sweep_chart
-from tare.features.calibration.charts.residuals import residual
+from tare.features.calibration.charts.one import residual, sweep_chart
 from tare.features.calibration.charts.sweep import asked, fitted
 from tare.render.drawing import MOST_MARKS, by_itself
 from tare.results.message import Amount

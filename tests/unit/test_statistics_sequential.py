@@ -19,8 +19,16 @@ from tare.results.verdict import (
     judge,
 )
 from tare.statistics.comparison import compare
-from tare.statistics.sequential import FIRST_LOOK, compare_sequentially, decides, looks
-from tare.statistics.sequential_boundaries import History, boundary, level, spent
+from tare.statistics.sequential import (
+    FIRST_LOOK,
+    History,
+    boundary,
+    compare_sequentially,
+    decides,
+    level,
+    looks,
+    spent,
+)
 from tare.statistics.signed_rank import (
     hodges_lehmann,
     signed_rank_cdf,

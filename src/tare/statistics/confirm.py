@@ -30,6 +30,18 @@ _STEP = 1.02
 _BLOCKS = 1024
 #: What the weights outside of them may sum up to.
 _OUTSIDE = 1e-16
+#: Share of samples that are to reach the precision.
+ASSURANCE = 0.9
+#: Fewer values than these within the precision of the quantile say too little of its density.
+_FEWEST_NEAR = 20
+#: More runs than this multiple of those at hand are not spoken of.
+_FURTHEST = 10
+#: Positions of the quantile that are averaged over, and sizes looked at in one round.
+_NODES, _SIZES = 32, 24
+#: False alarms allowed on exchangeable runs, shared by the two tests.
+_ALARMS = 0.05
+#: Prefixes that a picture needs.
+_PREFIXES = 64
 
 
 @lru_cache(maxsize=16)
@@ -142,16 +154,6 @@ def _by_weights(
     return np.asarray(np.sum(weight * (inside + tilted), axis=1) / np.sum(weight * many, axis=1))
 
 
-#: Share of samples that are to reach the precision.
-ASSURANCE = 0.9
-#: Fewer values than these within the precision of the quantile say too little of its density.
-_FEWEST_NEAR = 20
-#: More runs than this multiple of those at hand are not spoken of.
-_FURTHEST = 10
-#: Positions of the quantile that are averaged over, and sizes looked at in one round.
-_NODES, _SIZES = 32, 24
-
-
 def assured_runs(
     ordered: FloatArray, precision: float = 0.01, confidence: float = 0.95, q: float = 0.5
 ) -> int | None:
@@ -238,12 +240,6 @@ def _level(values: FloatArray, ordered: FloatArray) -> FloatArray:
     n = len(ordered)
     inner = np.interp(values, ordered, (np.arange(n) + 0.5) / n)
     return np.where(values < ordered[-1], inner, 1.0)
-
-
-#: False alarms allowed on exchangeable runs, shared by the two tests.
-_ALARMS = 0.05
-#: Prefixes that a picture needs.
-_PREFIXES = 64
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,15 @@ from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 
+#: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
+#: most extreme values [n = 12: equal cells differ in 5 to 12 %, where 5 % are allowed].
+FEWEST_FOR_RANGE = 20
+RESAMPLES = 1999
+#: Values resampled at once; bounds the memory of a bootstrap.
+_CHUNK = 4_000_000
+#: Ratio of the sides of an interval up to which it is written with ±.
+_SYMMETRIC = 1.2
+
 
 def share_interval(times: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Exact interval of the chance of something that happened in some of n trials.
@@ -38,18 +47,6 @@ def share_interval(times: int, n: int, confidence: float = 0.95) -> tuple[float,
     low = float(stats.beta.ppf(tail, times, n - times + 1)) if times else 0.0
     high = float(stats.beta.ppf(1 - tail, times + 1, n - times)) if times < n else 1.0
     return low, high
-
-
-#: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
-#: most extreme values [n = 12: equal cells differ in 5 to 12 %, where 5 % are allowed].
-FEWEST_FOR_RANGE = 20
-RESAMPLES = 1999
-#: Values resampled at once; bounds the memory of a bootstrap.
-_CHUNK = 4_000_000
-
-
-#: Ratio of the sides of an interval up to which it is written with ±.
-_SYMMETRIC = 1.2
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,20 @@ FALL, REGIME, SPARED = 8.0, 8.0, 3.0
 _RETURN, _BETTER = 40.0, 20.0
 #: How much better bursts must fall forwards than backwards.
 _FORWARDS = 2.5
+#: Least ratio of two levels that are told apart, as a logarithm: 15 %.
+_NEAREST = math.log(1.15)
+#: Least SD that values are judged by: as a logarithm, and as a share of the levels' distance. What
+#: carries 5.017 Gbit/s for an hour is no less steady for a second of 4.9.
+_LEAST_SD, _LEAST_SHARE = 0.02, 0.1
+#: How much better a fall must describe a burst than none.
+_SURE = 2.0
+#: Standard errors by which levels must differ.
+_CLEAR = 6.0
+#: SDs of what is beside the levels by which these are two for sure.
+_PARTED = 5.0
+#: Values at the low level, below which a fall may be an end.
+_FEWEST = 3
+_ROUNDS = 6
 
 
 def costs(x: FloatArray, level: float, sd: float) -> FloatArray:
@@ -129,22 +143,6 @@ def as_well_backwards(x: FloatArray, starts: Ints, fit: Fit) -> bool:
         gains.append(float(np.maximum(0.0, np.minimum(stays, below) - falls).sum()))
     chance = 3 * math.sqrt(MOST * (gains[0] + gains[1]))
     return gains[0] < max(_FORWARDS * gains[1], gains[1] + chance)
-
-
-#: Least ratio of two levels that are told apart, as a logarithm: 15 %.
-_NEAREST = math.log(1.15)
-#: Least SD that values are judged by: as a logarithm, and as a share of the levels' distance. What
-#: carries 5.017 Gbit/s for an hour is no less steady for a second of 4.9.
-_LEAST_SD, _LEAST_SHARE = 0.02, 0.1
-#: How much better a fall must describe a burst than none.
-_SURE = 2.0
-#: Standard errors by which levels must differ.
-_CLEAR = 6.0
-#: SDs of what is beside the levels by which these are two for sure.
-_PARTED = 5.0
-#: Values at the low level, below which a fall may be an end.
-_FEWEST = 3
-_ROUNDS = 6
 
 
 @dataclass(frozen=True)

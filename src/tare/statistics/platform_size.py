@@ -24,6 +24,10 @@ Shape = Literal["log", "root", "inverse"]
 SHAPES: dict[Shape, float] = {"log": 0.0, "root": 0.5, "inverse": 1.0}
 #: A shape is given up where some size is that surely off its line.
 _MISFIT = 0.01
+#: Sizes below which a constant cost and one that falls with size cannot be told apart.
+FEWEST_SIZES = 4
+#: Blocks below which a signed-rank interval has no bounds.
+FEWEST_BLOCKS = 6
 
 
 @dataclass(frozen=True)
@@ -127,12 +131,6 @@ def hull(factors: Sequence[Factor], best: int) -> Factor:
     if len(lows) < len(factors):
         return Factor(factors[best].value, None, None)
     return Factor(factors[best].value, min(lows), max(highs))
-
-
-#: Sizes below which a constant cost and one that falls with size cannot be told apart.
-FEWEST_SIZES = 4
-#: Blocks below which a signed-rank interval has no bounds.
-FEWEST_BLOCKS = 6
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,10 @@ _FEWEST_FOR_CHANGE = 20
 Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
 #: A reason with its message; None, None where nothing is in the way.
 Refused = tuple[Why, Message] | tuple[None, None]
+#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
+#: trial will help.
+Reason = Literal["target", "cap", "refused"]
+_SPREAD_RESAMPLES = 499
 
 
 def unsteady(values: FloatArray, precision: float, quantile: float = 0.5) -> Refused:
@@ -91,11 +95,6 @@ def dependence(n: int, tau: float, target: Target, *, refused: bool, enough: boo
     if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
         return "remembers", message("stopping.dependent", n=n, effective=round(n / tau))
     return None, None
-
-
-#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
-#: trial will help.
-Reason = Literal["target", "cap", "refused"]
 
 
 @dataclass(frozen=True)
@@ -162,9 +161,6 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
         why=next((d.why for d in all_of if d.why), None),
         refusal=message("stopping.several", parts=refusals) if refusals else None,
     )
-
-
-_SPREAD_RESAMPLES = 499
 
 
 @dataclass(frozen=True)

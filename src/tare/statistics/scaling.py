@@ -25,6 +25,34 @@ from tare.statistics.steps import Steps, gather
 _MOST_WINDOWS = 50
 #: Steps that one sentence names.
 _MOST_NAMED = 3
+#: What can be said of a sweep.
+Verdict = Literal["linear", "piecewise", "saturating", "inconclusive"]
+#: Why nothing can be said: too few steps; all values are zero; noise that would hide a bend; one
+#: line that errs by more at a few steps than at the others; or, which only who measured knows, CPU
+#: time that did not arrive.
+Reason = Literal["few steps", "zero", "noise", "steps apart", "disturbed"]
+#: Relative error of one line that matters, and by which it errs from a curve.
+MATTERS = 0.03
+_BENT = 0.02
+#: Largest error of one line that may go unseen where it is called linear.
+UNSEEN = 0.10
+#: Fewest steps from which anything is concluded, and most that there may be.
+FEWEST = 5
+MOST = 1000
+#: Weight of a parameter, in units of what Schwarz's criterion takes.
+_WEIGHT = 1.5
+#: Scatter that does not grow with y, beside the scatter that does: shares of the largest y. The
+#: first is next to none, so that a y of zero does not decide alone.
+_CONSTANT = (0.001, 0.03, 0.1, 0.3, 1.0)
+#: Powers of y by which relative scatter may grow instead.
+_POWERS = (0.5, 1.0)
+#: So many kinds of scatter are assumed; what comes after them was measured within the steps. Only
+#: beside that a single step can be told from one that scatters more than the others.
+_ASSUMED = len(_CONSTANT) + len(_POWERS)
+#: Steps that may be off by themselves, where each has one value; others bend no line.
+_NEAR_ENDS = (-1, -2, -3, 0)
+#: Points of the grid that the interval of a bend is read from.
+_GRID = 1000
 
 
 def _concluded(
@@ -126,37 +154,6 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     slope: float
     intercept: float
-
-
-#: What can be said of a sweep.
-Verdict = Literal["linear", "piecewise", "saturating", "inconclusive"]
-#: Why nothing can be said: too few steps; all values are zero; noise that would hide a bend; one
-#: line that errs by more at a few steps than at the others; or, which only who measured knows, CPU
-#: time that did not arrive.
-Reason = Literal["few steps", "zero", "noise", "steps apart", "disturbed"]
-
-#: Relative error of one line that matters, and by which it errs from a curve.
-MATTERS = 0.03
-_BENT = 0.02
-#: Largest error of one line that may go unseen where it is called linear.
-UNSEEN = 0.10
-#: Fewest steps from which anything is concluded, and most that there may be.
-FEWEST = 5
-MOST = 1000
-#: Weight of a parameter, in units of what Schwarz's criterion takes.
-_WEIGHT = 1.5
-#: Scatter that does not grow with y, beside the scatter that does: shares of the largest y. The
-#: first is next to none, so that a y of zero does not decide alone.
-_CONSTANT = (0.001, 0.03, 0.1, 0.3, 1.0)
-#: Powers of y by which relative scatter may grow instead.
-_POWERS = (0.5, 1.0)
-#: So many kinds of scatter are assumed; what comes after them was measured within the steps. Only
-#: beside that a single step can be told from one that scatters more than the others.
-_ASSUMED = len(_CONSTANT) + len(_POWERS)
-#: Steps that may be off by themselves, where each has one value; others bend no line.
-_NEAR_ENDS = (-1, -2, -3, 0)
-#: Points of the grid that the interval of a bend is read from.
-_GRID = 1000
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):

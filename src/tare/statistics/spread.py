@@ -1,4 +1,4 @@
-"""Which of two cells is more stable? The ratio of their p10–p90 ranges on common blocks.
+"""Which of two cells is more stable? The ratio of their p10–p90 ranges, on common blocks or not.
 
 Source: Efron and Tibshirani 1993; chosen among four intervals by simulation; Rényi 1953 for order
 statistics as sums of gaps.
@@ -19,6 +19,29 @@ from tare.statistics.exact import ranks
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds, resampled_ranges
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of
+
+#: P-value below which a family's finer one is worked out; a larger one counts in no family.
+FINER = 0.02
+#: Independent values that a range takes at least.
+_FEWEST_INDEPENDENT = 10
+#: Values of common blocks of two cells, each of shape (n,) or (n, workers).
+Pair = tuple[FloatArray, FloatArray]
+#: Replicates of a log-ratio: as it is, and as if there were no difference.
+Replicates = tuple[FloatArray, FloatArray]
+#: Resamples where the values are few, and where there are many of them.
+_RESAMPLES = 4999
+_RESAMPLES_OF_MANY = 1999
+_MANY = 2000
+#: Values that are drawn for a family's finer p-value at most.
+_MOST_DRAWN = 20_000_000
+#: Resamples of a family of one; a larger family needs a finer p-value.
+_RESAMPLES_UNPAIRED = 9999
+_MOST_RESAMPLES = 199_999
+#: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
+_SHUFFLED_BELOW = 40
+_SHUFFLES = 4999
+#: Resamples for each comparison of a family: a p-value of 2 in so many for each is below 5 %.
+_FOR_ONE = 50
 
 
 def bootstrap_logs(first: FloatArray, second: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -50,12 +73,6 @@ def swapped_logs(first: FloatArray, second: FloatArray, resamples: int, seed: in
 def range_logs(ranges: FloatArray) -> FloatArray:
     """Logarithms of ranges; a resample of one repeated value has none, and counts as tiny."""
     return np.asarray(np.log(np.maximum(ranges, np.finfo(float).tiny)))
-
-
-#: P-value below which a family's finer one is worked out; a larger one counts in no family.
-FINER = 0.02
-#: Independent values that a range takes at least.
-_FEWEST_INDEPENDENT = 10
 
 
 @dataclass(frozen=True)
@@ -290,19 +307,6 @@ def beyond(null: FloatArray, observed: float) -> float:
     return (1 + int(np.sum(np.abs(null) >= abs(observed) - 1e-12))) / (1 + len(null))
 
 
-#: Values of common blocks of two cells, each of shape (n,) or (n, workers).
-Pair = tuple[FloatArray, FloatArray]
-#: Replicates of a log-ratio: as it is, and as if there were no difference.
-Replicates = tuple[FloatArray, FloatArray]
-
-#: Resamples where the values are few, and where there are many of them.
-_RESAMPLES = 4999
-_RESAMPLES_OF_MANY = 1999
-_MANY = 2000
-#: Values that are drawn for a family's finer p-value at most.
-_MOST_DRAWN = 20_000_000
-
-
 def compare_spread(
     first: FloatArray,
     second: FloatArray,
@@ -453,16 +457,6 @@ def _conclude(
     n = min(len(a) for (a, _), _ in usable)
     slack = float(np.mean([clock_slack(a, b, tick) or 0.0 for (a, b), _ in usable]))
     return judged(first, second, logs, p, n, margin, confidence, slack, dependence)
-
-
-#: Resamples of a family of one; a larger family needs a finer p-value.
-_RESAMPLES_UNPAIRED = 9999
-_MOST_RESAMPLES = 199_999
-#: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
-_SHUFFLED_BELOW = 40
-_SHUFFLES = 4999
-#: Resamples for each comparison of a family: a p-value of 2 in so many for each is below 5 %.
-_FOR_ONE = 50
 
 
 def resampled_range(values: FloatArray, resamples: int, seed: int) -> FloatArray:

@@ -19,7 +19,7 @@ from tare.results.message import Amount, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.sweep.document import Calibration
-    from tare.features.calibration.mapping_document import Equal, Mapping, Side
+    from tare.features.calibration.mapping import Equal, Mapping, Side
 
 #: Rows of the table.
 _MOST_ROWS = 12
@@ -136,7 +136,7 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
 
 
 def _side(side: Side) -> Message:
-    from tare.features.calibration.mapping_messages import linear
+    from tare.features.calibration.mapping import linear
 
     return message(
         "calibration.screen.side",
@@ -181,14 +181,14 @@ def _rows(equals: Sequence[Equal]) -> Iterator[list[Equal]]:
 
 
 def _equal(one: Equal, size: float) -> tuple[str, str, str]:
-    from tare.features.calibration.mapping_messages import share
+    from tare.features.calibration.mapping import share
 
     rate = "" if one.rate is None else f"{one.rate / size:.3g}"
     return rate, text(share(one.on[0])), one.flag or ""
 
 
 def _also(one: Equal) -> str:
-    from tare.features.calibration.mapping_messages import also
+    from tare.features.calibration.mapping import also
 
     others = also(one)
     return text(others) if others else ""

@@ -15,7 +15,7 @@ from tare.features.calibration.charts.several import overlay, sweeps_of, tell_ov
 from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.fairness import IN_ORDER
 from tare.features.calibration.findings.tables import lines_table
-from tare.features.calibration.mapping_document import Mapping as Between
+from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.matrix import Matrix
 from tare.render.words import paragraph, text
 from tare.results.finding import Finding, Table

@@ -7,9 +7,8 @@ from typing import Any
 from tare.experiment.sweep.rates import unit_for
 from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.findings.tables import ends, with_ends
-from tare.features.calibration.mapping_document import Mapping as Between
-from tare.features.calibration.mapping_document import Side
-from tare.features.calibration.mapping_messages import also, linear, share
+from tare.features.calibration.mapping import Mapping as Between
+from tare.features.calibration.mapping import Side, also, linear, share
 from tare.features.calibration.matrix import Matrix, Standing
 from tare.render.words import text
 from tare.results.finding import Column, Table

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.experiment.sweep.numbers import share, step
-from tare.features.calibration.charts.machine import Course, rows
+from tare.features.calibration.charts.one import Course, residual, rows
 from tare.features.calibration.charts.rates import thinned
-from tare.features.calibration.charts.residuals import residual
 from tare.features.calibration.charts.sweep import Piece, Step, Sweep
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.scaling import MATTERS
