@@ -37,7 +37,7 @@ def asked(by: By = "quota", **other: object) -> Experiment:
     mib = (884, 1769) if by == "memory" else ()
     workload = sweep.kernel("linpack", KERNELS)
     given = {"by": by, "workload": workload, "cpus": cpus, "memory_mib": mib, "threads": 2}
-    return sweep.experiment(sweep.Asked(**{**given, **other}))  # type: ignore[arg-type]
+    return sweep.experiment(**{**given, **other})  # type: ignore[arg-type]
 
 
 def test_each_quota_is_a_cell_with_all_threads_in_one_instance() -> None:

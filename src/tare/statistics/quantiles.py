@@ -6,7 +6,7 @@ Source: Floyd and Rivest 1975; Le Boudec 2010, chapter 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,6 @@ from tare.errors import InputError
 from tare.results.message import message
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.statistic import FloatArray
-
-#: Gives the series from its start, in parts of any length, each time it is called.
-Parts = Callable[[], Iterable[FloatArray]]
 
 #: Values looked at in one go: with their masks they stay in a processor's cache.
 _CHUNK = 65_536
@@ -62,13 +59,13 @@ class _Bracket:
     upto_high: int = 0
 
 
-def survey(values: FloatArray | Parts, seed: int = 1) -> Survey:
+def survey(values: FloatArray, seed: int = 1) -> Survey:
     """Go through a series once, and keep a sample that is spread evenly over it.
 
     Parameters
     ----------
-    values : array, shape (n,), or callable
-        An array, a memory map, or a function that gives its parts.
+    values : array, shape (n,)
+        Memory maps included.
     seed : int
         Of the places in each stretch.
 
@@ -78,29 +75,24 @@ def survey(values: FloatArray | Parts, seed: int = 1) -> Survey:
         If there are no values, or one of them is not a number.
     """
     rng = np.random.default_rng(seed)
-    stretch = 1 if callable(values) else max(1, math.ceil(len(values) / SAMPLE))
+    n = len(values)
+    if n == 0:
+        raise InputError("there are no values", "give a series of at least one")
+    stretch = math.ceil(n / SAMPLE)
     kept: list[FloatArray] = []
-    n = many = 0
     for chunk in _chunks(values):
-        n += len(chunk)
         places = np.arange(0, len(chunk), stretch)
         if stretch > 1:
             places += rng.integers(0, stretch, len(places))
             places = places[places < len(chunk)]
         kept.append(chunk[places])
-        many += len(places)
-        if many > SAMPLE and callable(values):
-            kept, stretch = [np.concatenate(kept)[::2].copy()], 2 * stretch
-            many = len(kept[0])
-    if n == 0:
-        raise InputError("there are no values", "give a series of at least one")
     sample = np.concatenate(kept)
     _ends(sample)
     sample.sort()
     return Survey(n, sample, stretch == 1)
 
 
-def select(values: FloatArray | Parts, surveyed: Survey, ranks: Sequence[int]) -> dict[int, float]:
+def select(values: FloatArray, surveyed: Survey, ranks: Sequence[int]) -> dict[int, float]:
     """Find the values of given ranks.
 
     Each rank is bracketed by two values of the sample. The second pass counts what lies below
@@ -109,7 +101,7 @@ def select(values: FloatArray | Parts, surveyed: Survey, ranks: Sequence[int]) -
 
     Parameters
     ----------
-    values : array or callable
+    values : array, shape (n,)
         As it was surveyed.
     surveyed : Survey
     ranks : sequence of int
@@ -143,10 +135,9 @@ def select(values: FloatArray | Parts, surveyed: Survey, ranks: Sequence[int]) -
     return found
 
 
-def _chunks(values: FloatArray | Parts) -> Iterator[FloatArray]:
-    for part in values() if callable(values) else (values,):
-        for start in range(0, len(part), _CHUNK):
-            yield np.ascontiguousarray(part[start : start + _CHUNK], dtype=float)
+def _chunks(values: FloatArray) -> Iterator[FloatArray]:
+    for start in range(0, len(values), _CHUNK):
+        yield np.ascontiguousarray(values[start : start + _CHUNK], dtype=float)
 
 
 def _brackets(surveyed: Survey, ranks: Sequence[int], reach: float) -> list[_Bracket]:
@@ -167,7 +158,7 @@ def _brackets(surveyed: Survey, ranks: Sequence[int], reach: float) -> list[_Bra
     return brackets
 
 
-def _look(values: FloatArray | Parts, brackets: Sequence[_Bracket]) -> list[FloatArray]:
+def _look(values: FloatArray, brackets: Sequence[_Bracket]) -> list[FloatArray]:
     """Count for the brackets, and return the values inside of any, chunk by chunk."""
     room = np.empty((3, _CHUNK), dtype=bool)
     kept = []
@@ -218,7 +209,7 @@ def _ends(values: FloatArray) -> tuple[float, float]:
 
 
 def quantiles(
-    values: FloatArray | Parts,
+    values: FloatArray,
     qs: Sequence[float],
     confidence: float = 0.95,
     widening: float = 1.0,
@@ -228,9 +219,8 @@ def quantiles(
 
     Parameters
     ----------
-    values : array, shape (n,), or callable
-        An array, a memory map, or a function that gives the parts of a series, as arrays, anew
-        each time it is called, for what no array holds. It is called two times, seldom more.
+    values : array, shape (n,)
+        Memory maps included. It is gone through two times, seldom more.
     qs : sequence of float
         The quantiles, between 0 and 1.
     confidence : float

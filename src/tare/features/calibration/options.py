@@ -104,20 +104,18 @@ def experiment(options: Options) -> Experiment:
     workload, threads = _workload(options, platform), options.threads or cpus
     _check_memory(workload, threads, mib)
     return sweep.experiment(
-        sweep.Asked(
-            by=by,
-            workload=workload,
-            cpus=given,
-            memory_mib=mib,
-            platform=platform,
-            image=options.image,
-            threads=threads,
-            periods_s=periods_s,
-            periods=options.periods or WindowSpec().periods,
-            windows=windows(options),
-            seed=1 if options.seed is None else options.seed,
-            fingerprint=options.fingerprint,
-        )
+        by=by,
+        workload=workload,
+        cpus=given,
+        memory_mib=mib,
+        platform=platform,
+        image=options.image,
+        threads=threads,
+        periods_s=periods_s,
+        periods=options.periods or WindowSpec().periods,
+        windows=windows(options),
+        seed=1 if options.seed is None else options.seed,
+        fingerprint=options.fingerprint,
     )
 
 

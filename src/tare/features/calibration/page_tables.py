@@ -24,11 +24,11 @@ def standings(matrix: Matrix) -> Table:
         columns=(
             Column(key="settings", title="settings"),
             Column(key="place", title=""),
-            Column(key="verdict", title="how it scales"),
+            Column(key="verdict", title="verdict"),
             Column(key="r2", title="R²", unit="1"),
-            Column(key="error", title="one line errs by"),
+            Column(key="error", title="errs by"),
             *with_ends("maximum", "maximum", unit),
-            Column(key="maximum_share", title="of the fastest's"),
+            Column(key="maximum_share", title="of best"),
         ),
         rows=tuple(_standing(row, scale) for row in rows),
         note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
@@ -36,22 +36,27 @@ def standings(matrix: Matrix) -> Table:
 
 
 def _standing(row: Standing, scale: float) -> dict[str, Any]:
-    error = row.largest_error
+    error, share = row.largest_error, row.maximum_share
+    bounds = () if share.low == share.high else (share.low, share.high)
     return {
         "settings": row.label,
         "place": "fairest" if row.fairest else None,
         "verdict": row.verdict,
         "r2": row.r2,
-        "error": None if error is None else Amount(error, "share"),
+        "error": None if error is None else _within(error, row.uncertainty),
         **ends("maximum", row.maximum, scale),
-        "maximum_share": Amount(row.maximum_share.value, "share"),
+        "maximum_share": Amount(share.value, "share", *bounds),
     }
+
+
+def _within(error: float, doubt: float | None) -> Amount:
+    return Amount(error, "share", *(() if doubt is None else (error - doubt, error + doubt)))
 
 
 def equals(found: Between) -> Table:
     """Lay out which CPU on B is as fast as which on A."""
     rates = [one.rate for one in found.equals if one.rate is not None]
-    scale, unit = unit_for(found.work, rates)
+    scale, unit = unit_for(found.work, rates or [found.a.fastest])
     return Table(
         title="As fast as each other",
         columns=(
