@@ -263,18 +263,21 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
 
     def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
         from tare.statistics import repetitions
+        from tare.statistics.interim_analysis import Target
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))
         spread = repetitions.spread_target(experiment.parallel_growth) if about_spread else None
         by_metric = {
             metric: repetitions.decide(
                 some,
-                stopping.precision,
-                spread if metric == metrics[0] else None,
-                quantile=stopping.quantile,
-                anytime=stopping.anytime,
-                family=len(metrics),
-                tick=tick(metric),
+                Target(
+                    stopping.precision,
+                    spread=spread if metric == metrics[0] else None,
+                    quantile=stopping.quantile,
+                    anytime=stopping.anytime,
+                    family=len(metrics),
+                    tick=tick(metric),
+                ),
             )
             for metric, some in zip(metrics, values, strict=True)
         }

@@ -15,7 +15,6 @@ import numpy as np
 
 from tare.results.message import Amount, Deviation, Message, message
 from tare.statistics.interim_analysis import (
-    CAP,
     FIRST_LOOK,
     MEMORY,
     Target,
@@ -174,17 +173,7 @@ class Look:
     refusal: Message | None = None
 
 
-def decide_cell(
-    values: FloatArray,
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
-) -> Decision:
+def decide_cell(values: FloatArray, target: Target) -> Decision:
     """Decide whether one cell has enough trials.
 
     The rule looks at the data at few sizes only: first at 50 trials, then where the last look
@@ -195,21 +184,9 @@ def decide_cell(
     ----------
     values : array, shape (n,)
         Trial values in order of time.
-    precision : float
-        Target: relative half-width of the quantile's interval.
-    spread : float, optional
-        Target for the interval of the p10–p90 range: its half-width in log units.
-    cap : int
-        Trials after which the cell is given up.
-    quantile : float
-        Which quantile the target is about; the median by default. The first look at one far out
-        is where 10 trials are expected beyond it.
-    anytime : bool
-        Stop by a confidence sequence; refused where trials remember each other.
-    family : int
-        Metrics whose intervals have to hold together.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    target : Target
+        What is asked of the cell. The first look at a quantile far out is where 10 trials are
+        expected beyond it.
 
     Returns
     -------
@@ -224,11 +201,16 @@ def decide_cell(
     ``benchmarks/coverage.py``. What 50 trials cannot show cannot be held: of two levels that are
     each kept for 50 trials, the first look often sees one.
     """
-    target = Target(precision, quantile, spread, cap, anytime, family, tick)
     n = len(values)
     reached = None
     if n:
-        at_stop = interval_at_stop(values, quantile, anytime=anytime, family=family, tick=tick)
+        at_stop = interval_at_stop(
+            values,
+            target.quantile,
+            anytime=target.anytime,
+            family=target.family,
+            tick=target.tick,
+        )
         reached = at_stop.half_width
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
@@ -236,7 +218,7 @@ def decide_cell(
         projected = max(seen.projected, n + 1)
         if seen.tight:
             return Decision(True, "target", reached)
-        if seen.refused or size >= cap:
+        if seen.refused or size >= target.cap:
             reason: Reason = "refused" if seen.refused else "cap"
             return Decision(True, reason, reached, None, seen.why, seen.refusal)
     more = projected - n if projected > n else None
@@ -256,15 +238,7 @@ def looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
 
 
 def decide(
-    values: Mapping[int, Sequence[tuple[int, float]]],
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
+    values: Mapping[int, Sequence[tuple[int, float]]], target: Target
 ) -> dict[int, Decision]:
     """Decide for every cell; blocks go on until all of them say stop.
 
@@ -272,8 +246,8 @@ def decide(
     ----------
     values : mapping
         Cell to its trial values, each with the block that it belongs to, in order of time.
-    precision, spread, cap, quantile, anytime, family, tick
-        As for :func:`decide_cell`.
+    target : Target
+        What is asked of each.
 
     Returns
     -------
@@ -281,12 +255,9 @@ def decide(
         Cell to decision.
     """
     return {
-        cell: decide_cell(
-            np.array([v for _, v in pairs], dtype=float), precision, spread, cap,
-            quantile=quantile, anytime=anytime, family=family, tick=tick,
-        )
+        cell: decide_cell(np.array([v for _, v in pairs], dtype=float), target)
         for cell, pairs in values.items()
-    }  # fmt: skip
+    }
 
 
 def spread_target(margin: float) -> float:
