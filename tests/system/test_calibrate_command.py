@@ -115,7 +115,7 @@ def test_any_command_can_be_swept(tmp_path: Path) -> None:
 
 @may_limit
 def test_memory_comes_with_cpu_time(tmp_path: Path) -> None:
-    words = ("--by", "memory", *TINY[2:])
+    words = ("--by", "memory", *TINY[2:], "--period", "20 ms")
     done = calibrate(*words, "--out", str(tmp_path / "out"), "--json", "-")
     one = read(done.stdout)
     assert one.by == "memory"
