@@ -18,8 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tare.statistics.confirm import expected_curve, repetitions
-from tare.statistics.subsets import interval_ranks, sizes_and_ranks
+from tare.statistics.confirm import expected_curve, interval_ranks, repetitions, sizes_and_ranks
 
 PRECISION = 0.01
 

@@ -12,8 +12,10 @@ store become ``docs/reference/store.md``.
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import json
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +26,7 @@ import msgspec
 import typer
 
 from tare import registry
+from tare import statistics as package
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import keys
@@ -80,7 +83,6 @@ UNITS = (
     ("load", "Loads"),
     ("check", "Checks of tare doctor"),
     ("format", "Formats of other tools"),
-    ("statistic", "Statistics"),
     ("finding", "Findings"),
     ("chart", "Charts"),
 )
@@ -132,7 +134,8 @@ def reference() -> str:
         lines.append(f"## {title}")
         for unit in registry.units_of(kind).values():
             lines += described(unit.description)
-            lines += methods(getattr(unit, "methods", ()))
+        if kind == "format":
+            lines += statistics()
     return "\n\n".join(line.strip("\n") for line in lines) + "\n"
 
 
@@ -200,13 +203,27 @@ def described(unit: Description) -> Iterator[str]:
         yield table(["parameter", "what", "value", "default"], rows)
 
 
-def methods(offered: Iterable[Any]) -> Iterator[str]:
-    """List the functions of a statistic."""
-    lines = []
-    for method in offered:
-        summary = (inspect.getdoc(method) or "").split("\n\n")[0]
-        lines.append(f"- `{method.__name__}`: {one_line(summary)}")
-    if lines:
+def statistics() -> Iterator[str]:
+    """List the methods of each module of statistics, from what their docstrings say."""
+    yield "## Statistics"
+    for found in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{found.name}")
+        offered = [
+            (name, one)
+            for name, one in vars(module).items()
+            if not name.startswith("_")
+            and callable(one)
+            and not isinstance(one, type)
+            and getattr(one, "__module__", None) == module.__name__
+        ]
+        if not offered:
+            continue
+        yield f"### `{found.name}`"
+        yield from map(one_line, (module.__doc__ or "").split("\n\n"))
+        lines = []
+        for name, one in offered:
+            summary = (inspect.getdoc(one) or "").split("\n\n")[0]
+            lines.append(f"- `{name}`: {one_line(summary)}")
         yield "\n".join(lines)
 
 

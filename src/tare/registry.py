@@ -142,7 +142,6 @@ PACKAGES = {
     "check": ("tare.host.settings", "tare.features.machine.doctor.checks"),
     "setting": ("tare.host.settings",),
     "format": ("tare.readers",),
-    "statistic": ("tare.statistics",),
     "finding": (
         "tare.experiment.findings",
         "tare.features.network.findings",

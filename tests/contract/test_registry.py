@@ -6,7 +6,6 @@ A new unit is tested here before its author has written a test.
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from tare.experiment.findings.charts.chart import ChartUnit
 from tare.registry import Description, Parameter
 from tare.render import words
 from tare.results.finding import Finding
-from tare.statistics.statistic import Statistic
 from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
@@ -132,14 +130,6 @@ def test_every_metric_says_what_it_means_and_what_its_absence_means(metric: Any)
     for suffix in ("ns", "bytes"):
         if metric.name.endswith(f"_{suffix}"):
             assert metric.unit == suffix
-
-
-@pytest.mark.parametrize("unit", of("statistic"))
-def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Statistic) -> None:
-    assert unit.methods
-    assert unit.description.source
-    for method in unit.methods:
-        assert inspect.getdoc(method)
 
 
 @pytest.mark.parametrize("name", registry.units_of("finding"))

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.statistics.assurance import share_within
-from tare.statistics.confirm import repetitions
-from tare.statistics.convergence import converges
+from tare.statistics.confirm import converges, repetitions, share_within
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

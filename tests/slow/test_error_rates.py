@@ -16,7 +16,7 @@ from scipy.signal import lfilter
 from tare.statistics import spread
 from tare.statistics.comparison import compare, compare_family
 from tare.statistics.intervals import quantile_interval, range_interval
-from tare.statistics.spread_unpaired import compare_spread_unpaired
+from tare.statistics.spread import compare_spread_unpaired
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.statistics.platform_size import platform_size
-from tare.statistics.platform_size_curves import Shape, transformed
+from tare.statistics.platform_size import Shape, platform_size, transformed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

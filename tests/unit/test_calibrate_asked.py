@@ -49,10 +49,10 @@ def test_any_command_can_be_swept() -> None:
     assert found.runs_commands
 
 
-def test_memory_sizes_mean_memory() -> None:
-    found = calibrate_asked.experiment(Options(memory_sizes="256,512,1024,1769"))
+def test_memory_sizes_are_those_that_fit() -> None:
+    found = calibrate_asked.experiment(Options(by="memory", kernel="linpack:size=100"))
     assert [found.limits(str(name)).memory_bytes for name in found.factors["size"]] == [
-        mib << 20 for mib in (256, 512, 1024, 1769)
+        mib << 20 for mib in (128, 256, 512, 1024, 1769, 2048, 3008, 3538)
     ]
 
 
@@ -75,10 +75,9 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(by="cpuset", step="0.1"), "--step says nothing with --by cpuset"),
         (Options(by="memory", quotas="1"), "--quotas says nothing"),
         (Options(quotas="0.1,1", step="0.1"), "--quotas and --step exclude"),
-        (Options(quotas="0.1,1", start="0.1"), "--quotas and --from exclude"),
         (Options(quotas="0.5,1,2"), "3 steps of quota cannot distinguish"),
-        (Options(start="0"), "--from: '0'"),
-        (Options(stop="3"), "3 CPUs are more than this machine has: 2"),
+        (Options(step="0"), "--step: '0'"),
+        (Options(step="3"), "3 CPUs are more than this machine has: 2"),
         (Options(windows=0), "0 windows measure nothing"),
         (Options(windows=-1), "-1 windows measure nothing"),
         (Options(windows=3, budget="1 min"), "--windows and --budget exclude"),
@@ -87,7 +86,6 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(period="0.1 ms"), "periods from 1 ms to 1 s"),
         (Options(kernel="linpak"), "no kernel 'linpak'"),
         (Options(kernel="linpack:most=1"), "has no 'most'"),
-        (Options(kernel="qsort", one_lu=True), "--one-lu is LINPACK's"),
         (Options(command=("true",), kernel="qsort"), "--kernel is about a kernel"),
         (Options(command=("true",), kernel="linpack"), "--kernel is about a kernel"),
         (Options(kernel="linpack:size=20000"), "this machine, in what is available, has 4,096 MiB"),
@@ -127,8 +125,8 @@ def test_a_budget_is_a_time() -> None:
 
 def test_a_sweep_that_goes_on_is_asked_for_nothing_else() -> None:
     calibrate_asked.check_resumed(Options(windows=9, budget="1 min"))
-    with pytest.raises(ExperimentError, match="so that --from says nothing"):
-        calibrate_asked.check_resumed(Options(start="0.5"))
+    with pytest.raises(ExperimentError, match="so that --step says nothing"):
+        calibrate_asked.check_resumed(Options(step="0.5"))
     with pytest.raises(ExperimentError, match="so that a command says nothing"):
         calibrate_asked.check_resumed(Options(command=("true",)))
 

@@ -6,7 +6,7 @@ import pytest
 import sweeps
 
 from tare.experiment.sweep.analysis import calibration
-from tare.features.calibration.charts import asked, fitted
+from tare.features.calibration.charts.sweep import asked, fitted
 from tare.features.calibration.picture import picture
 from tare.statistics.scaling import scaling
 

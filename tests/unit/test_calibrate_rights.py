@@ -27,7 +27,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(**other: Any) -> Experiment:
     workload = WorkloadSpec(name="linpack", kernel="linpack")
     given = {"by": "quota", "workload": workload, "cpus": (0.5, 1, 1.5, 2), **other}
-    return sweep.experiment(sweep.Asked(**given))
+    return sweep.experiment(**given)
 
 
 def test_who_has_no_group_is_told_what_would_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,16 +13,9 @@ from said import args, ids
 from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import step
-from tare.features.calibration.charts import (
-    asked,
-    delivered,
-    delivered_chart,
-    fitted,
-    sweep_chart,
-    tell_delivered,
-    tell_sweep,
-)
-from tare.features.calibration.charts.residuals import residual
+from tare.features.calibration.charts.messages import tell_sweep
+from tare.features.calibration.charts.one import residual, sweep_chart
+from tare.features.calibration.charts.sweep import asked, fitted
 from tare.render.drawing import MOST_MARKS, by_itself
 from tare.results.message import Amount
 from tare.statistics.scaling import MATTERS, scaling
@@ -137,20 +130,6 @@ def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
         assert told["beyond"] == sum(abs(value) > 100 * MATTERS for value in off.values())
 
 
-def test_what_was_delivered(saturating, linear):
-    told = args(tell_delivered(delivered(saturating)), "calibration.chart.arrived")
-    assert told["least"].value == pytest.approx(2 / 3, abs=0.01)
-    assert told["most"].value == pytest.approx(1, abs=0.01)
-    assert told["cpus"] == step(3)
-    whole = args(tell_delivered(delivered(linear)), "calibration.chart.arrived")
-    assert (whole["least"], whole["cpus"]) == (None, None)
-    assert len(delivered_chart(delivered(linear)).to_dict()["concat"]) == 2
-
-
-def test_without_deliveries_there_is_nothing_to_be_drawn():
-    assert delivered(made(sweeps.Sweep(delivered=False))) is None
-
-
 def test_the_sweep_of_somebody_else():
     quotas = [0.1 * n for n in range(1, 21)] * 2
     rates = [28.4 * q for q in quotas]
@@ -179,15 +158,3 @@ def test_many_trials_are_thinned_and_said():
     data = sweep_chart(sweep).to_dict()["datasets"].values()
     assert max(map(len, data)) <= MOST_MARKS
     assert args(tell_sweep(sweep), "calibration.chart.thinned") == {"every": 2}
-
-
-def test_every_trial_lies_within_its_panel():
-    found = delivered(made(sweeps.Sweep(usable=0.3), quotas=WIDE[:20]))
-    assert found is not None
-    spec = delivered_chart(found).to_dict()
-    domain = next(
-        layer["encoding"]["x"]["scale"]["domain"]
-        for layer in spec["concat"][0]["layer"]
-        if "scale" in layer.get("encoding", {}).get("x", {})
-    )
-    assert max(x for step in found.steps for x, _ in step.singles) <= domain[1]

@@ -16,7 +16,9 @@ from tare.experiment.specification import SizeSpec
 from tare.experiment.sweep import analysis, causes, messages
 from tare.experiment.sweep.numbers import cpus, span, step
 from tare.features.calibration import file
-from tare.features.calibration.charts import asked, sweep_chart, tell_sweep
+from tare.features.calibration.charts.messages import tell_sweep
+from tare.features.calibration.charts.one import sweep_chart
+from tare.features.calibration.charts.sweep import asked
 
 
 @pytest.fixture

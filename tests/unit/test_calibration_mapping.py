@@ -15,8 +15,7 @@ from tare.errors import ExperimentError
 from tare.experiment.sweep import numbers
 from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
 from tare.features.calibration import mapping as mappings
-from tare.features.calibration.mapping import mapping
-from tare.features.calibration.mapping_document import Equal
+from tare.features.calibration.mapping import Equal, mapping
 from tare.results.message import Chosen, message
 from tare.statistics.scaling import scaling
 

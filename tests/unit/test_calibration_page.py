@@ -13,7 +13,7 @@ from tare.experiment.sweep import messages
 from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import fairness, page
-from tare.features.calibration.charts import fitted
+from tare.features.calibration.charts.sweep import fitted
 from tare.features.calibration.mapping import mapping
 from tare.features.calibration.matrix import Matrix, combinations
 from tare.render import files, words
@@ -68,7 +68,7 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     laid = page.of_matrix(matrix, measured, "tare calibrate --settings …")
     assert laid.answers == (matrix.answer,)
     assert "performance" in laid.answers[0]
-    assert [f.name for f in laid.figures] == ["settings", "each"]
+    assert [f.name for f in laid.figures] == ["settings"]
     assert [row["place"] for row in laid.sections[0].finding.tables[0].rows] == ["fairest", None]
     assert laid.doubts[0].id == "calibration.settings.order"
     assert len(laid.doubts) == 3
@@ -95,7 +95,7 @@ def test_two_machines(jumping, steady, tmp_path):
     found = mapping(jumping, steady, ("H90", "server"))
     laid = page.of_two(found, jumping, steady, "tare calibrate compare")
     assert laid.answers == (found.sentence,)
-    assert [f.name for f in laid.figures] == ["mapping", "both", "each"]
+    assert [f.name for f in laid.figures] == ["mapping", "both"]
     rows = laid.sections[0].finding.tables[0].rows
     assert len(rows) == len(found.equals)
     assert [row["docker"] for row in rows] == [equal.flag for equal in found.equals]

@@ -27,8 +27,7 @@ from tare.statistics.platform_size import platform_size
 from tare.statistics.sequential import compare_sequentially
 from tare.statistics.series_intervals import series_interval
 from tare.statistics.sessions import compare_with_sessions
-from tare.statistics.spread import compare_spread
-from tare.statistics.spread_unpaired import compare_spread_unpaired
+from tare.statistics.spread import compare_spread, compare_spread_unpaired
 from tare.statistics.watched import watched_interval
 from tare.wiring import SUPPLIES
 

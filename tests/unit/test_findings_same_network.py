@@ -22,7 +22,7 @@ from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.results import Results
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.measure.baseline import Session, networked
-from tare.measure.baseline.stable_facts import lasting
+from tare.measure.baseline.stored import lasting
 from tare.render import files
 from tare.render.words import shown, text
 from tare.results.message import Amount, Message, each, message

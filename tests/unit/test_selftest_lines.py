@@ -27,7 +27,7 @@ from tare.features.machine.selftest.document import Accuracy, Document, FalseAla
 from tare.features.machine.selftest.errors import WHOLE, Truth, errors, read
 from tare.features.machine.selftest.lines import Line, lines
 from tare.host import state
-from tare.measure.baseline.stable_facts import lasting
+from tare.measure.baseline.stored import lasting
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Deviation, message
 from tare.units import off_by

@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tare.errors import InputError
-from tare.statistics import subsets
-from tare.statistics.assurance import assured_runs, share_within
-from tare.statistics.confirm import expected_curve, repetitions
-from tare.statistics.convergence import converges, prefixes
-from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
-from tare.statistics.subsets import (
+from tare.statistics.confirm import (
+    assured_runs,
+    converges,
     expected_by_steps,
     expected_by_weights,
+    expected_curve,
     interval_ranks,
+    prefixes,
+    repetitions,
+    share_within,
     sizes_and_ranks,
 )
+from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
 
 series = st.lists(st.floats(1, 1000), min_size=1, max_size=40).map(np.array)
 
@@ -124,7 +126,6 @@ def test_long_and_short_series_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(6).normal(100, 3, 3_000)
     every = expected_curve(values)
     whole = repetitions(values)
-    monkeypatch.setattr(subsets, "EVERY_SIZE", 2_999)
     monkeypatch.setattr("tare.statistics.confirm.EVERY_SIZE", 2_999)
     sizes_and_ranks.cache_clear()
     some = expected_curve(values)

@@ -1,4 +1,4 @@
-"""Dependence and drift against statsmodels, scipy and known processes."""
+"""Dependence against statsmodels and known processes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from scipy.signal import lfilter
 from statsmodels.tsa.stattools import acf
 
 from tare.statistics.dependence import (
     autocorrelation,
     dependence_time,
-    drift,
+    dependence_times,
     lag1,
-    median_dependence_time,
 )
 
 
@@ -42,25 +40,7 @@ def test_constant_and_alternating_series_remember_nothing() -> None:
     assert dependence_time(np.tile([0.0, 1.0], 20)) == 1
 
 
-def test_the_medians_time_is_padded_for_short_series() -> None:
+def test_the_time_of_rows_is_padded_for_short_series() -> None:
     values = np.random.default_rng(2).standard_normal(100)
-    assert median_dependence_time(values) == pytest.approx(1.08)
-
-
-def test_drift_is_found_with_its_size() -> None:
-    rng = np.random.default_rng(3)
-    found = drift(100 + np.linspace(0, 10, 60) + rng.standard_normal(60))
-    assert found is not None
-    assert found.low < 0.1 / 1.05 < found.high
-    assert found.p < 1e-6
-    assert drift(np.ones(9)) is None
-    long = drift(100 + np.linspace(0, 10, 60_000) + rng.standard_normal(60_000))
-    assert long is not None
-    assert long.change == pytest.approx(0.1 / 1.05, rel=0.02)
-
-
-def test_steady_series_rarely_drift() -> None:
-    rng = np.random.default_rng(4)
-    found = [drift(rng.lognormal(0, 0.3, 40)) for _ in range(400)]
-    alarms = sum(d is not None and d.p < 0.05 for d in found)
-    assert alarms <= stats.binom.ppf(0.99, 400, 0.05)
+    below = (values <= np.median(values)).astype(float)
+    assert dependence_times(below[None]) == pytest.approx(1.08)

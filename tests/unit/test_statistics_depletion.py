@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tare.statistics.depletion import depletion, early, follows
-from tare.statistics.shares import share_interval
+from tare.statistics.intervals import share_interval
 
 
 def test_values_that_rise_with_a_cause_follow_it() -> None:

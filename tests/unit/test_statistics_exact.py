@@ -37,7 +37,8 @@ def test_a_session_does_not_hold_scipy() -> None:
         "from tare.features.machine.fingerprint import brief\n"
         "import numpy as np\n"
         "values = [(n, 1 + n % 7 / 1000) for n in range(60)]\n"
-        "repetitions.decide({0: values}, 0.02)\n"
+        "from tare.statistics.interim_analysis import Target\n"
+        "repetitions.decide({0: values}, Target(0.02))\n"
         "print(*[name for name in ('scipy', 'pandas', 'altair') if name in sys.modules])\n"
     )
     said = subprocess.run(

@@ -12,8 +12,7 @@ from said import args
 
 from tare.results.message import Chosen, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
-from tare.statistics.platform_size import PlatformSize, platform_size
-from tare.statistics.platform_size_curves import Shape, transformed
+from tare.statistics.platform_size import PlatformSize, Shape, platform_size, transformed
 
 SIZES = np.array([0.25, 0.5, 1.0, 2.0])
 

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from tare.results.message import Deviation, message
-from tare.statistics.dependence import median_dependence_time
+from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import Target, look, next_look
 from tare.statistics.repetitions import (
     FIRST_LOOK,
@@ -22,11 +22,10 @@ from tare.statistics.repetitions import (
     decide_cell,
     first_look,
     looks,
-    reached_precision,
-    series_interval,
     spread_target,
     together,
 )
+from tare.statistics.series_intervals import series_interval
 
 
 def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> np.ndarray:
@@ -35,19 +34,19 @@ def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> n
 
 
 def stopping_size(values: np.ndarray, precision: float, spread: float | None = None) -> int:
-    return list(looks(values, precision, spread))[-1][0]
+    return list(looks(values, Target(precision, spread=spread)))[-1][0]
 
 
 def test_never_stops_before_fifty_independent_trials() -> None:
     values = np.random.default_rng(1).normal(100, 0.001, 200)
-    assert not decide_cell(values[: FIRST_LOOK - 1], 0.02).stop
+    assert not decide_cell(values[: FIRST_LOOK - 1], Target(0.02)).stop
     assert FIRST_LOOK < stopping_size(values, 0.02) < 100
 
 
 def test_asking_after_every_trial_is_asking_at_the_looks() -> None:
     values = np.random.default_rng(2).normal(100, 5, 800)
     end = stopping_size(values, 0.01)
-    stops = [decide_cell(values[:n], 0.01).stop for n in range(1, end + 30)]
+    stops = [decide_cell(values[:n], Target(0.01)).stop for n in range(1, end + 30)]
     assert stops.index(True) + 1 == end
     assert all(stops[end - 1 :])
 
@@ -68,8 +67,6 @@ def test_series_that_remember_take_longer_and_still_cover() -> None:
         values = autoregressive(rng, 0.8, 5000, 0.02)
         n = stopping_size(values, 0.01)
         sizes.append(n)
-        reached = reached_precision(values[:n])
-        assert reached is not None
         middle = float(np.median(values[:n]))
         covered += abs(middle - 1) <= 0.01 * middle
     assert np.mean(sizes) > 3 * 78
@@ -78,13 +75,13 @@ def test_series_that_remember_take_longer_and_still_cover() -> None:
 
 def test_gives_up_at_the_cap() -> None:
     values = np.cumsum(np.random.default_rng(5).standard_normal(400)) + 1000
-    decision = decide_cell(values, 1e-6, cap=300)
+    decision = decide_cell(values, Target(1e-6, cap=300))
     assert (decision.stop, decision.reason) == (True, "cap")
 
 
 def test_says_how_much_is_missing() -> None:
     values = np.random.default_rng(6).normal(100, 5, 120)
-    decision = decide_cell(values, 0.005)
+    decision = decide_cell(values, Target(0.005))
     assert not decision.stop
     assert decision.reached is not None
     assert decision.more_trials is not None
@@ -94,31 +91,32 @@ def test_says_how_much_is_missing() -> None:
 
 
 def test_few_trials_reach_nothing_and_are_told_so() -> None:
-    assert reached_precision(np.arange(1.0, 6.0)) is None
-    assert reached_precision(np.linspace(99, 101, 7), tick=0.0) == pytest.approx(0.01)  # ranks 1, 7
-    decision = decide_cell(np.arange(1.0, 6.0), 0.02)
+    assert series_interval(np.arange(1.0, 6.0)).half_width is None
+    of_all = series_interval(np.linspace(99, 101, 7), tick=0.0)  # ranks 1, 7
+    assert of_all.half_width == pytest.approx(0.01)
+    decision = decide_cell(np.arange(1.0, 6.0), Target(0.02))
     assert (decision.stop, decision.reached, decision.more_trials) == (False, None, 45)
-    assert decide_cell(np.array([]), 0.02).more_trials == FIRST_LOOK
+    assert decide_cell(np.array([]), Target(0.02)).more_trials == FIRST_LOOK
 
 
-def test_reached_precision_is_the_order_statistic_interval_where_nothing_is_remembered() -> None:
+def test_a_series_has_the_order_statistic_interval_where_nothing_is_remembered() -> None:
     values = np.random.default_rng(7).normal(100, 5, 1000)
     ordered = np.sort(values)
     low, high = ordered[468], ordered[531]  # ranks 469 and 532 of 1000
     expected = max(high - np.median(values), np.median(values) - low) / np.median(values)
-    assert reached_precision(values) == pytest.approx(expected, rel=0.1)
+    assert series_interval(values).half_width == pytest.approx(expected, rel=0.1)
 
 
 def test_a_fixed_n_that_reached_its_target_needs_no_more() -> None:
     values = np.random.default_rng(10).normal(100, 0.5, 20)
-    decision = decide_cell(values, 0.02)
+    decision = decide_cell(values, Target(0.02))
     assert decision.reached is not None
     assert decision.reached < 0.02
     assert decision.more_trials is None
-    strict = decide_cell(values, 0.001)
+    strict = decide_cell(values, Target(0.001))
     expected = 20 * ((strict.reached or 0) / 0.001) ** 2 - 20
     assert strict.more_trials == pytest.approx(expected, abs=1)
-    about_spread = decide_cell(values, 0.02, spread_target(0.5))
+    about_spread = decide_cell(values, Target(0.02, spread=spread_target(0.5)))
     assert about_spread.more_trials is not None
 
 
@@ -130,28 +128,28 @@ def test_stability_needs_the_spread_known_too() -> None:
 
 
 def test_equal_values_are_enough_where_the_tick_is_known() -> None:
-    decision = decide_cell(np.full(80, 3.0), 0.02, spread_target(0.5), tick=0.003)
+    decision = decide_cell(np.full(80, 3.0), Target(0.02, spread=spread_target(0.5), tick=0.003))
     assert (decision.stop, decision.reason) == (True, "target")
     assert decision.reached == pytest.approx(0.001)
-    unknown = decide_cell(np.full(80, 3.0), 0.02, spread_target(0.5))
+    unknown = decide_cell(np.full(80, 3.0), Target(0.02, spread=spread_target(0.5)))
     assert (unknown.stop, unknown.reason, unknown.why) == (True, "refused", "coarse")
     assert unknown.reached is None
 
 
 def test_a_tick_that_is_coarser_than_the_target_ends_it() -> None:
     values = np.round(np.random.default_rng(1).normal(10, 0.5, 400))
-    decision = decide_cell(values, 0.02)
+    decision = decide_cell(values, Target(0.02))
     assert (decision.stop, decision.reason, decision.why) == (True, "refused", "coarse")
     share = args(decision.refusal, "stopping.coarse")["share"]
     assert share.value == pytest.approx(0.1)
-    assert decide_cell(values, 0.2).reason == "target"
+    assert decide_cell(values, Target(0.2)).reason == "target"
 
 
 def test_every_cell_is_decided_by_itself() -> None:
     rng = np.random.default_rng(9)
     values = {0: rng.normal(100, 0.1, 100), 1: rng.normal(100, 30, 100)}
     given = {c: list(enumerate(v)) for c, v in values.items()}
-    decisions = decide(given, 0.02)
+    decisions = decide(given, Target(0.02))
     assert decisions[0].stop
     assert not decisions[1].stop
 
@@ -190,14 +188,13 @@ def test_the_benchmark_measures_what_decides(coverage: ModuleType, target: Targe
         [autoregressive(rng, 0.8, 1500, 0.01) for _ in range(6)],
         1 + 0.01 * rng.standard_normal((4, 1500)) + np.linspace(0, 0.1, 1500),
     ])  # fmt: skip
-    given = {"quantile": target.quantile, "anytime": target.anytime, "family": target.family}
     target = Target(**{**vars(target), "cap": min(target.cap, 1500)})
     ends = coverage.stop(rows, target)
     for row, size, reached in zip(rows, ends.size, ends.reached, strict=True):
-        alone = list(looks(row, target.precision, None, target.cap, **given))[-1]
+        alone = list(looks(row, target))[-1]
         assert (alone[0], alone[1].tight) == (size, reached)
-        assert decide_cell(row[: size - 1], target.precision, cap=target.cap, **given).stop is False
-        decision = decide_cell(row, target.precision, cap=target.cap, **given)
+        assert decide_cell(row[: size - 1], target).stop is False
+        decision = decide_cell(row, target)
         assert (decision.stop, decision.reason == "target") == (True, reached)
 
 
@@ -215,15 +212,15 @@ def test_tails_are_looked_at_where_ten_trials_lie_beyond() -> None:
         50, 50, 100, 200, 1000, 1000,
     ]  # fmt: skip
     values = np.random.default_rng(21).normal(100, 1, 400)
-    assert not decide_cell(values[:199], 0.05, quantile=0.95).stop
-    decision = decide_cell(values, 0.05, quantile=0.95)
+    assert not decide_cell(values[:199], Target(0.05, quantile=0.95)).stop
+    decision = decide_cell(values, Target(0.05, quantile=0.95))
     assert (decision.stop, decision.reason) == (True, "target")
-    assert decide_cell(values[:100], 0.05, quantile=0.95).more_trials is not None
+    assert decide_cell(values[:100], Target(0.05, quantile=0.95)).more_trials is not None
 
 
 def test_a_tail_out_of_reach_is_refused_in_words() -> None:
     values = np.random.default_rng(22).pareto(1.0, 1200) + 1
-    decision = decide_cell(values, 0.01, cap=1200, quantile=0.99)
+    decision = decide_cell(values, Target(0.01, cap=1200, quantile=0.99))
     assert (decision.stop, decision.reason, decision.why) == (True, "cap", "wide")
     assert args(decision.refusal, "stopping.wide")["trials"] > 1200
 
@@ -233,10 +230,10 @@ def test_no_target_is_reached_on_a_series_that_drifts(change: float) -> None:
     rng = np.random.default_rng(23)
     for _ in range(20):
         values = (1 + np.linspace(0, change, 200)) * rng.normal(1, 0.003, 200)
-        decision = decide_cell(values, 0.01)
+        decision = decide_cell(values, Target(0.01))
         assert not decision.stop
         assert decision.why in ("drifts", "jumps")
-        at_the_cap = decide_cell(values, 0.01, cap=200)
+        at_the_cap = decide_cell(values, Target(0.01, cap=200))
         assert (at_the_cap.stop, at_the_cap.reason) == (True, "cap")
         assert ids(at_the_cap.refusal)[0] in ("stopping.drifts", "stopping.jumps")
     assert args(decision.refusal, "stopping.drifts")["size"].value * change > 0
@@ -246,7 +243,7 @@ def test_no_target_is_reached_on_a_series_that_jumps() -> None:
     rng = np.random.default_rng(24)
     for _ in range(20):
         values = rng.normal(1, 0.005, 150) + np.where(np.arange(150) < 40, 0.03, 0)
-        decision = decide_cell(values, 0.01)
+        decision = decide_cell(values, Target(0.01))
         assert not decision.stop
         assert decision.why == "jumps"
         assert args(decision.refusal, "stopping.jumps")["trial"] == pytest.approx(40, abs=5)
@@ -254,19 +251,19 @@ def test_no_target_is_reached_on_a_series_that_jumps() -> None:
 
 def test_few_trials_that_drift_are_told_too() -> None:
     values = np.linspace(1, 1.1, 30) + np.random.default_rng(25).normal(0, 0.002, 30)
-    assert decide_cell(values, 0.02).why == "drifts"
-    assert decide_cell(values[:19], 0.02).why is None
+    assert decide_cell(values, Target(0.02)).why == "drifts"
+    assert decide_cell(values[:19], Target(0.02)).why is None
 
 
 def test_a_small_drift_of_no_consequence_is_let_pass() -> None:
     values = np.random.default_rng(26).normal(1, 0.003, 200) + np.linspace(0, 0.002, 200)
-    assert decide_cell(values, 0.02).reason == "target"
+    assert decide_cell(values, Target(0.02)).reason == "target"
 
 
 def test_a_series_that_remembers_too_much_is_refused() -> None:
     rng = np.random.default_rng(27)
     for _ in range(5):
-        decision = decide_cell(autoregressive(rng, 0.98, 5000, 0.02), 0.01)
+        decision = decide_cell(autoregressive(rng, 0.98, 5000, 0.02), Target(0.01))
         assert decision.stop
         assert decision.reason in ("cap", "refused")
         assert decision.why in ("remembers", "drifts", "jumps")
@@ -276,10 +273,10 @@ def test_a_series_that_remembers_too_much_is_refused() -> None:
 
 def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
     rng = np.random.default_rng(28)
-    decision = decide_cell(rng.normal(1, 0.02, 400), 0.01, anytime=True)
+    decision = decide_cell(rng.normal(1, 0.02, 400), Target(0.01, anytime=True))
     assert (decision.stop, decision.reason) == (True, "target")
     assert decision.reached is not None
-    remembering = decide_cell(autoregressive(rng, 0.7, 400, 0.02), 0.01, anytime=True)
+    remembering = decide_cell(autoregressive(rng, 0.7, 400, 0.02), Target(0.01, anytime=True))
     assert (remembering.stop, remembering.reason, remembering.why) == (True, "refused", "ordered")
     assert args(remembering.refusal, "stopping.ordered")["tau"] > 1
 
@@ -288,7 +285,9 @@ def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
 def test_anytime_takes_longer_than_few_looks() -> None:
     rng = np.random.default_rng(29)
     target = {"anytime": True}
-    sizes = [list(looks(rng.normal(1, 0.05, 3000), 0.01, **target))[-1][0] for _ in range(30)]
+    sizes = [
+        list(looks(rng.normal(1, 0.05, 3000), Target(0.01, **target)))[-1][0] for _ in range(30)
+    ]
     # By its authors' simulation 437; theirs looked on every trial, with another prior.
     assert 340 < np.mean(sizes) < 600
 
@@ -310,8 +309,8 @@ def test_several_metrics_stop_where_all_do() -> None:
 def test_intervals_that_hold_together_take_more_trials() -> None:
     rng = np.random.default_rng(30)
     rows = 1 + 0.05 * rng.standard_normal((40, 2000))
-    alone = np.mean([list(looks(row, 0.01))[-1][0] for row in rows])
-    of_two = np.mean([list(looks(row, 0.01, family=2))[-1][0] for row in rows])
+    alone = np.mean([list(looks(row, Target(0.01)))[-1][0] for row in rows])
+    of_two = np.mean([list(looks(row, Target(0.01, family=2)))[-1][0] for row in rows])
     assert 1.1 < of_two / alone < 1.45  # (2.50 / 2.24)² = 1.24
 
 
@@ -322,10 +321,11 @@ def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
     widened = series_interval(values)
     assert plain.half_width is not None
     assert widened.half_width is not None
-    root = np.sqrt(median_dependence_time(values))
+    (time,) = dependence_times((values <= np.median(values)).astype(float)[None])
+    root = np.sqrt(time)
     assert widened.half_width / plain.half_width == pytest.approx(root, rel=0.35)
     seen = look(values[None], Target(0.01))
-    assert seen.tau[0] == pytest.approx(median_dependence_time(values))
+    assert seen.tau[0] == pytest.approx(time)
     tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
     assert (tail.low, tail.high) == (None, None)
     assert args(tail.refusal, "interval.dependent")["n"] == 120

@@ -8,13 +8,14 @@ from scipy.signal import lfilter
 
 from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.intervals import p10_p90
-from tare.statistics.spread import adjust_spreads, compare_spread
-from tare.statistics.spread_unpaired import (
+from tare.statistics.spread import (
+    adjust_spreads,
+    compare_spread,
     compare_spread_unpaired,
+    range_dependence,
     resampled_range,
     resamples_for,
 )
-from tare.statistics.spread_verdict import range_dependence
 
 
 @pytest.mark.parametrize("n", [20, 37, 200])

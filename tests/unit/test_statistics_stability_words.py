@@ -8,9 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare.statistics.stability_words import compare_words, percentile_interval, word
+from tare.statistics.stability_words import Of, percentile_intervals, word
 
 DATA = Path(__file__).parents[1] / "data" / "stability_2020"
+
+
+def compared(first: np.ndarray, second: np.ndarray, of: Of, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    return word(percentile_intervals(first, rng)[of], percentile_intervals(second, rng)[of])
 
 
 def agreeing(seed: int) -> int:
@@ -18,7 +23,7 @@ def agreeing(seed: int) -> int:
     published = pd.read_csv(DATA / "published.csv")
     cells = {key: rows["cpu_s"].to_numpy() for key, rows in data.groupby(["workers", "platform"])}
     return sum(
-        compare_words(
+        compared(
             cells[row["workers"], row["first"]],
             cells[row["workers"], row["second"]],
             row["statistic"],
@@ -55,7 +60,7 @@ def test_words(first: tuple[float, float], second: tuple[float, float], said: st
 
 def test_interval_is_the_bootstrap_percentile() -> None:
     values = np.random.default_rng(1).lognormal(0, 0.5, 200)
-    low, high = percentile_interval(values, "mean", np.random.default_rng(2))
+    low, high = percentile_intervals(values, np.random.default_rng(2))["mean"]
     half = 1.96 * values.std(ddof=1) / np.sqrt(200)
     assert (low, high) == (
         pytest.approx(values.mean() - half, rel=0.03),

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from tare.statistics.dependence import dependence_time, lag1
-from tare.statistics.dependence_rows import dependence_times, first_correlations
+from tare.statistics.dependence import dependence_time, dependence_times, first_correlations, lag1
 from tare.statistics.steadiness import HOLD, SAY, change_statistics, largest_change, scores
 
 

@@ -57,13 +57,12 @@ def test_an_interval_is_at_most_one_tick_wider_at_each_end() -> None:
     assert None not in (plain.low, plain.high, wide.low, wide.high)
     assert plain.low is not None and plain.high is not None  # noqa: PT018
     assert (wide.low, wide.high, wide.tick) == (plain.low - 0.5, plain.high + 1, 1)
-    assert wide.by_clock == (plain.high - plain.low < 2)
 
 
 def test_the_clock_decides_where_the_spread_is_below_it() -> None:
     values = np.round(np.random.default_rng(2).normal(10.3, 0.3, 100))
     found = quantile_interval(values)
-    assert (found.low, found.high, found.by_clock) == (9.5, 11.0, True)
+    assert (found.low, found.high) == (9.5, 11.0)
     assert range_interval(values).tick == 1
 
 

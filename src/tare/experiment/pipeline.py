@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.experiment.session.request import Weigh
     from tare.results.finding import Finding
-    from tare.statistics.decision import Decision
+    from tare.statistics.repetitions import Decision
 
 
 @dataclass
@@ -264,18 +264,21 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
 
     def rule(*values: execution.Values) -> Mapping[int, Decision]:
         from tare.statistics import repetitions
+        from tare.statistics.interim_analysis import Target
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))
         spread = repetitions.spread_target(experiment.parallel_growth) if about_spread else None
         by_metric = {
             metric: repetitions.decide(
                 some,
-                stopping.precision,
-                spread if metric == metrics[0] else None,
-                quantile=stopping.quantile,
-                anytime=stopping.anytime,
-                family=len(metrics),
-                tick=tick(metric),
+                Target(
+                    stopping.precision,
+                    spread=spread if metric == metrics[0] else None,
+                    quantile=stopping.quantile,
+                    anytime=stopping.anytime,
+                    family=len(metrics),
+                    tick=tick(metric),
+                ),
             )
             for metric, some in zip(metrics, values, strict=True)
         }
@@ -291,9 +294,9 @@ def first_look(experiment: Experiment) -> int:
     """Trials below which nothing stops; where fewer fit the budget, n is fixed beforehand."""
     if experiment.stopping.compare is not None:
         return 0  # its looks share one error, however early they are
-    from tare.statistics import repetitions
+    from tare.statistics import interim_analysis
 
-    return repetitions.first_look(experiment.stopping.quantile)
+    return interim_analysis.first_look(experiment.stopping.quantile)
 
 
 def calling_user() -> record.User | None:

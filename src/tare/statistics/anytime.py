@@ -1,4 +1,7 @@
-"""Intervals of a quantile that hold however often one looks: a confidence sequence."""
+"""Intervals of a quantile that hold however often one looks: a confidence sequence.
+
+Source: Howard and Ramdas 2022; Robbins 1970.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import message
 from tare.statistics.intervals import Interval, widened
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Trials that the mixture's prior is worth. It sets the n at which the sequence is narrowest
 #: [ranks 1.35 times as far apart as those of one look at 97.5 % from 50 to 500 trials; 1.5 at
@@ -99,24 +101,3 @@ def _sequence_needs(q: float, confidence: float) -> int:
     while sequence_ranks(n, q, confidence) is None:
         n += 1
     return n
-
-
-UNIT = Statistic(
-    description=Description(
-        name="anytime",
-        title="Confidence sequence of a quantile: beta-binomial mixture on its rank",
-        question="How well is a quantile known, whenever one looks?",
-        parameters=(
-            Parameter(
-                name="confidence",
-                meaning="that the quantile lies within the intervals of all n together",
-                unit="1",
-                default=0.95,
-                minimum=0.0,
-                maximum=1.0,
-            ),
-        ),
-        source="Howard and Ramdas 2022; Robbins 1970",
-    ),
-    methods=(sequence_interval, sequence_ranks),
-)

@@ -1,4 +1,7 @@
-"""What do conclusions from a series take for granted, and does it hold? All parts in one."""
+"""What do conclusions from a series take for granted, and does it hold? All parts in one.
+
+Source: CLOUDNET, section 5; each part its own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.downsample import course_of
 from tare.statistics.independence import Independence, independence
@@ -15,7 +17,7 @@ from tare.statistics.normality import Normality, normality
 from tare.statistics.order import Order, order_of
 from tare.statistics.outliers import Outliers, outliers
 from tare.statistics.stationarity import Stationarity, stationarity
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WarmUp, warm_up
 
 
@@ -94,23 +96,3 @@ def assumptions(
         changes=found,
         warmup=warm_up(values, precision, found),
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="assumptions",
-        title="Normality, independence, stationarity, modes, outliers, changes, warm-up",
-        question="Does what conclusions take for granted hold?",
-        parameters=(
-            Parameter(
-                name="precision",
-                meaning="relative change that matters",
-                unit="1",
-                default=0.01,
-                minimum=0.0,
-            ),
-        ),
-        source="CLOUDNET, section 5; each part its own",
-    ),
-    methods=(assumptions,),
-)

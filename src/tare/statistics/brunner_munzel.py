@@ -3,6 +3,8 @@
 It asks whether a value of one tends to be larger than one of the other, whatever the spread and the
 shape of either; the rank-sum test alarms in up to a quarter of equal medians where the smaller
 sample has the larger spread.
+
+Source: Brunner and Munzel 2000; Hodges and Lehmann 1963; correction by simulation.
 """
 
 from __future__ import annotations
@@ -12,9 +14,8 @@ import math
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.statistics.inversion import edge
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Values on either side below which their spread is too little known.
 FEWEST = 6
@@ -157,14 +158,3 @@ def _difference(a: FloatArray, b: FloatArray, rank: int) -> float:
         else:
             low = middle
     return high
-
-
-UNIT = Statistic(
-    description=Description(
-        name="brunner_munzel",
-        title="Brunner–Munzel test, and the interval of the shift that inverts it",
-        question="By how much do two samples differ that are not paired?",
-        source="Brunner and Munzel 2000; Hodges and Lehmann 1963; correction by simulation",
-    ),
-    methods=(brunner_munzel_interval, brunner_munzel_p),
-)

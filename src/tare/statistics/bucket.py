@@ -1,4 +1,7 @@
-"""A token bucket from what was sent between moments at which it was empty."""
+"""A token bucket from what was sent between moments at which it was empty.
+
+Source: CLOUDNET, section 3.3; conservation of tokens between moments of emptiness.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.registry import Description
 from tare.statistics.changes import short_dependence
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Stretches from which on their scatter says how well they are known.
 _SCATTER = 8
@@ -156,14 +158,3 @@ def _columns(some: Sequence[Stretch]) -> tuple[FloatArray, FloatArray, FloatArra
     sent = np.array([s.sent for s in some])
     error = np.array([s.error for s in some])
     return sent, error, np.array([s.seconds for s in some])
-
-
-UNIT = Statistic(
-    description=Description(
-        name="bucket",
-        title="A token bucket's refill and capacity, from balances between empty moments",
-        question="How fast does a token bucket fill, and how much does it hold?",
-        source="CLOUDNET, section 3.3; conservation of tokens between moments of emptiness",
-    ),
-    methods=(refilling,),
-)

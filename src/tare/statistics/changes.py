@@ -1,4 +1,7 @@
-"""Does the level of a series change, and by more than the target? Drift and change points."""
+"""Does the level of a series change, and by more than the target? Drift and change points.
+
+Source: Killick, Fearnhead, Eckley 2012 (PELT); thresholds by simulation.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, message
 from tare.statistics.downsample import beside, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -265,23 +267,3 @@ def _sentence(drift: float | None, largest: float | None, at: int, precision: fl
             beyond=abs(largest) > precision,
         )
     return message("series.changes.none")
-
-
-UNIT = Statistic(
-    description=Description(
-        name="changes",
-        title="Drift and change points, relative to the target",
-        question="Does the level change by more than the target?",
-        parameters=(
-            Parameter(
-                name="precision",
-                meaning="relative change that matters",
-                unit="1",
-                default=0.01,
-                minimum=0.0,
-            ),
-        ),
-        source="Killick, Fearnhead, Eckley 2012 (PELT); thresholds by simulation",
-    ),
-    methods=(changes, change_points),
-)

@@ -1,4 +1,7 @@
-"""Is it different? Log-ratios, paired on common blocks or not, with a verdict in words."""
+"""Is it different? Log-ratios, paired on common blocks or not, with a verdict in words.
+
+Source: Hodges and Lehmann 1963; Holm 1979; Cliff 1993.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ import numpy as np
 from scipy import stats
 
 from tare.errors import InputError
-from tare.registry import Description, Parameter
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
@@ -305,30 +307,3 @@ def further_in_family(n: int, p: float, p_adjusted: float, confidence: float) ->
         return None
     alone, wanted = stats.norm.isf([p / 2, (1 - confidence) * p / p_adjusted / 2])
     return max(1, math.ceil(n * float(wanted / alone) ** 2) - n)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="comparison",
-        title="Hodges–Lehmann median of paired log-ratios, verdict with a practical margin",
-        question="Is it different, and by how much?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative difference below which two cells are the same",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-        ),
-        source="Hodges and Lehmann 1963; Holm 1979; Cliff 1993",
-    ),
-    methods=(
-        compare,
-        compare_unpaired,
-        compare_family,
-        judge,
-        cliffs_delta,
-        holm,
-    ),
-)

@@ -1,24 +1,370 @@
-"""CONFIRM, exactly: how many runs would have been enough, by all subsets of the runs at hand."""
+"""CONFIRM, exactly: how many runs would have been enough, by all subsets of the runs at hand.
+
+Source: Maricq et al., OSDI 2018; CLOUDNET; Figure 19 there; Smirnov 1939; David and Nagaraja 2003,
+section 2.5: order statistics are a Markov chain.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
 
 from tare.errors import InputError
-from tare.registry import Description
-from tare.statistics.assurance import assured_runs
-from tare.statistics.convergence import Curve, converges
-from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.subsets import (
-    EVERY_SIZE,
-    expected_by_steps,
-    expected_by_weights,
-    sizes_and_ranks,
-)
+from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
+from tare.statistics.statistic import FloatArray
 
-__all__ = ["Curve", "Repetitions", "expected_curve", "repetitions"]
+IntArray = NDArray[np.int64]
+
+#: Up to so many values every size of subset is gone through [10,000: 0.05 s], above it sizes
+#: 2 % apart.
+EVERY_SIZE = 10_000
+_STEP = 1.02
+#: Ranks, or blocks of ranks, that carry an expectation where not every size is gone through. The
+#: blocks are then a sixtieth of the rank's standard deviation wide [error below 3e-6 of the SD of
+#: the values at the median, below 5e-4 for the very last ranks of skewed ones].
+_BLOCKS = 1024
+#: What the weights outside of them may sum up to.
+_OUTSIDE = 1e-16
+#: Share of samples that are to reach the precision.
+ASSURANCE = 0.9
+#: Fewer values than these within the precision of the quantile say too little of its density.
+_FEWEST_NEAR = 20
+#: More runs than this multiple of those at hand are not spoken of.
+_FURTHEST = 10
+#: Positions of the quantile that are averaged over, and sizes looked at in one round.
+_NODES, _SIZES = 32, 24
+#: False alarms allowed on exchangeable runs, shared by the two tests.
+_ALARMS = 0.05
+#: Prefixes that a picture needs.
+_PREFIXES = 64
+
+
+@lru_cache(maxsize=16)
+def sizes_and_ranks(n: int, q: float, confidence: float) -> tuple[IntArray, IntArray, IntArray]:
+    """Sizes of subset to look at, with the ranks of the quantile's interval for each.
+
+    Returns
+    -------
+    sizes, low, high : int array, shape (k,)
+        Ascending, from the first that has an interval to n; empty where n has none.
+    """
+    least = trials_needed(q, confidence)
+    sizes = np.arange(least, n + 1)
+    if n > EVERY_SIZE:
+        steps = 1 + math.ceil(math.log(n / least) / math.log(_STEP))
+        sizes = np.unique(np.geomspace(least, n, steps).round().astype(int))
+    low, high = interval_ranks(sizes, q, confidence)
+    return sizes, low, high
+
+
+def interval_ranks(sizes: IntArray, q: float, confidence: float) -> tuple[IntArray, IntArray]:
+    """Ranks as :func:`tare.statistics.intervals.quantile_ranks` has them, for many sizes."""
+    tail = (1 - confidence) / 2
+    low, high = (stats.binom.ppf(p, sizes, q).astype(np.int64) for p in (tail, 1 - tail))
+    return low, high + 1
+
+
+def expected_by_steps(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
+    """Find expected order statistics for every size of subset, by taking one value away at a time.
+
+    Parameters
+    ----------
+    ordered : array, shape (n,)
+        Ascending.
+    sizes : int array, shape (k,)
+        Every size from the least one to n.
+    ranks : int array, shape (k, m)
+        From 1 to the size.
+
+    Returns
+    -------
+    array, shape (k, m)
+
+    Notes
+    -----
+    Taking one value at random out of a subset of s leaves its r-th smallest in place with
+    probability (s − r)/s; otherwise the next one takes its place. So the expectations for s − 1
+    are weighted means of neighbouring ones for s, and those for n are the values: nothing
+    cancels, nothing overflows, and no weight is ever computed.
+    """
+    n = len(ordered)
+    expected = ordered.copy()
+    ramp = np.arange(1.0, n + 1)
+    step = np.empty(n)
+    found = np.empty(ranks.shape)
+    indices = ranks - 1
+    least = int(sizes[0])
+    for s in range(n, least - 1, -1):
+        found[s - least] = expected[indices[s - least]]
+        stay, step = expected[:-1], step[: s - 1]
+        np.subtract(expected[1:], stay, step)
+        np.multiply(step, ramp[: s - 1], step)
+        np.multiply(step, 1 / s, step)
+        expected = np.add(stay, step, stay)
+    return found
+
+
+def expected_by_weights(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
+    """Find expected order statistics for any sizes of subset, by the weights of all values.
+
+    As :func:`expected_by_steps`, for any sizes. The r-th smallest of s is the i-th of all n with
+    probability C(i−1, r−1) C(n−i, s−r) / C(n, s). Where that spreads over more than 1,024 ranks,
+    means of blocks of values stand for them.
+    """
+    n = len(ordered)
+    middle = float(ordered[n // 2])
+    moved = ordered - middle
+    sums, moments = (
+        np.concatenate([[0.0], np.cumsum(x)]) for x in (moved, moved * np.arange(1, n + 1))
+    )
+    rows = [_by_weights(sums, moments, sizes, rank) for rank in ranks.T]
+    return np.stack(rows, axis=1) + middle
+
+
+def _by_weights(
+    sums: FloatArray, moments: FloatArray, sizes: IntArray, ranks: IntArray
+) -> FloatArray:
+    n, r, s = len(sums) - 1, ranks[:, None], sizes[:, None]
+    # Drawing without replacement spreads less than with it, which the beta distribution describes.
+    first = np.floor(n * special.betaincinv(r, s - r + 1, _OUTSIDE)).astype(int) - 1
+    last = np.ceil(n * special.betainccinv(r, s - r + 1, _OUTSIDE)).astype(int) + 1
+    first, last = np.maximum(first, r - 1), np.minimum(last, n - s + r)
+    width = -((first - last) // _BLOCKS)
+    edges = np.minimum(first + width * np.arange(_BLOCKS + 1), last)
+    many = np.diff(edges)
+    centre = (edges[:, :-1] + edges[:, 1:] + 1) / 2
+    log_weight = (
+        special.gammaln(centre)
+        - special.gammaln(centre - r + 1)
+        + special.gammaln(n - centre + 1)
+        - special.gammaln(np.maximum(n - centre - s + r + 1, 0.5))
+    )
+    log_weight[many == 0] = -np.inf
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    inside = np.diff(sums[edges])
+    # Within a block the weight changes by the ratio of neighbours, as the values do.
+    i = np.minimum(centre, last) - 0.5
+    ratio = i * (n - i - s + r) / ((i - r + 1) * (n - i))
+    tilted = np.log(ratio) * (np.diff(moments[edges]) - centre * inside)
+    return np.asarray(np.sum(weight * (inside + tilted), axis=1) / np.sum(weight * many, axis=1))
+
+
+def assured_runs(
+    ordered: FloatArray, precision: float = 0.01, confidence: float = 0.95, q: float = 0.5
+) -> int | None:
+    """Give the number of runs with which nine of ten samples have an interval within the precision.
+
+    A sample does if both bounds of its own interval are within the precision of its own
+    quantile. The population is the values at hand, joined by straight lines, so that sizes
+    beyond n can be spoken of.
+
+    Parameters
+    ----------
+    ordered : array, shape (n,)
+        Ascending.
+    precision, confidence, q : float
+        As for :func:`tare.statistics.confirm.repetitions`.
+
+    Returns
+    -------
+    int or None
+        None where too few values lie near the quantile to say (below 20), or more than ten
+        times the runs at hand would be needed.
+    """
+    n = len(ordered)
+    middle = float(np.quantile(ordered, q))
+    near = precision * abs(middle)
+    count = np.searchsorted(ordered, middle + near, side="right") - np.searchsorted(
+        ordered, middle - near
+    )
+    least = trials_needed(q, confidence)
+    if count < _FEWEST_NEAR or n < least:
+        return None
+    sizes = np.unique(np.geomspace(least, _FURTHEST * n, _SIZES).round().astype(int))
+    while True:
+        share = share_within(ordered, sizes, precision, confidence, q)
+        last = np.flatnonzero(share < ASSURANCE)
+        if not len(last):
+            return int(sizes[0])
+        if last[-1] == len(sizes) - 1:
+            return None
+        low, high = int(sizes[last[-1]]), int(sizes[last[-1] + 1])
+        if high - low == 1:
+            return high
+        sizes = np.unique(np.linspace(low, high, _SIZES).round().astype(int))
+
+
+def share_within(
+    ordered: FloatArray, sizes: IntArray, precision: float, confidence: float, q: float
+) -> FloatArray:
+    """Share of samples whose interval is within the precision of their quantile.
+
+    Where the sample's quantile is at the level v of the population, the values above it are
+    independent of those below, and each side is counted by a binomial. v itself is
+    beta-distributed, and averaged over 32 of its quantiles.
+
+    Parameters
+    ----------
+    ordered : array, shape (n,)
+        Ascending.
+    sizes : int array, shape (k,)
+
+    Returns
+    -------
+    array, shape (k,)
+    """
+    n = len(ordered)
+    low, high = (x[:, None] for x in interval_ranks(sizes, q, confidence))
+    s = sizes[:, None]
+    k = np.clip(np.rint((s - 1) * q).astype(int) + 1, low, high)
+    level = special.betaincinv(k, s - k + 1, (np.arange(_NODES) + 0.5) / _NODES)
+    at = np.interp(level, (np.arange(n) + 0.5) / n, ordered)
+    near = precision * np.abs(at)
+    # Of equal values the last one counts from below, and the first one from above.
+    up = _level(at + near, ordered)
+    down = 1 - _level(near - at, -ordered[::-1])
+    above = np.clip((up - level) / (1 - level), 0, 1)
+    below = np.clip((level - down) / level, 0, 1)
+    enough_above = np.where(high > k, special.betainc(high - k, s - high + 1, above), 1.0)
+    enough_below = np.where(k > low, special.betainc(k - low, low, below), 1.0)
+    return np.asarray(np.mean(enough_above * enough_below, axis=1))
+
+
+def _level(values: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Share of the population up to each value."""
+    n = len(ordered)
+    inner = np.interp(values, ordered, (np.arange(n) + 0.5) / n)
+    return np.where(values < ordered[-1], inner, 1.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What intervals become as runs are added.
+
+    Attributes
+    ----------
+    s : int array, shape (k,)
+        Numbers of runs, ascending.
+    low, high : array, shape (k,)
+        Bounds of the quantile's interval with s runs.
+    median : array, shape (k,)
+        The quantile itself with s runs.
+    """
+
+    s: IntArray
+    low: FloatArray
+    high: FloatArray
+    median: FloatArray
+
+
+def prefixes(
+    values: FloatArray, confidence: float = 0.95, q: float = 0.5, points: int = _PREFIXES
+) -> Curve:
+    """Give the interval of the first s runs as they came, for growing s.
+
+    Beside the expected interval of s runs drawn at random, this shows what CLOUDNET's Figure 19
+    does: runs that use something up have intervals that widen, and early ones that are wrong.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    confidence, q : float
+        Of the order-statistic interval, and the quantile.
+    points : int
+        At most so many sizes, evenly spaced in the logarithm.
+
+    Returns
+    -------
+    Curve
+        Empty where n is too small for an interval.
+    """
+    n, least = len(values), trials_needed(q, confidence)
+    if n < least:
+        nothing = np.empty(0)
+        return Curve(np.empty(0, dtype=np.int64), nothing, nothing, nothing)
+    sizes = np.unique(np.geomspace(least, n, points).round().astype(int))
+    found = [quantile_interval(values[:s], q, confidence) for s in sizes]
+    low, high, middle = (
+        np.array([getattr(x, name) for x in found], dtype=float)
+        for name in ("low", "high", "estimate")
+    )
+    return Curve(sizes, low, high, middle)
+
+
+def converges(
+    values: FloatArray, precision: float = 0.01, confidence: float = 0.95, q: float = 0.5
+) -> bool:
+    """Tell whether intervals shrink about one quantile as runs are added in order of time.
+
+    The first k runs are a random subset of all n if order means nothing. Then the share of them
+    that lies below the quantile of all, and the share that lies near it, stay close to the shares
+    in all n, by known odds: were the first k below it more often than the interval of k runs
+    allows for, their interval would be wrong; were they nearer to it, the interval would widen
+    later. Both are Kolmogorov–Smirnov tests of the times at which these values came. A deviation
+    counts only where it matters: the quantile still moved by more than the precision after the
+    first quarter of the runs, or the interval has not become narrower since then.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    precision : float
+        Movement of the quantile, relative to it, that does not matter.
+    confidence, q : float
+        Of the order-statistic interval, and the quantile.
+
+    Returns
+    -------
+    bool
+        False in at most 5 % of exchangeable series. True also where n is too small to tell.
+
+    References
+    ----------
+    CLOUDNET, Figure 19; Hodges, The significance probability of the Smirnov two-sample test,
+    1958.
+    """
+    if len(values) < trials_needed(q, confidence) or np.ptp(values) == 0:
+        return True
+    lower, middle, upper = np.quantile(values, [q / 2, q, (1 + q) / 2])
+    below = values <= middle
+    if below.all():
+        below = values < middle
+    near = (values >= lower) & (values <= upper)
+    if min(_timing_p(below), _timing_p(near)) > _ALARMS / 2:
+        return True
+    return not _unsettled(values, precision, confidence, q)
+
+
+def _timing_p(marked: np.ndarray) -> float:
+    """P of the marked values having come at random times (limiting distribution: conservative)."""
+    n, c = len(marked), int(np.count_nonzero(marked))
+    if c in (0, n):
+        return 1.0
+    ahead = np.cumsum(marked) - c / n * np.arange(1, n + 1)
+    return float(special.kolmogorov(np.max(np.abs(ahead)) / math.sqrt(c * (n - c) / n)))
+
+
+def _unsettled(values: FloatArray, precision: float, confidence: float, q: float) -> bool:
+    n = len(values)
+    late = [np.quantile(values[: math.ceil(share * n)], q) for share in (0.25, 0.375, 0.5, 0.75)]
+    middle = float(np.quantile(values, q))
+    if max(abs(float(x) - middle) for x in late) > precision * abs(middle):
+        return True
+    early = values[: n // 4]
+    if quantile_ranks(len(early), q, confidence) is None:
+        return False
+    return _width(early, confidence, q) <= _width(values, confidence, q)
+
+
+def _width(values: FloatArray, confidence: float, q: float) -> float:
+    interval = quantile_interval(values, q, confidence)
+    return (interval.high or 0.0) - (interval.low or 0.0)
 
 
 @dataclass(frozen=True)
@@ -136,14 +482,3 @@ def _stable(curve: Curve, precision: float) -> int | None:
     if not len(fails) or fails[-1]:
         return None
     return int(curve.s[np.flatnonzero(np.concatenate([[True], fails]))[-1]])
-
-
-UNIT = Statistic(
-    description=Description(
-        name="confirm",
-        title="Exact CONFIRM: expected intervals of all subsets, in closed form",
-        question="How many runs would have been enough?",
-        source="Maricq et al., OSDI 2018; CLOUDNET",
-    ),
-    methods=(repetitions, expected_curve),
-)

@@ -1,4 +1,7 @@
-"""Were values copied? Stretches of a series that occur in it twice, beyond what ties explain."""
+"""Were values copied? Stretches of a series that occur in it twice, beyond what ties explain.
+
+Source: Karp, Miller, Rosenberg 1972 (numbering by doubling); union bound, by simulation.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: p-value from which a repeated stretch counts as copied: a copy leaves no doubt, and so takes
 #: next to nothing of the budget of all tests of a series.
@@ -119,14 +121,3 @@ def _twice(numbers: NDArray[np.intp], length: int) -> tuple[int, int] | None:
     widest = int((last - first).argmax())
     apart = int(last[widest] - first[widest])
     return (int(first[widest]), int(last[widest])) if apart >= length else None
-
-
-UNIT = Statistic(
-    description=Description(
-        name="copies",
-        title="Longest stretch of values that occurs twice, and what ties explain",
-        question="Were values copied?",
-        source="Karp, Miller, Rosenberg 1972 (numbering by doubling); union bound, by simulation",
-    ),
-    methods=(copied,),
-)

@@ -1,4 +1,7 @@
-"""Do trials use up what later ones need? Values beside what each trial began with."""
+"""Do trials use up what later ones need? Values beside what each trial began with.
+
+Source: CLOUDNET, Figure 19; Spearman 1904; Hodges and Lehmann 1963.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ from itertools import permutations
 import numpy as np
 from scipy import stats
 
-from tare.registry import Description
 from tare.statistics.brunner_munzel import brunner_munzel_interval
 from tare.statistics.changes import changes, remaining
 from tare.statistics.intervals import Interval, quantile_interval, trials_needed
 from tare.statistics.order import order_of
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Trials below which their order says nothing at 5 %, shared by a few levels.
 FEWEST = 6
@@ -222,14 +224,3 @@ def _bounds(interval: Interval) -> tuple[float, float]:
     assert interval.low is not None
     assert interval.high is not None
     return interval.low, interval.high
-
-
-UNIT = Statistic(
-    description=Description(
-        name="depletion",
-        title="Trials that began with few tokens vs. those that began with many",
-        question="Do trials use up what later ones need?",
-        source="CLOUDNET, Figure 19; Spearman 1904; Hodges and Lehmann 1963",
-    ),
-    methods=(follows, depletion, early),
-)

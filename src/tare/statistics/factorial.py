@@ -1,4 +1,7 @@
-"""What explains the variance? Type II decomposition over factors, on values and on ranks."""
+"""What explains the variance? Type II decomposition over factors, on values and on ranks.
+
+Source: Langsrud 2003; Olejnik and Algina 2003; Freedman and Lane 1983.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 499
 #: Beyond so many trials the F ratio of the ranks has its distribution, and nothing is shuffled.
@@ -288,14 +290,3 @@ def _columns(levels: Sequence[IntArray]) -> FloatArray:
         joint = joint * (int(codes.max()) + 1) + codes
     number = np.unique(joint, return_inverse=True)[1]
     return np.eye(int(number.max()) + 1)[number]
-
-
-UNIT = Statistic(
-    description=Description(
-        name="factorial",
-        title="Share of variance of each factor and interaction, on values and on ranks",
-        question="What explains the variance?",
-        source="Langsrud 2003; Olejnik and Algina 2003; Freedman and Lane 1983",
-    ),
-    methods=(decompose,),
-)

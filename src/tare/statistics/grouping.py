@@ -1,4 +1,7 @@
-"""Do groups of trials differ? Between-group share of variance with its permutation null."""
+"""Do groups of trials differ? Between-group share of variance with its permutation null.
+
+Source: Kruskal and Wallis 1952; Brown and Forsythe 1974; Hays 1963.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,3 @@ def _chance_range(values: FloatArray, sizes: list[int], permutations: int, seed:
     starts = np.cumsum([0, *sizes[:-1]])
     means = np.add.reduceat(shuffled, starts, axis=1) / np.array(sizes)
     return float(np.quantile(np.ptp(means, axis=1), 0.95))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="grouping",
-        title="Kruskal–Wallis, Brown–Forsythe, omega squared, and the range by chance",
-        question="Do groups of trials differ in location or spread?",
-        source="Kruskal and Wallis 1952; Brown and Forsythe 1974; Hays 1963",
-    ),
-    methods=(group_effect,),
-)

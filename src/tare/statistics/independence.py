@@ -1,4 +1,7 @@
-"""Are trials independent of each other? How many independent ones they are worth."""
+"""Are trials independent of each other? How many independent ones they are worth.
+
+Source: Ljung and Box 1978; Wald and Wolfowitz 1940; Geyer 1992.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
 from tare.statistics.dependence import autocorrelation, lag1
 from tare.statistics.downsample import MOST
 from tare.statistics.exact import ranks
 from tare.statistics.order import Kind, Order, normal_scores, order_of
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 
 @dataclass(frozen=True)
@@ -169,14 +171,3 @@ def period_message(order: Order) -> Message:
     period = order.period
     share = Amount(float(period.share), "share")
     return message("series.period", period=Chosen(float(f"{period.period:.3g}"), "1"), share=share)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="independence",
-        title="Autocorrelation, periods, copies, Ljung–Box on ranks, runs, dependence time",
-        question="Are trials independent of each other?",
-        source="Ljung and Box 1978; Wald and Wolfowitz 1940; Geyer 1992",
-    ),
-    methods=(independence, ljung_box, runs_p),
-)

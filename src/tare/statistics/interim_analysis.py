@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.statistics.anytime import sequence_ranks
-from tare.statistics.dependence_rows import dependence_times, first_correlations
+from tare.statistics.dependence import dependence_times, first_correlations
 from tare.statistics.exact import ranks
-from tare.statistics.intervals import quantile_ranks
+from tare.statistics.intervals import between_ranks, quantile_ranks
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import HOLD, change_statistics, scores
 
@@ -215,11 +215,7 @@ def half_widths(low: FloatArray, middle: FloatArray, high: FloatArray) -> FloatA
 
 def quantile_of(ordered: FloatArray, q: float) -> FloatArray:
     """Quantile of each row of values in ascending order, interpolated as numpy does."""
-    place = (ordered.shape[1] - 1) * q
-    below = int(place)
-    above = min(below + 1, ordered.shape[1] - 1)
-    low, high = ordered[:, below], ordered[:, above]
-    return np.asarray(low + (place - below) * (high - low))
+    return between_ranks(ordered, (ordered.shape[1] - 1) * q)
 
 
 def _in_order(rows: FloatArray) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range."""
+"""Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range.
+
+Source: Le Boudec 2010, chapter 2; Efron and Tibshirani 1993; Clopper and Pearson 1934.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from tare.errors import InputError
-from tare.registry import Description
 from tare.results.message import Message, message
 from tare.statistics.exact import binomial_quantile
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
@@ -21,10 +23,30 @@ FEWEST_FOR_RANGE = 20
 RESAMPLES = 1999
 #: Values resampled at once; bounds the memory of a bootstrap.
 _CHUNK = 4_000_000
-
-
 #: Ratio of the sides of an interval up to which it is written with ±.
 _SYMMETRIC = 1.2
+
+
+def share_interval(times: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact interval of the chance of something that happened in some of n trials.
+
+    Parameters
+    ----------
+    times, n : int
+        ``0 ≤ times ≤ n``, and n above 0.
+    confidence : float
+        Coverage is at least this for independent trials.
+
+    References
+    ----------
+    Clopper and Pearson 1934.
+    """
+    from scipy import stats  # which a session that only measures does without
+
+    tail = (1 - confidence) / 2
+    low = float(stats.beta.ppf(tail, times, n - times + 1)) if times else 0.0
+    high = float(stats.beta.ppf(1 - tail, times + 1, n - times)) if times < n else 1.0
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -72,13 +94,6 @@ class Interval:
             return False
         below, above = self.estimate - self.low, self.high - self.estimate
         return max(below, above) > _SYMMETRIC * min(below, above)
-
-    @property
-    def by_clock(self) -> bool:
-        """Whether the clock decides how wide it is: without it, less than two ticks."""
-        if self.low is None or self.high is None:
-            return False
-        return self.tick > 0 and self.high - self.low < 3.5 * self.tick
 
 
 def widened(interval: Interval, values: FloatArray, tick: float | None = None) -> Interval:
@@ -222,9 +237,13 @@ def p10_and_p90(values: FloatArray) -> tuple[float, float]:
 
 def _percentile(ordered: FloatArray, q: float) -> FloatArray:
     n = ordered.shape[-1]
-    place = min(max(n * q - 0.5, 0.0), n - 1.0)
+    return between_ranks(ordered, min(max(n * q - 0.5, 0.0), n - 1.0))
+
+
+def between_ranks(ordered: FloatArray, place: float) -> FloatArray:
+    """Interpolate at a place, counted from 0, of values in ascending order along the last axis."""
     below = int(place)
-    above = min(below + 1, n - 1)
+    above = min(below + 1, ordered.shape[-1] - 1)
     low, high = ordered[..., below], ordered[..., above]
     return np.asarray(low + (place - below) * (high - low))
 
@@ -320,14 +339,3 @@ def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:
         for i in range(0, len(draws), step)
     ]
     return np.concatenate(parts)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="intervals",
-        title="Intervals of one cell: quantiles and the p10–p90 range",
-        question="How far can one cell's number be trusted?",
-        source="Le Boudec 2010, chapter 2; Efron and Tibshirani 1993",
-    ),
-    methods=(quantile_interval, range_interval),
-)

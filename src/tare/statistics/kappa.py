@@ -1,4 +1,7 @@
-"""Do two raters agree by more than chance? Cohen's kappa of categories."""
+"""Do two raters agree by more than chance? Cohen's kappa of categories.
+
+Source: Cohen 1960; Fleiss, Cohen and Everitt 1969; Landis and Koch 1977.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,7 @@ import numpy as np
 from scipy import stats
 
 from tare.errors import InputError
-from tare.registry import Description
 from tare.results.message import Message, message
-from tare.statistics.statistic import Statistic
 
 #: Lower ends of the grades of Landis and Koch.
 _GRADES = (
@@ -132,14 +133,3 @@ def _grade(kappa: float) -> str:
     return next(
         (word for least, word in _GRADES if kappa > least), "poor" if kappa < 0 else "slight"
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="kappa",
-        title="Cohen's kappa of two raters, with its interval",
-        question="Do two raters agree by more than chance?",
-        source="Cohen 1960; Fleiss, Cohen and Everitt 1969; Landis and Koch 1977",
-    ),
-    methods=(cohens_kappa,),
-)

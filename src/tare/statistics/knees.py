@@ -1,4 +1,7 @@
-"""Where does a latency staircase rise? Sizes of caches, and the latency of each, from the curve."""
+"""Where does a latency staircase rise? Sizes of caches, and the latency of each, from the curve.
+
+Source: Saavedra and Smith 1995; change points: Killick, Fearnhead, Eckley 2012 (PELT).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ import numpy as np
 import ruptures
 from scipy.optimize import isotonic_regression
 
-from tare.registry import Description
 from tare.results.message import Amount, Message, message
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Points an octave of the even grid that the curve is put on.
 _GRID = 8
@@ -227,14 +229,3 @@ def _sentence(levels: tuple[Level, ...], memory: float | None) -> Message:
         memory=None if memory is None else Amount(memory, "ns"),
         unclear=any(not level.clear for level in levels),
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="knees",
-        title="Knees of a latency staircase",
-        question="How large are the caches, and how long does a load from each take?",
-        source="Saavedra and Smith 1995; change points: Killick, Fearnhead, Eckley 2012 (PELT)",
-    ),
-    methods=(knees,),
-)

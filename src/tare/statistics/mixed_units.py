@@ -1,4 +1,7 @@
-"""Do values have two units? Groups that lie as far apart as seconds and milliseconds do."""
+"""Do values have two units? Groups that lie as far apart as seconds and milliseconds do.
+
+Source: rules chosen by simulation.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from itertools import combinations
 
 import numpy as np
 
-from tare.registry import Description
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Factors between the units of a quantity: SI and binary prefixes, and minutes beside seconds.
 _SI, _BINARY = (tuple(base**k for k in range(1, 5)) for base in (1e3, 1024.0))
@@ -123,14 +125,3 @@ def _factor(ratio: float, spread: float, errors: float) -> tuple[float, float] |
     off = abs(ratio - math.log(factor))
     allowed = min(max(_LEAST_OFF, _ERRORS * errors * spread), most_off)
     return None if spread > _MOST_SPREAD or off > allowed else (off, factor)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="mixed_units",
-        title="Groups of values a unit apart: 60, powers of 1000 and of 1024",
-        question="Do all values have the same unit?",
-        source="rules chosen by simulation",
-    ),
-    methods=(mixed_units,),
-)

@@ -1,4 +1,7 @@
-"""Do the values have several modes? Hartigan's dip test, applied again to each side."""
+"""Do the values have several modes? Hartigan's dip test, applied again to each side.
+
+Source: Hartigan and Hartigan 1985.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.registry import Description
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.downsample import sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Values looked at; longer series are sampled evenly.
 MOST = 2048
@@ -197,14 +199,3 @@ def _sentence(found: tuple[Mode, ...], n: int) -> Message:
         for mode in found
     ]
     return message("series.modes.several", modes=modes)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="modes",
-        title="Dip test, applied again to each side",
-        question="Do the values have several modes?",
-        source="Hartigan and Hartigan 1985",
-    ),
-    methods=(modes, dip),
-)

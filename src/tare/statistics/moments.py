@@ -1,4 +1,7 @@
-"""Mean and standard deviation of one series, with intervals from one set of resamples."""
+"""Mean and standard deviation of one series, with intervals from one set of resamples.
+
+Source: Efron and Tibshirani 1993.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tare.errors import InputError
-from tare.registry import Description
 from tare.results.message import message
 from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
 FEW = 20
@@ -257,14 +259,3 @@ def _counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[_Count
         counts = np.bincount(draws.ravel(), minlength=many * n).reshape(many, n)
         # No value is drawn 255 times out of n in the life of this universe.
         yield counts.astype(np.uint8)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="moments",
-        title="Mean and standard deviation: percentile bootstrap, Student's t for few trials",
-        question="How far can a mean and a standard deviation be trusted?",
-        source="Efron and Tibshirani 1993",
-    ),
-    methods=(mean_and_sd, coverage_like, bootstrap_moments),
-)

@@ -1,4 +1,7 @@
-"""Are values normally distributed? What it changes if they are not."""
+"""Are values normally distributed? What it changes if they are not.
+
+Source: Shapiro and Wilk 1965; Anderson and Darling 1952.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.diagnostic import normal_ad
 
-from tare.registry import Description
 from tare.results.message import Message, message
 from tare.statistics.downsample import sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.units import p_value
 
 #: Shapiro's p-values are not accurate beyond; longer series are sampled evenly.
@@ -88,14 +90,3 @@ def _sentence(ok: bool, p: float, skew: float, n: int) -> Message:
         return message("series.normality.normal", p=p_value(p), few=n < 30)
     tail = "high" if skew > 0.5 else "low" if skew < -0.5 else None
     return message("series.normality.skewed", p=p_value(p), skew=skew, tail=tail)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="normality",
-        title="Shapiro–Wilk, Anderson–Darling, skew",
-        question="Are the values normally distributed?",
-        source="Shapiro and Wilk 1965; Anderson and Darling 1952",
-    ),
-    methods=(normality,),
-)

@@ -4,6 +4,8 @@ If trials are exchangeable, every order of their ranks is as likely, whatever th
 So all statistics are taken of normal scores, their thresholds are known by simulation for every n,
 and one budget of 5 % holds for all of them together: autocorrelation (positive, and negative as
 alternation), periods, a step, a drift, and a spread that changes over time.
+
+Source: Geyer 1992; Csörgő and Horváth 1997; thresholds by simulation.
 """
 
 from __future__ import annotations
@@ -15,12 +17,11 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.statistics.dependence import autocorrelation, dependence_time, lag1
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Trials below which order says nothing.
 FEWEST = 6
@@ -359,14 +360,3 @@ def _confirmed(
 
 def _limit(name: str, n: int) -> float:
     return float(np.interp(np.log(n), np.log(_SIZES), _LIMITS[name]))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="order",
-        title="Joint test of autocorrelation, periods, steps, drift and spread on normal scores",
-        question="Does the order of the trials tell anything?",
-        source="Geyer 1992; Csörgő and Horváth 1997; thresholds by simulation",
-    ),
-    methods=(order_of, normal_scores),
-)

@@ -1,4 +1,7 @@
-"""Which values lie far from the others? What they do to the mean."""
+"""Which values lie far from the others? What they do to the mean.
+
+Source: Hubert and Vandervieren 2008; Tukey 1977.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from statsmodels.stats.stattools import medcouple
 
-from tare.registry import Description
 from tare.results.message import Deviation, Message, message
 from tare.statistics.downsample import sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Trials below which the quartiles themselves are too uncertain.
 FEWEST = 10
@@ -104,14 +106,3 @@ def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) ->
         effect=None if effect is None else Deviation(effect, "share"),
         small=ok,
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="outliers",
-        title="Boxplot adjusted for skew, far fences, effect on the mean",
-        question="Which values lie far from the others, and what do they do to the mean?",
-        source="Hubert and Vandervieren 2008; Tukey 1977",
-    ),
-    methods=(outliers,),
-)

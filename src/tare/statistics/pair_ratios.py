@@ -1,4 +1,7 @@
-"""How do two cells differ in the mean, or far out? Ratios that a few slow runs move."""
+"""How do two cells differ in the mean, or far out? Ratios that a few slow runs move.
+
+Source: Owen 2001; Efron and Tibshirani 1993.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from functools import partial
 import numpy as np
 from scipy import optimize, stats
 
-from tare.registry import Description
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge
 from tare.statistics.shift import Shift, allow_for_clock
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 #: Pairs below which no interval is given: what one run in twenty does is then often not seen.
@@ -143,14 +145,3 @@ def _quantile_bounds(
         logs.append(np.log(two / one))
     low, high = np.quantile(np.concatenate(logs), [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="pair_ratios",
-        title="Ratio of means by empirical likelihood, of quantiles by the bootstrap of pairs",
-        question="Do two cells differ in the mean, or far out?",
-        source="Owen 2001; Efron and Tibshirani 1993",
-    ),
-    methods=(pair_ratio, pairs_needed, likelihood_ratio),
-)

@@ -1,4 +1,7 @@
-"""Is a series periodic? Values that recur every so many trials, as pulses or as a wave."""
+"""Is a series periodic? Values that recur every so many trials, as pulses or as a wave.
+
+Source: Fisher 1929; Staelin 1969 (folding); Kovács et al. 2002 (boxes).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Periods that a series must hold: with fewer, a few extremes recur by chance.
 FEWEST_PERIODS = 4
@@ -262,14 +264,3 @@ def _wave(values: FloatArray, cycles: float) -> FloatArray:
     angle = 2 * np.pi * cycles * np.arange(len(values)) / len(values)
     parts = np.column_stack([np.ones(len(values)), np.sin(angle), np.cos(angle)])
     return np.asarray(parts @ np.linalg.lstsq(parts, values, rcond=None)[0])
-
-
-UNIT = Statistic(
-    description=Description(
-        name="periodicity",
-        title="Pulses and waves in a series, by correlation at every period",
-        question="Do values recur every so many trials?",
-        source="Fisher 1929; Staelin 1969 (folding); Kovács et al. 2002 (boxes)",
-    ),
-    methods=(periodicity,),
-)

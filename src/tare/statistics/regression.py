@@ -1,4 +1,7 @@
-"""A straight line with errors that do not need one variance for all: least squares with HC3."""
+"""A straight line with errors that do not need one variance for all: least squares with HC3.
+
+Source: MacKinnon and White 1985 (HC3); R's lm for p.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Least p that is told: what is smaller cannot be written, and 0 would claim certainty.
 LEAST_P = sys.float_info.min
@@ -107,14 +109,3 @@ def _halves(x: FloatArray, dx: FloatArray, left: FloatArray) -> tuple[float | No
 def _p(explained: float, rss: float, n: int) -> float:
     t = float(np.sqrt(explained / (rss / (n - 2))))
     return max(LEAST_P, 2 * float(special.stdtr(n - 2, -t)))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="regression",
-        title="Line of least squares with HC3 intervals",
-        question="By how much does y grow with each unit of x?",
-        source="MacKinnon and White 1985 (HC3); R's lm for p",
-    ),
-    methods=(line,),
-)

@@ -1,4 +1,7 @@
-"""When is it enough? The stopping rule, and what a number of trials reached."""
+"""When is it enough? The stopping rule, and what a number of trials reached.
+
+Source: chosen by simulation among seven rules; Geyer 1992 for the dependence.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,157 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
-from tare.registry import Description, Parameter
-from tare.results.message import Message, message
-from tare.statistics.decision import Decision, Reason, together
+from tare.results.message import Amount, Deviation, Message, message
 from tare.statistics.interim_analysis import (
-    CAP,
     FIRST_LOOK,
-    LOOK_CONFIDENCE,
+    MEMORY,
     Target,
     first_look,
     look,
     next_look,
 )
 from tare.statistics.intervals import range_interval
-from tare.statistics.refusals import Why, change, clock, dependence, unsteady
-from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.series_intervals import interval_at_stop
+from tare.statistics.statistic import FloatArray
+from tare.statistics.steadiness import SAY, largest_change
+from tare.statistics.ticks import tick_of
 
-__all__ = [
-    "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
-    "decide", "decide_cell", "first_look", "interval_at_stop", "looks",
-    "reached_precision", "series_interval", "spread_target", "together", "unsteady",
-]  # fmt: skip
+#: Trials below which a change of level is not looked for.
+_FEWEST_FOR_CHANGE = 20
 
+#: Why the target is not called reached: the interval is too ``wide``; the clock is too ``coarse``;
+#: the series ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under
+#: ``anytime``, it is ``ordered``.
+Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
+#: A reason with its message; None, None where nothing is in the way.
+Refused = tuple[Why, Message] | tuple[None, None]
+#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; no further trial
+#: will help; or, of a comparison, every verdict is safe, or what is compared with keeps failing.
+Reason = Literal["target", "cap", "refused", "decided", "alone"]
 _SPREAD_RESAMPLES = 499
+
+
+def unsteady(values: FloatArray, precision: float, quantile: float = 0.5) -> Refused:
+    """Tell that a series drifts or jumps by more than a target, where that is certain enough.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    precision : float
+        The relative change that matters.
+    quantile : float
+        Of which quantile; the median by default.
+
+    Returns
+    -------
+    ("drifts" or "jumps", Message) or (None, None)
+        With what to do; never below 20 trials.
+    """
+    return change(np.asarray(values, dtype=float), Target(precision, quantile))
+
+
+def change(values: FloatArray, target: Target) -> Refused:
+    """Tell that a series drifts or jumps by more than the target."""
+    if len(values) < _FEWEST_FOR_CHANGE:
+        return None, None
+    found = largest_change(values, target.quantile)
+    if found.statistic <= SAY or abs(found.size) <= target.precision:
+        return None, None
+    size = Deviation(found.size, "share")
+    if found.kind == "drift":
+        return "drifts", message("stopping.drifts", size=size, trials=found.place)
+    return "jumps", message("stopping.jumps", size=size, trial=found.place)
+
+
+def clock(values: FloatArray, target: Target) -> Refused:
+    """Tell that no number of trials reaches the target, since the clock's tick is in the way."""
+    tick, middle = tick_of(values, target.tick), float(np.quantile(values, target.quantile))
+    if tick is None:
+        return "coarse", message("interval.unresolved", n=len(values))
+    if tick <= target.precision * abs(middle):
+        return None, None
+    share = Amount(tick / abs(middle), "share") if middle else None
+    return "coarse", message("stopping.coarse", share=share)
+
+
+def dependence(n: int, tau: float, target: Target, *, refused: bool, enough: bool) -> Refused:
+    """Tell that a series is autocorrelated, where that alone is in the way."""
+    if refused and target.anytime:
+        return "ordered", message("stopping.ordered", tau=tau)
+    if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
+        return "remembers", message("stopping.dependent", n=n, effective=round(n / tau))
+    return None, None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the rule says of one cell.
+
+    Attributes
+    ----------
+    stop : bool
+        Whether the cell has what it needs, or never will.
+    reason : {"target", "cap", "refused", "decided", "alone"} or None
+        Why it stops.
+    reached : float or None
+        Relative half-width of the quantile's interval over all trials; None where there are
+        too few.
+    more_trials : int or None
+        About how many trials the target still takes; None where it is met or cannot be said.
+    why : {"wide", "remembers", "drifts", "jumps", "ordered"} or None
+        What speaks against calling the target reached, where it is more than that trials are
+        missing; also told while the cell goes on.
+    refusal : Message or None
+        The same as a sentence, with what to do.
+    """
+
+    stop: bool
+    reason: Reason | None = None
+    reached: float | None = None
+    more_trials: int | None = None
+    why: Why | None = None
+    refusal: Message | None = None
+
+
+def together(decisions: Mapping[str, Decision]) -> Decision:
+    """Put the decisions on several metrics of one cell together.
+
+    Parameters
+    ----------
+    decisions : mapping
+        Metric to decision, made with ``family`` the number of metrics.
+
+    Returns
+    -------
+    Decision
+        Stops where all stop, with the first reason that is not ``target``; what it reached is
+        the widest of all, and what is missing the most that is missing.
+    """
+    if len(decisions) == 1:
+        return next(iter(decisions.values()))
+    all_of = list(decisions.values())
+    reached = [d.reached for d in all_of]
+    more = [d.more_trials for d in all_of if d.more_trials is not None]
+    refusals = [
+        message("stopping.of", metric=metric, why=d.refusal)
+        for metric, d in decisions.items()
+        if d.refusal
+    ]
+    first = next((d for d in all_of if d.reason not in (None, "target")), all_of[0])
+    stop = all(d.stop for d in all_of)
+    return Decision(
+        stop=stop,
+        reason=first.reason if stop else None,
+        reached=None if None in reached else max(r for r in reached if r is not None),
+        more_trials=max(more) if more else None,
+        why=next((d.why for d in all_of if d.why), None),
+        refusal=message("stopping.several", parts=refusals) if refusals else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -46,17 +173,7 @@ class Look:
     refusal: Message | None = None
 
 
-def decide_cell(
-    values: FloatArray,
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
-) -> Decision:
+def decide_cell(values: FloatArray, target: Target) -> Decision:
     """Decide whether one cell has enough trials.
 
     The rule looks at the data at few sizes only: first at 50 trials, then where the last look
@@ -67,21 +184,9 @@ def decide_cell(
     ----------
     values : array, shape (n,)
         Trial values in order of time.
-    precision : float
-        Target: relative half-width of the quantile's interval.
-    spread : float, optional
-        Target for the interval of the p10–p90 range: its half-width in log units.
-    cap : int
-        Trials after which the cell is given up.
-    quantile : float
-        Which quantile the target is about; the median by default. The first look at one far out
-        is where 10 trials are expected beyond it.
-    anytime : bool
-        Stop by a confidence sequence; refused where trials remember each other.
-    family : int
-        Metrics whose intervals have to hold together.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    target : Target
+        What is asked of the cell. The first look at a quantile far out is where 10 trials are
+        expected beyond it.
 
     Returns
     -------
@@ -96,19 +201,24 @@ def decide_cell(
     ``benchmarks/coverage.py``. What 50 trials cannot show cannot be held: of two levels that are
     each kept for 50 trials, the first look often sees one.
     """
-    target = Target(precision, quantile, spread, cap, anytime, family, tick)
     n = len(values)
     reached = None
     if n:
-        at_stop = interval_at_stop(values, quantile, anytime=anytime, family=family, tick=tick)
+        at_stop = interval_at_stop(
+            values,
+            target.quantile,
+            anytime=target.anytime,
+            family=target.family,
+            tick=target.tick,
+        )
         reached = at_stop.half_width
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
-    for size, seen in _looks(values, target):
+    for size, seen in looks(values, target):
         projected = max(seen.projected, n + 1)
         if seen.tight:
             return Decision(True, "target", reached)
-        if seen.refused or size >= cap:
+        if seen.refused or size >= target.cap:
             reason: Reason = "refused" if seen.refused else "cap"
             return Decision(True, reason, reached, None, seen.why, seen.refusal)
     more = projected - n if projected > n else None
@@ -116,25 +226,8 @@ def decide_cell(
     return Decision(False, None, reached, more, why, refusal)
 
 
-def looks(
-    values: FloatArray,
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
-) -> Iterator[tuple[int, Look]]:
-    """Go over the sizes at which the rule looks at a series, up to its length or its stop.
-
-    Parameters are those of :func:`decide_cell`.
-    """
-    return _looks(values, Target(precision, quantile, spread, cap, anytime, family, tick))
-
-
-def _looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
+def looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
+    """Go over the sizes at which the rule looks at a series, up to its length or its stop."""
     size = min(FIRST_LOOK if target.anytime else first_look(target.quantile), target.cap)
     while size <= len(values):
         seen = _look(np.ascontiguousarray(values[:size], dtype=float).tobytes(), target)
@@ -145,15 +238,7 @@ def _looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
 
 
 def decide(
-    values: Mapping[int, Sequence[tuple[int, float]]],
-    precision: float,
-    spread: float | None = None,
-    cap: int = CAP,
-    *,
-    quantile: float = 0.5,
-    anytime: bool = False,
-    family: int = 1,
-    tick: float | None = None,
+    values: Mapping[int, Sequence[tuple[int, float]]], target: Target
 ) -> dict[int, Decision]:
     """Decide for every cell; blocks go on until all of them say stop.
 
@@ -161,8 +246,8 @@ def decide(
     ----------
     values : mapping
         Cell to its trial values, each with the block that it belongs to, in order of time.
-    precision, spread, cap, quantile, anytime, family, tick
-        As for :func:`decide_cell`.
+    target : Target
+        What is asked of each.
 
     Returns
     -------
@@ -170,12 +255,9 @@ def decide(
         Cell to decision.
     """
     return {
-        cell: decide_cell(
-            np.array([v for _, v in pairs], dtype=float), precision, spread, cap,
-            quantile=quantile, anytime=anytime, family=family, tick=tick,
-        )
+        cell: decide_cell(np.array([v for _, v in pairs], dtype=float), target)
         for cell, pairs in values.items()
-    }  # fmt: skip
+    }
 
 
 def spread_target(margin: float) -> float:
@@ -238,29 +320,3 @@ def _spread_half_width(values: FloatArray, tau: float) -> float | None:
     if interval.low is None or interval.high is None or interval.low <= 0:
         return 0.0 if interval.high == 0 else None
     return math.log(interval.high / interval.low) / 2 * math.sqrt(tau)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="repetitions",
-        title="Stopping rule for quantiles, with dependence and few looks",
-        question="How many trials are enough?",
-        parameters=(
-            Parameter(
-                name="precision",
-                meaning="relative half-width of the quantile's interval that is asked for",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-            Parameter(
-                name="cap",
-                meaning="trials after which a series that is not known well enough is given up",
-                default=CAP,
-                minimum=FIRST_LOOK,
-            ),
-        ),
-        source="chosen by simulation among seven rules; Geyer 1992 for the dependence",
-    ),
-    methods=(decide, decide_cell, reached_precision, spread_target),
-)

@@ -1,8 +1,12 @@
-"""How y follows x: along one straight line, along several, or up to a ceiling."""
+"""How y follows x: along one straight line, along several, or up to a ceiling.
+
+Source: Schwarz 1978 (BIC); Hurvich and Tsai 1989 (few values); by simulation otherwise.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -10,23 +14,23 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
-from tare.results.message import Message, Said
-from tare.statistics import scaling_messages as words
+from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
-from tare.statistics.scaling_messages import Segment
 from tare.statistics.segments import FINEST, Model, Pieces
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps, gather
 
+#: Windows at a step beyond which a quieter machine is the better advice.
+_MOST_WINDOWS = 50
+#: Steps that one sentence names.
+_MOST_NAMED = 3
 #: What can be said of a sweep.
 Verdict = Literal["linear", "piecewise", "saturating", "inconclusive"]
 #: Why nothing can be said: too few steps; all values are zero; noise that would hide a bend; one
 #: line that errs by more at a few steps than at the others; or, which only who measured knows, CPU
 #: time that did not arrive.
 Reason = Literal["few steps", "zero", "noise", "steps apart", "disturbed"]
-
 #: Relative error of one line that matters, and by which it errs from a curve.
 MATTERS = 0.03
 _BENT = 0.02
@@ -49,6 +53,107 @@ _ASSUMED = len(_CONSTANT) + len(_POWERS)
 _NEAR_ENDS = (-1, -2, -3, 0)
 #: Points of the grid that the interval of a bend is read from.
 _GRID = 1000
+
+
+def _concluded(
+    verdict: str,
+    segments: Sequence[Segment],
+    error: float,
+    ceiling: tuple[float | None, float | None, float | None],
+    sees: float | None,
+    *,
+    curved: bool,
+) -> Message:
+    """Say how y follows x."""
+    lines = [s for s in (segments if ceiling[0] is None else segments[:-1]) if s.start < s.end]
+    ranges = [_range(s.start, s.end) for s in lines]
+    if verdict == "linear":
+        return message(
+            "scaling.linear", span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
+        )
+    if not lines:
+        return message("scaling.flat", span=_range(segments[0].start, segments[0].end))
+    flat = _told_ceiling(*ceiling)
+    if verdict == "saturating":
+        return message("scaling.saturating", span=ranges[0], ceiling=flat)
+    errs = message("scaling.error", share=_share(error))
+    if curved:
+        return message("scaling.curved", ranges=ranges, error=errs)
+    apart = [_place(s.start) for s in segments if s.start == s.end]
+    return message("scaling.piecewise", ranges=ranges, ceiling=flat, apart=apart, error=errs)
+
+
+def _told_ceiling(at: float | None, low: float | None, high: float | None) -> Message | None:
+    if at is None:
+        return None
+    return message(
+        "scaling.ceiling",
+        place=_place(at),
+        low=None if low is None else _place(low),
+        high=None if high is None else _place(high),
+    )
+
+
+def _range(start: float, end: float) -> Message:
+    return message("scaling.range", start=_place(start), end=_place(end))
+
+
+def _place(x: float) -> Chosen:
+    return Chosen(float(f"{x:.3g}"), "1")
+
+
+def _share(error: float | None) -> Amount | None:
+    return None if error is None or not math.isfinite(error) else Amount(error, "share")
+
+
+def _apart(x: FloatArray, errors: FloatArray, most: float) -> Message:
+    """Say that one line describes all steps but a few; ``most``: the error that it may have."""
+    far = errors > most
+    return message(
+        "scaling.apart",
+        errs=message("scaling.errs", share=_share(float(errors.max()))),
+        places=[_place(float(place)) for place in x[far][:_MOST_NAMED]],
+        others=max(0, int(far.sum()) - _MOST_NAMED),
+        rest=Amount(float(errors[~far].max(initial=0.0)), "share"),
+    )
+
+
+def _too_noisy(at: Steps, error: float, scatter: float, sees: tuple[float, float]) -> Message:
+    """Say why nothing is concluded, and what would help.
+
+    ``scatter``: relative, of steps about the line; ``sees``: the error that would be seen, and the
+    one that is to be.
+    """
+    errs = message("scaling.errs", share=_share(error))
+    if not math.isfinite(sees[0]):
+        return message("scaling.few_noisy", errs=errs, steps=len(at.x))
+    return message(
+        "scaling.noisy",
+        errs=errs,
+        steps=len(at.x),
+        seen=Amount(sees[0], "share"),
+        remedy=_remedy(at, scatter, sees),
+    )
+
+
+def _remedy(at: Steps, scatter: float, sees: tuple[float, float]) -> Message:
+    windows = float(np.mean(at.counts))
+    within = None if at.scatter is None else float(np.median(at.scatter / np.sqrt(at.counts)))
+    if within is not None and scatter > 2 * within:
+        return message("scaling.remedy.steps")
+    wanted = math.ceil(windows * (sees[0] / sees[1]) ** 2)
+    if wanted > _MOST_WINDOWS:
+        return message("scaling.remedy.idle")
+    return message("scaling.remedy.windows", wanted=wanted, windows=_place(windows))
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """One straight piece: from its first to its last x."""
+
+    start: float
+    end: float
+    slope: float
+    intercept: float
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,9 +232,11 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
         raise ValueError(f"more than {MOST} steps")
     at = gather(x, y, labels)
     if len(at.x) < FEWEST:
-        return _unsaid("few steps", at, whole, words.too_few(len(at.x), FEWEST))
+        return _unsaid(
+            "few steps", at, whole, message("scaling.few", steps=len(at.x), fewest=FEWEST)
+        )
     if not at.level.any():
-        return _unsaid("zero", at, whole, words.zero())
+        return _unsaid("zero", at, whole, message("scaling.zero"))
     fits = _fits(at)
     chosen, curved = _chosen(fits)
     straight = chosen if chosen.model.parameters == 2 else fits[0]
@@ -141,7 +248,7 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
             return _told(chosen, straight, whole, error, curved=curved)
         errors = _errors(but_one.intercept + but_one.slope * at.x, at.y)
         largest = float(errors.max())
-        why = words.apart(at.x, errors, min(UNSEEN, 0.99 * largest))
+        why = _apart(at.x, errors, min(UNSEEN, 0.99 * largest))
         return _unsaid("steps apart", at, whole, why, largest, straight=but_one)
     scatter = _scatter(straight, at)
     sees = _would_see(scatter, len(at.x))
@@ -151,9 +258,9 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
         return _told(straight, straight, whole, error, sees)
     reason: Reason = "noise" if sees > UNSEEN else "steps apart"
     why = (
-        words.too_noisy(at, error, scatter, (sees, UNSEEN))
+        _too_noisy(at, error, scatter, (sees, UNSEEN))
         if reason == "noise"
-        else words.apart(at.x, errors, UNSEEN)
+        else _apart(at.x, errors, UNSEEN)
     )
     return _unsaid(reason, at, whole, why, error, sees, _line(straight))
 
@@ -290,7 +397,7 @@ def _told(
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
-        sentence=words.concluded(verdict, segments, error, (at, low, high), sees, curved=curved),
+        sentence=_concluded(verdict, segments, error, (at, low, high), sees, curved=curved),
         breaks=breaks,
         segments=segments,
         line=whole,
@@ -398,25 +505,15 @@ def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
         slope=found.line.slope,
         intercept=found.line.intercept,
     )
-    return Scaling(
+    return msgspec.structs.replace(
+        found,
         verdict="inconclusive",
         reason=reason,
         sentence=why,
         breaks=(),
         segments=(only,),
-        line=found.line,
-        largest_error=found.largest_error,
-        would_see=found.would_see,
-        straight=found.straight,
+        saturates_at=None,
+        saturates_low=None,
+        saturates_high=None,
+        curved=False,
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="scaling",
-        title="One line, several, or a ceiling",
-        question="Does twice the x give twice as much more y everywhere?",
-        source="Schwarz 1978 (BIC); Hurvich and Tsai 1989 (few values); by simulation otherwise",
-    ),
-    methods=(scaling,),
-)

@@ -1,4 +1,7 @@
-"""Is it different yet? Pairs compared at few looks, whose verdict holds in spite of them."""
+"""Is it different yet? Pairs compared at few looks, whose verdict holds in spite of them.
+
+Source: Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from tare.errors import InputError
-from tare.registry import Description, Parameter
 from tare.results.verdict import judge
 from tare.statistics.comparison import (
     Comparison,
@@ -19,12 +21,22 @@ from tare.statistics.comparison import (
     detectable_change,
     require_ratios,
 )
-from tare.statistics.sequential_boundaries import History, boundary, level, spent
 from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
+#: Looks that are over: (n, normal quantile of the boundary), in order of n.
+History = tuple[tuple[int, float], ...]
+
+#: Points of the quadrature [64 or 600 of them: levels differ by less than 1e-8 where n grows by
+#: 10 %, and by 3 % of a level where it grows by one pair in 3,000].
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+#: Beyond this many standard deviations nothing is left to spend.
+_FAR = 7.0
+_NOTHING = 1e-10
+#: Pairs of information that a sequence of signed ranks lacks at its start.
+_LESS = 2.0
 #: Pairs at the first look, and by how much the next looks grow.
 FIRST_LOOK = 7
 GROWTH = 1.1
@@ -37,6 +49,90 @@ _STEEPNESS = 1.5
 _DEARER = 0.4
 #: Quantiles that stand for the values where their spread is estimated.
 _QUANTILES = 40
+
+
+@lru_cache(maxsize=16384)
+def level(history: History, n: int, spend: float) -> float:
+    """Two-sided level of a look at n so that all looks together alarm with probability ``spend``.
+
+    Parameters
+    ----------
+    history : tuple of (int, float)
+        Sizes and boundaries of the looks before, in standard deviations.
+    n : int
+        Size of this look, above that of all before.
+    spend : float
+        Probability, where nothing differs, that this look or one before it alarms.
+
+    Returns
+    -------
+    float
+        0 where the looks before have used all of it.
+
+    References
+    ----------
+    Armitage, McPherson and Rowe 1969; Lan and DeMets 1983.
+    """
+    left = spend - spent(history)
+    if left <= _NOTHING:
+        return 0.0
+    if _crossing(history, n, 0.0) <= left:
+        return 1.0
+    z = optimize.brentq(lambda z: _crossing(history, n, z) - left, 0.0, _FAR, xtol=1e-6)
+    return float(2 * special.ndtr(-z))
+
+
+def boundary(nominal: float) -> float:
+    """Turn a two-sided level into standard deviations."""
+    return min(_FAR, float(-special.ndtri(nominal / 2))) if nominal > 0 else _FAR
+
+
+@lru_cache(maxsize=16384)
+def spent(history: History) -> float:
+    """Probability that one of these looks alarms where nothing differs."""
+    if not history:
+        return 0.0
+    before, (n, z) = history[:-1], history[-1]
+    return spent(before) + _crossing(before, n, z)
+
+
+def _crossing(history: History, n: int, z: float) -> float:
+    """Probability that no look of the history alarms, but one at n with boundary z does."""
+    if not history:
+        return float(2 * special.ndtr(-z))
+    sums, mass = _going_on(history)
+    information = _information(n)
+    sd = math.sqrt(information - _information(history[-1][0]))
+    bound = z * math.sqrt(information)
+    return float(mass @ (special.ndtr((sums - bound) / sd) + special.ndtr((-sums - bound) / sd)))
+
+
+def _information(n: int) -> float:
+    """Give I_n, so that signed ranks at m < n correlate with √(I_m / I_n), in effect.
+
+    In the limit it is n. Few ranks are not normal, and all looks together alarm up to 9 % more
+    often than I = n says. Less information at the start makes up for it [60,000 replicates,
+    horizons of 45 to 256 pairs: 0.99 to 1.01 times the 5 % that are claimed, 1.04 to 1.06 times
+    1 %].
+    """
+    return n - _LESS
+
+
+@lru_cache(maxsize=16384)
+def _going_on(history: History) -> tuple[FloatArray, FloatArray]:
+    """Give the sums that go on after the history, and their probabilities."""
+    before, (n, z) = history[:-1], history[-1]
+    variance = _information(n)
+    half = z * math.sqrt(variance)
+    sums = half * _NODES
+    if not before:
+        density = np.exp(-0.5 * sums**2 / variance) / math.sqrt(2 * math.pi * variance)
+    else:
+        earlier, mass = _going_on(before)
+        variance -= _information(before[-1][0])
+        kernel = np.exp(-0.5 * (sums[:, None] - earlier[None, :]) ** 2 / variance)
+        density = kernel @ mass / math.sqrt(2 * math.pi * variance)
+    return sums, density * half * _WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -294,23 +390,3 @@ def _p_of_all_looks(p: float, nominal: float, alpha: float, different: bool) -> 
     """
     whole = math.pow(p, math.log(alpha) / math.log(nominal))
     return min(whole, float(np.nextafter(alpha, 0))) if different else max(whole, alpha)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="sequential",
-        title="Group-sequential signed-rank comparison with a practical margin",
-        question="Is it different yet?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative difference below which two cells are the same",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-        ),
-        source="Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963",
-    ),
-    methods=(compare_sequentially, looks, decides),
-)

@@ -9,47 +9,11 @@ import numpy as np
 
 from tare.results.message import message
 from tare.statistics.anytime import sequence_interval
-from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import FIRST_LOOK, Target, bounds, first_look, quantile_of
 from tare.statistics.intervals import Interval, quantile_interval, widened
 from tare.statistics.statistic import FloatArray
 from tare.units import quantile_name
-
-
-def reached_precision(
-    values: FloatArray,
-    confidence: float = 0.95,
-    quantile: float = 0.5,
-    *,
-    anytime: bool = False,
-    tick: float | None = None,
-) -> float | None:
-    """Relative half-width of a quantile's interval, widened for dependence from 50 trials on.
-
-    Fewer trials are too few to estimate a dependence from: their ranks are the exact ones.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-        Trial values in order of time.
-    confidence : float
-        Of the interval.
-    quantile : float
-        The median by default.
-    anytime : bool
-        Of the confidence sequence instead of order statistics.
-    tick : float, optional
-        As for :func:`tare.statistics.intervals.quantile_interval`.
-
-    Returns
-    -------
-    float or None
-        None if there are too few trials for an interval.
-    """
-    if not len(values):
-        return None
-    interval = series_interval(values, quantile, confidence, anytime=anytime, tick=tick)
-    return interval.half_width
 
 
 def series_interval(
@@ -66,13 +30,20 @@ def series_interval(
     ----------
     values : array, shape (n,)
         Trial values in order of time.
-    quantile, confidence, anytime, tick
-        As for :func:`reached_precision`.
+    quantile : float
+        The median by default.
+    confidence : float
+        Of the interval.
+    anytime : bool
+        Of the confidence sequence instead of order statistics.
+    tick : float, optional
+        As for :func:`tare.statistics.intervals.quantile_interval`.
 
     Returns
     -------
     Interval
-        That of the exact ranks below 50 trials; without bounds, and with the refusal, where n is
+        That of the exact ranks below 50 trials, which are too few to estimate a dependence from;
+        without bounds, and with the refusal, where n is
         too small.
     """
     row = np.asarray(values, dtype=float)[None]

@@ -1,4 +1,7 @@
-"""A new session beside stored ones: one more draw from what sessions are on this machine."""
+"""A new session beside stored ones: one more draw from what sessions are on this machine.
+
+Source: Hahn and Meeker 1991.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from tare.registry import Description, Parameter
 from tare.results.verdict import judge
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
 from tare.statistics.intervals import quantile_interval
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Sessions below which nobody knows how much sessions differ.
 FEWEST_SESSIONS = 5
@@ -107,23 +109,3 @@ def _p(shift: float, half: float, sessions: int, confidence: float) -> float:
         return 0.0 if shift else 1.0
     t = float(stats.t.ppf(0.5 + confidence / 2, sessions - 1))
     return float(2 * stats.t.sf(abs(shift) / half * t, sessions - 1))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="sessions",
-        title="Prediction interval of a new session, from stored ones",
-        question="Is it different from what was measured before?",
-        parameters=(
-            Parameter(
-                name="margin",
-                meaning="relative difference below which two versions are the same",
-                unit="1",
-                default=0.02,
-                minimum=0.0,
-            ),
-        ),
-        source="Hahn and Meeker 1991",
-    ),
-    methods=(compare_with_sessions,),
-)

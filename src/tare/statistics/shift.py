@@ -1,4 +1,7 @@
-"""By how much do two samples differ? Shifts with intervals, paired or not, for any clock."""
+"""By how much do two samples differ? Shifts with intervals, paired or not, for any clock.
+
+Source: Hodges and Lehmann 1963; Brunner and Munzel 2000; Geyer 1992.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from tare.registry import Description
 from tare.statistics.brunner_munzel import (
     brunner_munzel_interval,
     brunner_munzel_p,
     median_difference,
 )
-from tare.statistics.dependence_rows import padded, unpadded_times
+from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of
 
 #: Independent pairs below which pairs that depend on each other decide nothing.
@@ -260,14 +262,3 @@ def _matter(ticks: tuple[float, float], values: FloatArray) -> bool:
 def has_ratio(first: FloatArray, second: FloatArray) -> bool:
     """Whether all values are above zero, and finite."""
     return all(bool(((x > 0) & np.isfinite(x)).all()) for x in map(np.asarray, (first, second)))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="shift",
-        title="Hodges–Lehmann shift of two samples, with the clock and the dependence of pairs",
-        question="By how much do two samples differ?",
-        source="Hodges and Lehmann 1963; Brunner and Munzel 2000; Geyer 1992",
-    ),
-    methods=(paired_shift, unpaired_shift, pair_dependence),
-)

@@ -1,4 +1,7 @@
-"""Wilcoxon's signed-rank test and the interval of the Hodges–Lehmann median, exactly."""
+"""Wilcoxon's signed-rank test and the interval of the Hodges–Lehmann median, exactly.
+
+Source: Wilcoxon 1945; Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from tare.registry import Description
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Up to this n the distribution is computed exactly; the normal one is then off by less than 1e-4.
 _EXACT = 300
@@ -58,12 +60,6 @@ def _critical_rank(n: int, alpha: float) -> int:
 def signed_rank_level(n: int, alpha: float) -> float:
     """Two-sided level that the test at n really has where it may have alpha; 0 if there is none."""
     return 2 * _rank_probability(n, _critical_rank(n, alpha))
-
-
-def walsh_averages(values: FloatArray) -> FloatArray:
-    """All (x_i + x_j) / 2 with i ≤ j, sorted; shape (n (n + 1) / 2,)."""
-    i, j = _pairs(len(values))
-    return np.sort((values[i] + values[j]) / 2)
 
 
 @lru_cache(maxsize=64)
@@ -190,14 +186,3 @@ def _moments(n: int, dependence: float) -> tuple[float, float]:
 def _freedom(n: int, dependence: float) -> float:
     """Degrees of freedom: what is estimated of the dependence is not free."""
     return max(1.0, n / dependence - 1)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="signed_rank",
-        title="Exact signed-rank test, and the interval of the median that inverts it",
-        question="Is the middle of paired differences zero, and where may it lie?",
-        source="Wilcoxon 1945; Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014",
-    ),
-    methods=(signed_rank_interval, signed_rank_p, signed_rank_cdf, hodges_lehmann, walsh_averages),
-)

@@ -2,6 +2,8 @@
 
 For reproduction only: iterations are pooled as if each were a replicate, and ``same`` is the
 containment of one interval in the other, nothing more.
+
+Source: STABILITY; Buchar 2020.
 """
 
 from __future__ import annotations
@@ -11,9 +13,8 @@ from typing import Literal
 import numpy as np
 from scipy.stats import norm
 
-from tare.registry import Description
 from tare.statistics.moments import bootstrap_moments
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 Word = Literal["lesser", "higher", "same", "overlap"]
 Of = Literal["mean", "sd"]
@@ -22,26 +23,20 @@ Of = Literal["mean", "sd"]
 RESAMPLES = 1000
 
 
-def percentile_interval(
-    values: FloatArray, of: Of, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of the mean or the standard deviation.
+def percentile_intervals(
+    values: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> dict[Of, tuple[float, float]]:
+    """Give the 95 % percentile bootstrap intervals of the mean and of the standard deviation.
 
-    Percentiles are those of R's ``boot.ci(type = "perc")``: the order statistics at
-    (R + 1) × 0.025 and (R + 1) × 0.975, interpolated on the normal quantile scale.
+    Both come from one set of resamples. Percentiles are those of R's ``boot.ci(type = "perc")``:
+    the order statistics at (R + 1) × 0.025 and (R + 1) × 0.975, interpolated on the normal
+    quantile scale.
 
     Parameters
     ----------
     values : array, shape (n,)
         Pooled iterations of all workers.
     """
-    return percentile_intervals(values, rng, resamples)[of]
-
-
-def percentile_intervals(
-    values: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> dict[Of, tuple[float, float]]:
-    """Give both intervals of :func:`percentile_interval` from one set of resamples."""
     means, sds = (np.sort(x) for x in bootstrap_moments(values, resamples, rng))
     return {
         "mean": (_r_percentile(means, 0.025), _r_percentile(means, 0.975)),
@@ -60,22 +55,6 @@ def word(first: tuple[float, float], second: tuple[float, float]) -> Word:
     return "same" if inside or around else "overlap"
 
 
-def compare_words(first: FloatArray, second: FloatArray, of: Of, seed: int = 1) -> Word:
-    """Compare the mean or the SD of two cells in STABILITY's words.
-
-    Parameters
-    ----------
-    first, second : array, shape (n,)
-        Pooled iterations of all workers of each cell.
-    of : {"mean", "sd"}
-        What is compared.
-    seed : int
-        Of the bootstrap.
-    """
-    rng = np.random.default_rng(seed)
-    return word(percentile_interval(first, of, rng), percentile_interval(second, of, rng))
-
-
 def _r_percentile(ordered: FloatArray, q: float) -> float:
     place = (len(ordered) + 1) * q
     k = int(place)
@@ -85,14 +64,3 @@ def _r_percentile(ordered: FloatArray, q: float) -> float:
     below, above = norm.ppf(k / (len(ordered) + 1)), norm.ppf((k + 1) / (len(ordered) + 1))
     share = (norm.ppf(q) - below) / (above - below)
     return float(ordered[k - 1] + share * (ordered[k] - ordered[k - 1]))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="stability_words",
-        title="lesser, higher, same, overlap: percentile bootstrap of the mean and the SD",
-        question="What would STABILITY say?",
-        source="STABILITY; Buchar 2020",
-    ),
-    methods=(compare_words, percentile_interval, percentile_intervals, word),
-)

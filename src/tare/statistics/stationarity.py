@@ -1,4 +1,7 @@
-"""Does a series stay where it is? The two opposite tests, and what both together say."""
+"""Does a series stay where it is? The two opposite tests, and what both together say.
+
+Source: Dickey and Fuller 1979; Kwiatkowski and others 1992.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ import numpy as np
 from statsmodels.tsa.adfvalues import mackinnonp
 from statsmodels.tsa.stattools import kpss
 
-from tare.registry import Description
 from tare.results.message import Message, message
 from tare.statistics.downsample import Course, course_of
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.units import p_value
 
 Stay = Literal["stationary", "not stationary", "contradictory", "not enough trials", "constant"]
@@ -131,14 +133,3 @@ def dickey_fuller(values: FloatArray, lags: int) -> float:
     left = target - design @ fitted
     variance = float(left @ left) / (m - design.shape[1])
     return float(fitted[0] / np.sqrt(max(variance * inverse[0, 0], 1e-300)))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="stationarity",
-        title="ADF with KPSS, as one verdict",
-        question="Does the series keep its level?",
-        source="Dickey and Fuller 1979; Kwiatkowski and others 1992",
-    ),
-    methods=(stationarity, dickey_fuller),
-)

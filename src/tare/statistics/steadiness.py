@@ -1,4 +1,7 @@
-"""Does a series drift or jump by more than it may? A test that many looks can afford."""
+"""Does a series drift or jump by more than it may? A test that many looks can afford.
+
+Source: Csörgő and Horváth 1997; thresholds chosen by simulation.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from tare.registry import Description
-from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: Above this a stop has to wait for more trials [1 to 4 % of steady series, at first; what it
 #: costs in n is below 2 %].
@@ -153,14 +155,3 @@ def _describe(
     if line > step:
         return "drift", float(drift), n
     return "jump", float(jump), place
-
-
-UNIT = Statistic(
-    description=Description(
-        name="steadiness",
-        title="Weighted sums of rank deviations, scaled by the dependence time without the change",
-        question="Does a series drift or jump by more than it may?",
-        source="Csörgő and Horváth 1997; thresholds chosen by simulation",
-    ),
-    methods=(largest_change, change_statistics),
-)

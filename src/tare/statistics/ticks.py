@@ -1,12 +1,14 @@
-"""How coarse is the clock? The tick that values were recorded with."""
+"""How coarse is the clock? The tick that values were recorded with.
+
+Source: largest common divisor; smallest step between levels.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tare.registry import Description
 from tare.statistics.downsample import sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 #: What is known of the ticks of two series: of both, or of each.
 Tick = float | tuple[float | None, float | None] | None
@@ -134,14 +136,3 @@ def _step(levels: FloatArray, counts: np.ndarray, divisor: float) -> float | Non
 
 def _crowded(levels: FloatArray, counts: np.ndarray) -> bool:
     return bool(counts.sum() >= _CROWDED * len(levels))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="ticks",
-        title="Tick of recorded values",
-        question="How coarse is the clock?",
-        source="largest common divisor; smallest step between levels",
-    ),
-    methods=(tick_of, ticks_of),
-)

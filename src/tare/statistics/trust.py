@@ -1,4 +1,7 @@
-"""Can a series be trusted? TRUST, DOUBT or REJECT, with the reasons."""
+"""Can a series be trusted? TRUST, DOUBT or REJECT, with the reasons.
+
+Source: thresholds and error budget chosen by simulation.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import copied
@@ -17,7 +19,7 @@ from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.periodicity import without_period
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
@@ -221,23 +223,3 @@ def _spread_doubt(order: Order, n: int) -> Message:
         times=float(spread.size),
         more=spread.ratio > 1,
     )
-
-
-UNIT = Statistic(
-    description=Description(
-        name="trust",
-        title="Verdict on one series: TRUST, DOUBT, REJECT",
-        question="Can these numbers be trusted?",
-        parameters=(
-            Parameter(
-                name="precision",
-                meaning="relative change that matters: the target",
-                unit="1",
-                default=0.01,
-                minimum=0.0,
-            ),
-        ),
-        source="thresholds and error budget chosen by simulation",
-    ),
-    methods=(trust,),
-)

@@ -1,4 +1,7 @@
-"""What does the spread go with? Share of variance explained by what was recorded beside."""
+"""What does the spread go with? Share of variance explained by what was recorded beside.
+
+Source: Spearman 1904; Freedman and Lane 1983.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from tare.registry import Description
 from tare.statistics.comparison import holm
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 999
 #: Trials below which nothing is said: a handful of ranks fits anything.
@@ -118,14 +120,3 @@ def _standard_ranks(values: FloatArray) -> FloatArray:
 
 def _permutation_p(observed: float, null: FloatArray) -> float:
     return (1 + int(np.sum(null >= observed - 1e-12))) / (1 + len(null))
-
-
-UNIT = Statistic(
-    description=Description(
-        name="variance",
-        title="Share of rank variance explained by covariates, with its permutation null",
-        question="What does the spread go with?",
-        source="Spearman 1904; Freedman and Lane 1983",
-    ),
-    methods=(explained,),
-)

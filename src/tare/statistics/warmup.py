@@ -1,4 +1,7 @@
-"""Does a series settle? Sliding-window SD against the whole, and change points."""
+"""Does a series settle? Sliding-window SD against the whole, and change points.
+
+Source: STABILITY; Barrett 2017; Killick 2012.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import Deviation, Message, message
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.downsample import MOST, fences, sample
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 
@@ -28,36 +30,14 @@ STEADY = 0.25
 
 
 @dataclass(frozen=True)
-class Settling:
-    """How a series behaves over time.
-
-    Attributes
-    ----------
-    shape : str
-        ``flat``: one level; ``warm-up``: ends at its lowest level; ``slowdown``: ends at
-        another; ``no steady state``: the last change is too near the end.
-    changes : tuple of int
-        Indices at which another level begins.
-    levels : tuple of float
-        Mean of each segment.
-    steady_from : int or None
-        Index from which the last level holds; None without a steady state.
-    """
-
-    shape: Shape
-    changes: tuple[int, ...]
-    levels: tuple[float, ...]
-    steady_from: int | None
-
-
-@dataclass(frozen=True)
 class WarmUp:
     """How a series begins and ends, as one of Barrett's classes.
 
     Attributes
     ----------
     shape : str
-        As in :class:`Settling`.
+        ``flat``: one level; ``warm-up``: ends at its lowest level; ``slowdown``: ends at
+        another; ``no steady state``: the last change is too near the end.
     changes : tuple of int
         Indices at which another level begins.
     levels : tuple of float
@@ -103,7 +83,7 @@ def sliding_sd(values: FloatArray, window: int = WINDOW) -> FloatArray:
     return np.asarray(windows.std(axis=1, ddof=1))
 
 
-def settle(values: FloatArray, tolerance: float = 0.01) -> Settling:
+def settle(values: FloatArray, tolerance: float = 0.01) -> WarmUp:
     """Find change points of the mean and classify the series by them.
 
     Parameters
@@ -115,7 +95,7 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> Settling:
 
     Returns
     -------
-    Settling
+    WarmUp
 
     Notes
     -----
@@ -128,7 +108,7 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> Settling:
     """
     if len(values) < FEWEST:
         level = (float(np.mean(values)),) if len(values) else ()
-        return Settling("too short", (), level, None)
+        return _shaped("too short", (), level)
     return _classify(values, change_points(values), tolerance)
 
 
@@ -153,8 +133,8 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
     if n < FEWEST_OF_ALL or values.min() == values.max():
         level = (float(np.mean(values)),) if n else ()
         if n < FEWEST_OF_ALL:
-            return WarmUp("too short", (), level, None, None, _sentence("too short", 0))
-        return WarmUp("flat", (), level, 0, True, _sentence("flat", 0))
+            return _shaped("too short", (), level)
+        return _shaped("flat", (), level, 0)
     found = found or changes(values, precision)
     if found.drift is not None and abs(found.drift) > precision:
         sentence = message("series.warmup.drift", size=Deviation(found.drift, "share"))
@@ -162,21 +142,21 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
     settled = _classify(values, found.points, precision)
     if settled.shape == "flat" and n >= FEWEST and _cold_start(values, precision):
         settled = _classify(values, (1,), precision)
-    start = settled.steady_from or 0
-    return WarmUp(
-        shape=settled.shape,
-        changes=settled.changes,
-        levels=settled.levels,
-        steady_from=settled.steady_from,
-        ok=settled.shape == "flat",
-        sentence=_sentence(settled.shape, start),
-    )
+    return settled
 
 
 def _cold_start(values: FloatArray, precision: float) -> bool:
     first, rest = float(values[0]), np.asarray(values[1:MOST])
     middle = float(np.median(rest))
     return bool(first > max(rest.max(), fences(rest)[1], middle + precision * abs(middle)))
+
+
+def _shaped(
+    shape: Shape, points: Sequence[int], levels: tuple[float, ...], steady_from: int | None = None
+) -> WarmUp:
+    ok = None if shape == "too short" else shape == "flat"
+    sentence = _sentence(shape, steady_from or 0)
+    return WarmUp(shape, tuple(points), levels, steady_from, ok, sentence)
 
 
 def _sentence(shape: Shape, start: int) -> Message:
@@ -192,17 +172,17 @@ def _sentence(shape: Shape, start: int) -> Message:
     return message("series.warmup.restless")
 
 
-def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> Settling:
+def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> WarmUp:
     n = len(values)
     least = tolerance * abs(float(np.median(sample(values))))
     points = _merge(values, [0, *points, n], least)
     levels = tuple(float(np.mean(values[a:b])) for a, b in pairwise([0, *points, n]))
     if not points:
-        return Settling("flat", (), levels, 0)
+        return _shaped("flat", (), levels, 0)
     if n - points[-1] < STEADY * n:
-        return Settling("no steady state", tuple(points), levels, None)
+        return _shaped("no steady state", points, levels)
     shape: Shape = "warm-up" if levels[-1] <= min(levels) + least else "slowdown"
-    return Settling(shape, tuple(points), levels, points[-1])
+    return _shaped(shape, points, levels, points[-1])
 
 
 def _merge(values: FloatArray, bounds: list[int], least: float) -> list[int]:
@@ -213,24 +193,3 @@ def _merge(values: FloatArray, bounds: list[int], least: float) -> list[int]:
         if abs(float(behind - before)) >= least:
             kept.append(here)
     return kept[1:]
-
-
-UNIT = Statistic(
-    description=Description(
-        name="warmup",
-        title="Sliding-window SD, change points and their classification",
-        question="Does a series settle, and from where on?",
-        parameters=(
-            Parameter(name="window", meaning="values in a window", default=WINDOW, minimum=2),
-            Parameter(
-                name="tolerance",
-                meaning="relative difference below which two levels are one",
-                unit="1",
-                default=0.01,
-                minimum=0.0,
-            ),
-        ),
-        source="STABILITY; Barrett 2017; Killick 2012",
-    ),
-    methods=(sliding_sd, settle, warm_up, change_points),
-)

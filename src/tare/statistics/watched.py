@@ -1,4 +1,7 @@
-"""Intervals of a quantile that somebody watches while it is measured, and may stop at any time."""
+"""Intervals of a quantile that somebody watches while it is measured, and may stop at any time.
+
+Source: error spending over the random walk of the sign test; Lan and DeMets 1983.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from tare.registry import Description, Parameter
 from tare.results.message import message
-from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks as in_order
 from tare.statistics.interim_analysis import CAP, quantile_of
 from tare.statistics.intervals import Interval, widened
-from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.statistic import FloatArray
 from tare.units import quantile_name
 
 #: Of all intervals up to ``CAP`` independent trials together.
@@ -202,24 +204,3 @@ def _moved(rank: int, worth: int, n: int, q: float) -> int:
         return rank
     away = (rank - (worth * q + 0.5)) * n / worth
     return math.floor(n * q + 0.5 + away) if away < 0 else math.ceil(n * q + 0.5 + away)
-
-
-UNIT = Statistic(
-    description=Description(
-        name="watched",
-        title="Intervals of a quantile at every n, with exact error over all of them",
-        question="How well is a quantile known while it is being measured?",
-        parameters=(
-            Parameter(
-                name="error",
-                meaning="probability that any of the intervals misses the quantile",
-                unit="1",
-                default=ERROR,
-                minimum=0.0,
-                maximum=1.0,
-            ),
-        ),
-        source="error spending over the random walk of the sign test; Lan and DeMets 1983",
-    ),
-    methods=(watched_interval, watched_bounds, watched_ranks),
-)

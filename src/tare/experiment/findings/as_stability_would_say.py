@@ -16,7 +16,7 @@ from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Message, message
-from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
+from tare.statistics.stability_words import RESAMPLES, Of, percentile_intervals, word
 
 _DESCRIPTION = Description(
     name="as_stability_would_say",
@@ -68,7 +68,7 @@ def intervals(cells: Cells, of: Of) -> dict[int, tuple[float, float]]:
     """Bootstrap every cell's pooled iterations once; cells of one iteration are left out."""
     seed = cells.results.experiment.seed
     return {
-        cell: percentile_interval(values, of, np.random.default_rng([seed, cell]))
+        cell: percentile_intervals(values, np.random.default_rng([seed, cell]))[of]
         for cell, values in pooled(cells.results, cells.basis).items()
         if len(values) > 1
     }

@@ -17,7 +17,7 @@ from tare.experiment.plan import Plan, metric
 from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
-from tare.statistics.decision import Decision
+from tare.statistics.repetitions import Decision
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
 

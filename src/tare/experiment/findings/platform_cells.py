@@ -22,8 +22,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.results.message import Chosen, Message, Ratio, Said, message
-from tare.statistics.platform_size import PlatformSize, platform_size
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor, PlatformSize, platform_size
 from tare.statistics.statistic import FloatArray
 
 #: Factors whose levels are sizes: what an instance is given.

@@ -27,7 +27,7 @@ from tare.render.words import listing, text
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 from tare.units import chosen
 
 _DESCRIPTION = Description(

@@ -37,7 +37,7 @@ from tare.results.message import Duration, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
-    from tare.statistics.decision import Decision
+    from tare.statistics.repetitions import Decision
 
 
 def conduct(request: Request) -> str:

@@ -18,8 +18,7 @@ from tare.experiment.sweep.document import Cause, Machine, Point, Regime
 from tare.experiment.sweep.numbers import clock, share, span
 from tare.render.words import sentence
 from tare.results.message import Chosen, Message, message
-from tare.statistics.scaling import Scaling
-from tare.statistics.scaling_messages import Segment
+from tare.statistics.scaling import Scaling, Segment
 
 #: A range that is slower than the fastest by less is as fast [the rule for lines with breaks
 #: lets a single line err by as much].

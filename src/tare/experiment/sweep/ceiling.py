@@ -10,8 +10,7 @@ import numpy as np
 from tare.experiment.sweep.document import Cause, Point
 from tare.experiment.sweep.numbers import cpus
 from tare.results.message import Amount, Message, message
-from tare.statistics.scaling import Scaling
-from tare.statistics.scaling_messages import Segment
+from tare.statistics.scaling import Scaling, Segment
 
 #: A ceiling within this of what can be used is where it must be, however sure its place is.
 _NEAR = 0.05

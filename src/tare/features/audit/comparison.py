@@ -20,9 +20,14 @@ from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
 from tare.statistics.downsample import sample
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
-from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
-from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
-from tare.statistics.spread_verdict import range_dependence
+from tare.statistics.spread import (
+    SpreadComparison,
+    adjust_spreads,
+    compare_spread,
+    compare_spread_unpaired,
+    range_dependence,
+    resamples_for,
+)
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
 from tare.units import chosen, factor

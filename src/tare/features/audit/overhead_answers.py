@@ -13,7 +13,7 @@ from tare.render.vocabulary import SIZES, TIMES
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Chosen, Message, message
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:

@@ -9,7 +9,7 @@ from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.features.audit.overhead_messages import brief, caveats
 from tare.render.vocabulary import SIZES, TIMES
 from tare.render.words import sentences, text
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 
 
 def overhead_as_json(found: OverheadAudit) -> dict[str, Any]:

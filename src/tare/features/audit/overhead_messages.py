@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tare.features.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
-from tare.statistics.platform_size_curves import Factor
+from tare.statistics.platform_size import Factor
 from tare.units import change
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.

@@ -71,34 +71,14 @@ def sweep(
     step: Annotated[
         str | None, typer.Option(metavar="CPUS", help="Step between quotas. [default: 0.1]")
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="CPUS", hidden=True, help="First quota. [default: a step]"),
-    ] = None,
-    stop: Annotated[
-        str | None,
-        typer.Option("--to", metavar="CPUS", hidden=True, help="Last quota. [default: all CPUs]"),
-    ] = None,
     quotas: Annotated[
         str | None,
         typer.Option(metavar="CPUS,…", help="Quotas instead of --step, such as 0.1,0.5,1."),
-    ] = None,
-    memory_sizes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MB,…",
-            hidden=True,
-            help="With --by memory: sizes in MB (2^20 bytes). [default: those of AWS Lambda]",
-        ),
     ] = None,
     threads: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Concurrent executions. [default: one per CPU]"),
     ] = None,
-    one_lu: Annotated[
-        bool,
-        typer.Option("--one-lu", hidden=True, help="One LINPACK by all threads, not one by each."),
-    ] = False,
     period: Annotated[
         str | None,
         typer.Option(metavar="TIME,…", help="Periods of the quota, interleaved. [default: 100 ms]"),
@@ -144,10 +124,10 @@ def sweep(
 
     console.check_writable(json)
     asked = Options(
-        by=by, platform=platform, image=image, step=step, start=start, stop=stop, quotas=quotas,
-        memory_sizes=memory_sizes, kernel=kernel, threads=threads, one_lu=one_lu, period=period,
-        periods=periods, windows=windows, budget=budget, settings=tuple(settings or ()), seed=seed,
-        fingerprint=fingerprint, command=tuple(command or ()),
+        by=by, platform=platform, image=image, step=step, quotas=quotas, kernel=kernel,
+        threads=threads, period=period, periods=periods, windows=windows, budget=budget,
+        settings=tuple(settings or ()), seed=seed, fingerprint=fingerprint,
+        command=tuple(command or ()),
     )  # fmt: skip
     sweep_command.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root)
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
+import msgspec
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.experiment.sweep.rates import unit_for
-from tare.render.terminal import aligned
-from tare.render.text_plot import Axis, TextPlot
+from tare.features.calibration.page_tables import equals
+from tare.render.screen import MOST_ROWS, table
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.sweep.document import Calibration
-    from tare.features.calibration.mapping_document import Equal, Mapping, Side
+    from tare.features.calibration.mapping import Mapping, Side
 
-#: Rows of the table.
-_MOST_ROWS = 12
 _LONGEST_NAME = 24
 #: What weakens it is on the page, too.
 _MOST_NOTES = 4
@@ -121,11 +118,16 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
     out = console.out
     out.print(found.sentence, style="bold", soft_wrap=True)
     out.print()
-    for number, line in enumerate(_table(found)):
-        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
-    if len(found.equals) > 1:
-        for line in picture(found):
-            out.print(line, soft_wrap=True)
+    there = [one for one in found.equals if one.on]
+    # From where one CPU stays in: the numbers that are read are whole.
+    stride = -(-len(there) // MOST_ROWS) or 1
+    shown = msgspec.structs.replace(found, equals=tuple(there[stride - 1 :: stride]))
+    for line in table(equals(shown), out.width, of="row") if there else ():
+        out.print(line, soft_wrap=True)
+    for why, some in itertools.groupby(found.equals, key=lambda one: one.why):
+        if why is not None:
+            first, *_, last = [f"{one.cpus:.3g}" for one in some] * 2
+            out.print(f"{first} to {last}: {why}" if first != last else f"{first}: {why}")
     out.print()
     for side in (found.a, found.b):
         out.print(text(_side(side)), soft_wrap=True)
@@ -140,7 +142,7 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
 
 
 def _side(side: Side) -> Message:
-    from tare.features.calibration.mapping_messages import linear
+    from tare.features.calibration.mapping import linear
 
     return message(
         "calibration.screen.side",
@@ -150,66 +152,6 @@ def _side(side: Side) -> Message:
         date=(side.measured or "")[:10] or message("calibration.page.no_date"),
         spans=linear(side),
     )
-
-
-def _table(found: Mapping) -> list[str]:
-    """Return the rows of CPUs on A, each with what is as fast on B."""
-    rates = [one.rate for one in found.equals if one.rate is not None]
-    size, unit = unit_for(found.work, rates or [found.a.fastest])
-    flags = any(one.flag for one in found.equals)
-    heads = [f"CPUs on {found.a.name}", unit, f"CPUs on {found.b.name} [95 %]"]
-    rows = [(*heads, "docker run" if flags else "")]
-    reasons: list[str] = []
-    for some in _rows(found.equals):
-        one = some[0]
-        label = f"{one.cpus:.3g}" + (f" to {some[-1].cpus:.3g}" if len(some) > 1 else "")
-        if one.on:
-            rows.append((label, *_equal(one, size)))
-        else:
-            rows.append((label, "", "–", ""))
-        reasons.append(one.why or _also(one))
-    lines = aligned(rows, left=0)
-    return [lines[0], *(f"{a}  {b}".rstrip() for a, b in zip(lines[1:], reasons, strict=True))]
-
-
-def _rows(equals: Sequence[Equal]) -> Iterator[list[Equal]]:
-    """Yield what is in one row: of many steps every second …; neighbours without equals as one."""
-    stride = -(-len(equals) // _MOST_ROWS)
-    # From where one CPU stays in: the numbers that are read are whole.
-    kept = [one for number, one in enumerate(equals, 1) if number % stride == 0 or not one.on]
-    for why, some in itertools.groupby(kept, key=lambda one: one.why):
-        if why is None:
-            yield from ([one] for one in some)
-        else:
-            yield list(some)
-
-
-def _equal(one: Equal, size: float) -> tuple[str, str, str]:
-    from tare.features.calibration.mapping_messages import share
-
-    rate = "" if one.rate is None else f"{one.rate / size:.3g}"
-    return rate, text(share(one.on[0])), one.flag or ""
-
-
-def _also(one: Equal) -> str:
-    from tare.features.calibration.mapping_messages import also
-
-    others = also(one)
-    return text(others) if others else ""
-
-
-def picture(found: Mapping) -> list[str]:
-    """Draw CPUs on B over CPUs on A, with the line on which both are alike."""
-    places = [(one.cpus, y.value) for one in found.equals for y in one.on]
-    if len(places) < 3:
-        return []
-    right = max(one.cpus for one in found.equals)
-    plot = TextPlot(Axis(0, right), Axis(0, max(y for _, y in places)))
-    plot.curve(lambda cpus: cpus, "·")
-    for x, y in places:
-        plot.mark(x, max(y, 0), "•")
-    title = f"CPUs on {found.b.name} vs. CPUs on {found.a.name} (· equal)"
-    return ["", title, *plot.lines(lambda x: f"{x:.3g}", lambda y: f"{y:.3g}")]
 
 
 def _next(found: Mapping, paths: tuple[Path, Path]) -> str:

@@ -42,8 +42,7 @@ def standings(measured: Mapping[str, tuple[Combination, Calibration]]) -> tuple[
     if not measured:
         return ()
     maxima = {name: _maximum(found.points) for name, (_, found) in measured.items()}
-    means = {name: _over_steps(_common(measured, name)) for name in measured}
-    most, fastest = (max(some.values(), key=lambda mean: mean.value) for some in (maxima, means))
+    most = max(maxima.values(), key=lambda mean: mean.value)
     rows = [
         Standing(
             label=name,
@@ -55,9 +54,7 @@ def standings(measured: Mapping[str, tuple[Combination, Calibration]]) -> tuple[
             uncertainty=_uncertainty(found),
             fairest=False,
             maximum=_interval(maxima[name]),
-            mean=_interval(means[name]),
             maximum_share=_share(maxima[name], most),
-            mean_share=_share(means[name], fastest),
         )
         for name, (one, found) in measured.items()
     ]
@@ -98,34 +95,12 @@ def _uncertainty(found: Calibration) -> float | None:
     return (worst.high - worst.low) / 2 / worst.value
 
 
-def _common(measured: Mapping[str, tuple[Combination, Calibration]], name: str) -> list[Point]:
-    """Return the points of one at the steps that all of them have."""
-    shared = set.intersection(*({p.cpus for p in found.points} for _, found in measured.values()))
-    return [point for point in measured[name][1].points if point.cpus in shared]
-
-
 def _maximum(points: Sequence[Point]) -> _Mean:
-    return _mean(max(points, key=lambda point: point.rate.value))
-
-
-def _mean(point: Point) -> _Mean:
+    point = max(points, key=lambda point: point.rate.value)
     n = len(point.rates)
     if n < 2:
         return _Mean(point.rate.value, None, 0.0)
     return _Mean(point.rate.value, float(np.var(point.rates, ddof=1)) / n, n - 1.0)
-
-
-def _over_steps(points: Sequence[Point]) -> _Mean:
-    """Return the mean over steps, each of which counts the same (Satterthwaite's freedom)."""
-    each = [_mean(point) for point in points]
-    value = float(np.mean([one.value for one in each])) if each else math.nan
-    known = [(one.variance, one.freedom) for one in each if one.variance is not None]
-    if len(known) < len(each) or not known:
-        return _Mean(value, None, 0.0)
-    total = sum(variance for variance, _ in known)
-    below = sum(variance**2 / freedom for variance, freedom in known)
-    freedom = total**2 / below if below > 0 else sum(freedom for _, freedom in known)
-    return _Mean(value, total / len(each) ** 2, freedom)
 
 
 def _interval(mean: _Mean) -> Interval:

@@ -4,59 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import numpy as np
 
 from tare.cli import console
 from tare.experiment.sweep import messages
 from tare.features.calibration import page, sweep_file
-from tare.features.calibration.charts import fitted
+from tare.features.calibration.charts.sweep import fitted
+from tare.features.calibration.findings.tables import part_of
 from tare.features.calibration.picture import picture
+from tare.features.calibration.screen import p_of, within
 from tare.render import files
 from tare.render.terminal import aligned
 from tare.render.words import sentence
-from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
+from tare.statistics.scaling import Scaling, scaling
 from tare.units import significant
-
-#: What R prints for a p below what it can tell from 0.
-_LEAST_P = 2.2e-16
-
-
-class _Piece(msgspec.Struct, frozen=True, kw_only=True):
-    start: float = msgspec.field(name="from")
-    end: float = msgspec.field(name="to")
-    slope: float
-    intercept: float
-
-
-class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``--json`` writes. Slope, intercept, r2 and p are those of one line through all."""
-
-    version: int = 1
-    verdict: Verdict
-    #: Why it is inconclusive; None: it is not.
-    reason: Reason | None
-    sentence: str
-    breaks: tuple[float, ...]
-    segments: tuple[_Piece, ...]
-    r2: float | None
-    slope: float
-    slope_interval: tuple[float, float] | None
-    intercept: float
-    intercept_interval: tuple[float, float] | None
-    p: float | None
-    max_gflops: float
-    saturates_at: float | None
-    saturates_interval: tuple[float | None, float | None] | None
-    #: Of one line with relative errors, at any quota.
-    largest_error: float | None
-    #: Error of one line, by a bend or jump, that would have been seen.
-    would_see: float | None
-    #: Whether one curve describes it better than the pieces do.
-    curved: bool
-    quotas: int
-    n: int
 
 
 def fit(file: Path, json: str | None, report: Path | None, quota: str, value: str) -> None:
@@ -87,34 +50,34 @@ def fit(file: Path, json: str | None, report: Path | None, quota: str, value: st
         _show(found, read, (file, json, unit))
 
 
-def _document(found: Scaling, quotas: int, unit: str) -> Fitted:
-    line = found.line
-    return Fitted(
-        verdict=found.verdict,
-        reason=found.reason,
-        sentence=sentence(messages.of_fit(found, unit)),
-        breaks=found.breaks,
-        segments=tuple(
-            _Piece(start=s.start, end=s.end, slope=s.slope, intercept=s.intercept)
+def _document(found: Scaling, quotas: int, unit: str) -> dict[str, Any]:
+    """Return what ``--json`` writes; slope, r2 and p are those of one line through all points."""
+    line, top = found.line, found.saturates_at
+    return {
+        "version": 1,
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "sentence": sentence(messages.of_fit(found, unit)),
+        "breaks": found.breaks,
+        "segments": [
+            {"from": s.start, "to": s.end, "slope": s.slope, "intercept": s.intercept}
             for s in found.segments
-        ),
-        r2=line.r2,
-        slope=line.slope,
-        slope_interval=_interval(line.slope_low, line.slope_high),
-        intercept=line.intercept,
-        intercept_interval=_interval(line.intercept_low, line.intercept_high),
-        p=line.p,
-        max_gflops=line.maximum,
-        saturates_at=found.saturates_at,
-        saturates_interval=None
-        if found.saturates_at is None
-        else (found.saturates_low, found.saturates_high),
-        largest_error=found.largest_error,
-        would_see=found.would_see,
-        curved=found.curved,
-        quotas=quotas,
-        n=line.n,
-    )
+        ],
+        "r2": line.r2,
+        "slope": line.slope,
+        "slope_interval": _interval(line.slope_low, line.slope_high),
+        "intercept": line.intercept,
+        "intercept_interval": _interval(line.intercept_low, line.intercept_high),
+        "p": line.p,
+        "max_gflops": line.maximum,
+        "saturates_at": top,
+        "saturates_interval": None if top is None else (found.saturates_low, found.saturates_high),
+        "largest_error": found.largest_error,
+        "would_see": found.would_see,
+        "curved": found.curved,
+        "quotas": quotas,
+        "n": line.n,
+    }
 
 
 def _interval(low: float | None, high: float | None) -> tuple[float, float] | None:
@@ -125,7 +88,7 @@ def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | N
     file, json, unit = asked
     out = console.out
     out.print(sentence(messages.of_fit(found, unit)), style="bold", soft_wrap=True)
-    for line in _drawn(found, read, unit):
+    for line in picture(fitted(read.quotas.tolist(), read.values.tolist(), found, unit)):
         out.print(line, soft_wrap=True)
     out.print()
     for line in _lines(found, unit):
@@ -134,14 +97,9 @@ def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | N
     out.print(f"Next    {_next(found, file, json)}", soft_wrap=True)
 
 
-def _drawn(found: Scaling, read: sweep_file.SweepFile, unit: str) -> list[str]:
-    return picture(fitted(read.quotas.tolist(), read.values.tolist(), found, unit))
-
-
 def _lines(found: Scaling, unit: str) -> list[str]:
     """Return each piece, and CALIBRATE's table: one line through all points."""
     line = found.line
-    p = "–" if line.p is None else f"< {_LEAST_P}" if line.p < _LEAST_P else f"{line.p:.2g}"
     heads = ("CPUs", f"slope, {unit} per CPU", f"intercept, {unit}", "R²", "p", f"max, {unit}")
     pieces = [
         (
@@ -154,19 +112,13 @@ def _lines(found: Scaling, unit: str) -> list[str]:
     ]
     whole = (
         "one line through all",
-        _within(line.slope, line.slope_low, line.slope_high),
-        _within(line.intercept, line.intercept_low, line.intercept_high),
+        within(part_of(line, "slope")),
+        within(part_of(line, "intercept")),
         "–" if line.r2 is None else f"{line.r2:.4f}",
-        p,
+        p_of(line),
         significant(line.maximum),
     )
     return aligned([heads, *pieces, whole], left=1)
-
-
-def _within(value: float, low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return f"{significant(value)} (no interval)"
-    return f"{significant(value)} [{significant(low)}, {significant(high)}]"
 
 
 def _next(found: Scaling, file: Path, json: str | None) -> str:

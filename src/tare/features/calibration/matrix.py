@@ -62,12 +62,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     uncertainty: float | None
     #: Whether none is fairer beyond what is uncertain: several are a tie.
     fairest: bool
-    #: Most work a second at any step, and its mean over all steps.
+    #: Most work a second at any step, and as a share of the fastest combination's.
     maximum: Interval
-    mean: Interval
-    #: The two as shares of the fastest combination's.
     maximum_share: Interval
-    mean_share: Interval
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):

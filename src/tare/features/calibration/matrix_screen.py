@@ -6,19 +6,17 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.text import Text
-
 from tare.cli import console
-from tare.experiment.sweep.document import Calibration, Interval
-from tare.experiment.sweep.rates import unit_for
+from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness
-from tare.features.calibration.matrix import FILE, Matrix, Standing
+from tare.features.calibration.matrix import FILE, Matrix
+from tare.features.calibration.page_tables import standings
 from tare.features.calibration.sweep import WINDOWS
 from tare.host.kernel_files import KernelFiles
+from tare.render.tables import lay
 from tare.render.terminal import aligned
 from tare.render.words import sentence, text
 from tare.results.message import message
-from tare.units import significant
 
 
 def announce(made: Matrix, folder: Path) -> None:
@@ -61,8 +59,10 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
     if made.standings and made.answer:
         out.print(made.answer, style="bold", soft_wrap=True)
         out.print()
-        for number, line in enumerate(_table(made)):
-            out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+        laid = lay(standings(made))
+        heads = (f"{head.title}, {head.unit}".removesuffix(", ") for head in laid.heads)
+        for line in aligned([tuple(heads), *laid.rows], left=3):
+            out.print(line, soft_wrap=True)
         out.print()
         if len(made.standings) > 1:
             out.print(f"Note    {sentence(fairness.IN_ORDER)}", style="yellow", soft_wrap=True)
@@ -76,41 +76,6 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
     out.print(f"Kept    {folder / FILE}", soft_wrap=True)
     if made.standings and not any(one.state == "waiting" for one in made.combinations):
         out.print(f"Next    {_next(made)}", soft_wrap=True)
-
-
-def _table(made: Matrix) -> list[str]:
-    rows = made.standings
-    scale, unit = unit_for(made.work or "execution", [row.maximum.value for row in rows])
-    heads = ("settings", "", "verdict", "R²", "errs by", f"max {unit}", "of best", f"mean {unit}",
-             "of best")  # fmt: skip
-    cells = [
-        (
-            row.label,
-            "fairest" if row.fairest else "",
-            row.verdict,
-            "–" if row.r2 is None else f"{row.r2:.4f}",
-            _error(row),
-            significant(row.maximum.value / scale),
-            _share(row.maximum_share),
-            significant(row.mean.value / scale),
-            _share(row.mean_share),
-        )
-        for row in rows
-    ]
-    return aligned([heads, *cells], left=3)
-
-
-def _error(row: Standing) -> str:
-    if row.largest_error is None:
-        return "–"
-    doubt = "" if row.uncertainty is None else f" ± {100 * row.uncertainty:.1f}"
-    return f"{100 * row.largest_error:.1f}{doubt} %"
-
-
-def _share(share: Interval) -> str:
-    if share.low is None or share.high is None or share.low == share.high:
-        return f"{100 * share.value:.1f} %"
-    return f"{100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
 
 
 def _tell_waiting(made: Matrix, folder: Path, kernel: KernelFiles) -> None:

@@ -23,10 +23,8 @@ from tare.workloads.specification import WorkloadSpec
 _BY = ("quota", "cpuset", "memory")
 #: Whole CPUs of virtual machines.
 VCPUS = "vcpus"
-#: Options that say something of one kind of sweep only.
-_OF_QUOTAS = ("step", "start", "stop", "quotas")
-_OF_MEMORY = ("memory_sizes",)
-_NAMES = {"start": "from", "stop": "to"}
+#: Options that say something of a sweep of quotas only.
+_OF_QUOTAS = ("step", "quotas")
 #: What may be asked anew of a sweep that goes on.
 _LATER = ("windows", "budget")
 
@@ -39,13 +37,9 @@ class Options:
     platform: str | None = None
     image: str | None = None
     step: str | None = None
-    start: str | None = None
-    stop: str | None = None
     quotas: str | None = None
-    memory_sizes: str | None = None
     kernel: str | None = None
     threads: int | None = None
-    one_lu: bool = False
     period: str | None = None
     periods: int | None = None
     windows: int | None = None
@@ -62,7 +56,7 @@ class Options:
 
 def option(name: str) -> str:
     """Return an option as it is typed."""
-    return f"--{_NAMES.get(name, name).replace('_', '-')}" if name != "command" else "a command"
+    return f"--{name}" if name != "command" else "a command"
 
 
 def check_resumed(options: Options) -> None:
@@ -99,7 +93,7 @@ def experiment(options: Options) -> Experiment:
     elif by == "cpuset":
         given = tuple(float(n) for n in steps.whole_cpus(cpus))
     else:
-        mib = steps.memory_sizes(options.memory_sizes, cpus, here.memory_bytes)
+        mib = steps.memory_sizes(cpus, here.memory_bytes)
         given = tuple(size / steps.LAMBDA_MB for size in mib)
     _check_enough(len(given), by)
     periods_s = _periods(options.period)
@@ -108,23 +102,20 @@ def experiment(options: Options) -> Experiment:
         for period_s in periods_s:
             steps.check_period(given, period_s, platform)
     workload, threads = _workload(options, platform), options.threads or cpus
-    _check_memory(workload, 1 if options.one_lu else threads, mib)
+    _check_memory(workload, threads, mib)
     return sweep.experiment(
-        sweep.Asked(
-            by=by,
-            workload=workload,
-            cpus=given,
-            memory_mib=mib,
-            platform=platform,
-            image=options.image,
-            threads=threads,
-            one_lu=options.one_lu,
-            periods_s=periods_s,
-            periods=options.periods or WindowSpec().periods,
-            windows=windows(options),
-            seed=1 if options.seed is None else options.seed,
-            fingerprint=options.fingerprint,
-        )
+        by=by,
+        workload=workload,
+        cpus=given,
+        memory_mib=mib,
+        platform=platform,
+        image=options.image,
+        threads=threads,
+        periods_s=periods_s,
+        periods=options.periods or WindowSpec().periods,
+        windows=windows(options),
+        seed=1 if options.seed is None else options.seed,
+        fingerprint=options.fingerprint,
     )
 
 
@@ -132,10 +123,9 @@ def _check_enough(count: int, by: By) -> None:
     if count < fewest_steps(by):
         enough = fewest_steps(by) if by == "cpuset" else FEWEST
         steps_told = f"{count} step{'s' * (count != 1)}"
-        hint = {"quota": "--step 0.1", "memory": "--memory-sizes 128,256,512,1024,1769"}
         raise ExperimentError(
             f"{steps_told} of {by} cannot distinguish a line from a bend: {enough} or more do",
-            hint.get(by, "--by quota"),
+            "--step 0.1" if by == "quota" else "--by quota",
         )
 
 
@@ -160,8 +150,7 @@ def budget_s(options: Options) -> float | None:
 
 
 def _by(options: Options) -> By:
-    of_memory = any(getattr(options, name) for name in _OF_MEMORY)
-    by: Any = options.by or ("memory" if of_memory else "quota")
+    by: Any = options.by or "quota"
     if by == VCPUS:
         # A machine's virtual CPUs are those that it is confined to, one on each.
         _platform(options)
@@ -170,9 +159,8 @@ def _by(options: Options) -> By:
         raise ExperimentError(
             f"--by: there is no {by!r} to sweep", f"one of: {', '.join((*_BY, VCPUS))}"
         )
-    foreign = {"quota": _OF_MEMORY, "cpuset": (*_OF_MEMORY, *_OF_QUOTAS), "memory": _OF_QUOTAS}
-    for name in foreign[by]:
-        if getattr(options, name):
+    for name in _OF_QUOTAS:
+        if by != "quota" and getattr(options, name):
             raise ExperimentError(
                 f"{option(name)} says nothing with --by {by}", "leave one of them out"
             )
@@ -195,12 +183,9 @@ def _platform(options: Options) -> str:
 
 def _quotas(options: Options, cpus: int) -> tuple[float, ...]:
     if options.quotas is None:
-        return steps.quotas(cpus, options.start, options.stop, options.step)
-    other = next((n for n in ("step", "start", "stop") if getattr(options, n) is not None), None)
-    if other is not None:
-        raise ExperimentError(
-            f"--quotas and {option(other)} exclude each other", "leave one of them out"
-        )
+        return steps.quotas(cpus, options.step)
+    if options.step is not None:
+        raise ExperimentError("--quotas and --step exclude each other", "leave one of them out")
     return steps.listed(options.quotas, cpus)
 
 
@@ -208,18 +193,12 @@ def _workload(options: Options, platform: str) -> WorkloadSpec:
     from tare.experiment.catalogue import catalogue
 
     if options.command:
-        other = next((n for n in ("kernel", "one_lu") if getattr(options, n)), None)
-        if other is not None:
+        if options.kernel:
             raise ExperimentError(
-                f"{option(other)} is about a kernel, and there is a command", "leave one out"
+                "--kernel is about a kernel, and there is a command", "leave one out"
             )
         return _command(options.command, platform)
-    name = options.kernel or sweep.LINPACK
-    if options.one_lu and name.partition(":")[0] != sweep.LINPACK:
-        raise ExperimentError(
-            f"--one-lu is LINPACK's, and --kernel is {name}", "leave one of them out"
-        )
-    return sweep.kernel(name, catalogue().kernels)
+    return sweep.kernel(options.kernel or sweep.LINPACK, catalogue().kernels)
 
 
 def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:

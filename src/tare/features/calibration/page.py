@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 import tare
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.document import Calibration
-from tare.features.calibration import charts
 from tare.features.calibration import page_tables as tables
+from tare.features.calibration.charts.across_machines import mapping_chart, tell_mapping
+from tare.features.calibration.charts.messages import tell_sweep
+from tare.features.calibration.charts.one import sweep_chart
+from tare.features.calibration.charts.several import overlay, sweeps_of, tell_overlay
+from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.fairness import IN_ORDER
-from tare.features.calibration.mapping_document import Mapping as Between
+from tare.features.calibration.findings.tables import lines_table
+from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.matrix import Matrix
 from tare.render.words import paragraph, text
 from tare.results.finding import Finding, Table
@@ -20,11 +25,13 @@ from tare.results.report import Figure, Origin, Report, Section
 _LINEAR = "Does this machine scale linearly with the CPU it is given?"
 
 
-def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
+def of_fit(sweep: Sweep, source: str, command: str) -> Report:
     """Lay the page of somebody else's sweep out."""
     found = sweep.scaling
-    figure = _figure("sweep", "How the rate follows the CPU", charts.sweep_chart(sweep),
-                     charts.tell_sweep(sweep))  # fmt: skip
+    figure = _figure("sweep", "How the rate follows the CPU", sweep_chart(sweep), tell_sweep(sweep))
+    line = lines_table(
+        "One straight line, as CALIBRATE fits it", {"requested": found}, 1.0, sweep.unit
+    )
     question = "Does the speed follow the CPU along one line?"
     answer = messages.of_fit(found, sweep.unit)
     return _page(
@@ -36,8 +43,7 @@ def of_fit(sweep: charts.Sweep, source: str, command: str) -> Report:
             ("steps", f"{len(sweep.steps):,}"),
         ],
         sections=[
-            _section("sweep", question, [answer], [figure],
-                     [tables.pieces(sweep), tables.line(sweep)])
+            _section("sweep", question, [answer], [figure], [tables.pieces(sweep), line])
         ],
         doubts=(),
         command=command,
@@ -48,21 +54,19 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
     """Lay the page of several settings out."""
     answer: Said = matrix.answer or message("calibration.settings.none")
     names = [row.label for row in matrix.standings if row.label in calibrations]
-    sweeps = charts.sweeps_of({name: calibrations[name] for name in names}) if names else {}
-    first = _section("settings", "Which settings are the fairest?", answer, [], [])
-    sections = [first]
-    if sweeps:
-        over = _figure("settings", "The sweeps under all settings", charts.overlay(sweeps),
-                       charts.tell_overlay(sweeps))  # fmt: skip
-        each = _figure("each", "Each by itself", charts.multiples(sweeps),
-                       charts.tell_multiples(sweeps))  # fmt: skip
+    question = "Which settings are the fairest?"
+    sections = [_section("settings", question, answer, [], [])]
+    if names:
+        sweeps = sweeps_of({name: calibrations[name] for name in names})
+        over = _figure(
+            "settings", "The sweeps under all settings", overlay(sweeps), tell_overlay(sweeps)
+        )
         verdicts = [_of(name, sweeps[name].scaling.sentence) for name in names]
+        each = "How does the speed follow the CPU under each?"
         sections = [
-            _section("settings", "Which settings are the fairest?", answer, [over],
-                     [tables.standings(matrix)]),
-            _section("each", "How does the speed follow the CPU under each?",
-                     verdicts, [each], []),
-        ]  # fmt: skip
+            _section("settings", question, answer, [over], [tables.standings(matrix)]),
+            _section("each", each, verdicts, [], []),
+        ]
     measured = sum(one.state == "measured" for one in matrix.combinations)
     strip = [("combinations", f"{len(matrix.combinations)}"), ("measured", f"{measured}")]
     return _page(
@@ -83,19 +87,15 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
 
 def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Report:
     """Lay the page of two machines out."""
-    chart = charts.mapping_chart(found)
+    chart = mapping_chart(found)
     first, second = found.a.name, found.b.name
     figures = []
     if chart is not None:
         title = text(message("calibration.page.equal", second=second, first=first))
         figures = [_figure("mapping", title, chart.to_dict(),
-                           charts.tell_mapping(found))]  # fmt: skip
-    sweeps = charts.sweeps_of({found.a.name: a, found.b.name: b})
-    both = [
-        _figure("both", "Both sweeps on one axis", charts.overlay(sweeps),
-                charts.tell_overlay(sweeps)),
-        _figure("each", "Each by itself", charts.multiples(sweeps), charts.tell_multiples(sweeps)),
-    ]  # fmt: skip
+                           tell_mapping(found))]  # fmt: skip
+    sweeps = sweeps_of({found.a.name: a, found.b.name: b})
+    both = _figure("both", "Both sweeps on one axis", overlay(sweeps), tell_overlay(sweeps))
     verdicts = [_of(name, sweep.scaling.sentence) for name, sweep in sweeps.items()]
     question = text(message("calibration.page.question", second=second, first=first))
     return _page(
@@ -106,7 +106,7 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Repo
         sections=[
             _section("mapping", "Which CPU is as fast as which?", found.sentence, figures,
                      [tables.equals(found)]),
-            _section("both", "How does each of them scale?", verdicts, both, []),
+            _section("both", "How does each of them scale?", verdicts, [both], []),
         ],
         doubts=(*found.caveats, *(_of(first, c) for c in a.caveats),
                 *(_of(second, c) for c in b.caveats)),

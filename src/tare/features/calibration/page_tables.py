@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.experiment.sweep.document import Interval
 from tare.experiment.sweep.rates import unit_for
-from tare.features.calibration.charts import Sweep
-from tare.features.calibration.mapping_document import Mapping as Between
-from tare.features.calibration.mapping_document import Side
-from tare.features.calibration.mapping_messages import also, linear, share
+from tare.features.calibration.charts.sweep import Sweep
+from tare.features.calibration.findings.tables import ends, with_ends
+from tare.features.calibration.mapping import Mapping as Between
+from tare.features.calibration.mapping import Side, also, linear, share
 from tare.features.calibration.matrix import Matrix, Standing
 from tare.render.words import text
 from tare.results.finding import Column, Table
@@ -25,48 +24,39 @@ def standings(matrix: Matrix) -> Table:
         columns=(
             Column(key="settings", title="settings"),
             Column(key="place", title=""),
-            Column(key="verdict", title="how it scales"),
+            Column(key="verdict", title="verdict"),
             Column(key="r2", title="R²", unit="1"),
-            Column(key="error", title="one line errs by"),
-            *_with_ends("maximum", "maximum", unit),
-            Column(key="maximum_share", title="of the fastest's"),
-            *_with_ends("mean", "mean over steps", unit),
-            Column(key="mean_share", title="of the fastest's"),
+            Column(key="error", title="errs by"),
+            *with_ends("maximum", "maximum", unit),
+            Column(key="maximum_share", title="of best"),
         ),
         rows=tuple(_standing(row, scale) for row in rows),
         note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
     )
 
 
-def _with_ends(key: str, title: str, unit: str) -> tuple[Column, ...]:
-    return tuple(Column(key=f"{key}{end}", title=title, unit=unit) for end in ("", "_low", "_high"))
-
-
-def _ends(key: str, found: Interval, scale: float) -> dict[str, float | None]:
-    """Return a value and its interval, in the unit of the column."""
-    some = {key: found.value, f"{key}_low": found.low, f"{key}_high": found.high}
-    return {name: None if value is None else value / scale for name, value in some.items()}
-
-
 def _standing(row: Standing, scale: float) -> dict[str, Any]:
-    error = row.largest_error
+    error, share = row.largest_error, row.maximum_share
+    bounds = () if share.low == share.high else (share.low, share.high)
     return {
         "settings": row.label,
         "place": "fairest" if row.fairest else None,
         "verdict": row.verdict,
         "r2": row.r2,
-        "error": None if error is None else Amount(error, "share"),
-        **_ends("maximum", row.maximum, scale),
-        "maximum_share": Amount(row.maximum_share.value, "share"),
-        **_ends("mean", row.mean, scale),
-        "mean_share": Amount(row.mean_share.value, "share"),
+        "error": None if error is None else _within(error, row.uncertainty),
+        **ends("maximum", row.maximum, scale),
+        "maximum_share": Amount(share.value, "share", *bounds),
     }
+
+
+def _within(error: float, doubt: float | None) -> Amount:
+    return Amount(error, "share", *(() if doubt is None else (error - doubt, error + doubt)))
 
 
 def equals(found: Between) -> Table:
     """Lay out which CPU on B is as fast as which on A."""
     rates = [one.rate for one in found.equals if one.rate is not None]
-    scale, unit = unit_for(found.work, rates)
+    scale, unit = unit_for(found.work, rates or [found.a.fastest])
     return Table(
         title="As fast as each other",
         columns=(
@@ -117,33 +107,4 @@ def pieces(sweep: Sweep) -> Table:
             Column(key="intercept", title="intercept", unit=sweep.unit),
         ),
         ((p.letter, p.start, p.end, p.slope, p.intercept) for p in sweep.pieces),
-    )
-
-
-def line(sweep: Sweep) -> Table:
-    """Lay out the one straight line, as CALIBRATE fits it."""
-    found = sweep.scaling.line
-    slope = Interval(value=found.slope, low=found.slope_low, high=found.slope_high)
-    start = Interval(value=found.intercept, low=found.intercept_low, high=found.intercept_high)
-    return Table(
-        title="One straight line, as CALIBRATE fits it",
-        columns=(
-            *_with_ends("slope", "slope", f"{sweep.unit} per CPU"),
-            *_with_ends("intercept", "intercept", sweep.unit),
-            Column(key="r2", title="R²", unit="1"),
-            Column(key="p", title="p (slope)", unit="1"),
-            Column(key="maximum", title="maximum", unit=sweep.unit),
-            Column(key="n", title="n", unit="1"),
-        ),
-        rows=(
-            {
-                **_ends("slope", slope, sweep.scale),
-                **_ends("intercept", start, sweep.scale),
-                "r2": found.r2,
-                "p": found.p,
-                "maximum": found.maximum / sweep.scale,
-                "n": found.n,
-            },
-        ),
-        note="Least squares with HC3 errors over all values.",
     )

@@ -17,7 +17,7 @@ def picture(sweep: Sweep) -> list[str]:
     Parameters
     ----------
     sweep : Sweep
-        As :func:`tare.features.calibration.charts.asked` or ``fitted`` make it.
+        As :func:`tare.features.calibration.charts.sweep.asked` or ``fitted`` make it.
 
     Returns
     -------

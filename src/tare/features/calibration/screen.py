@@ -11,11 +11,12 @@ from rich.text import Text
 from tare.cli import console
 from tare.experiment.specification import Experiment
 from tare.experiment.sweep import messages
-from tare.experiment.sweep.document import Calibration
+from tare.experiment.sweep.document import Calibration, Interval
 from tare.experiment.sweep.numbers import step
 from tare.experiment.sweep.rates import unit_for
 from tare.features.calibration import sweep
 from tare.features.calibration.findings.comparison import compared
+from tare.features.calibration.findings.tables import part_of
 from tare.render.terminal import aligned
 from tare.render.words import sentences, text
 from tare.results.message import Message, Said, Value, message
@@ -114,7 +115,7 @@ def _periods(answered: Told) -> list[str]:
 
 
 def _picture(found: Calibration) -> list[str]:
-    from tare.features.calibration.charts import asked
+    from tare.features.calibration.charts.sweep import asked
     from tare.features.calibration.picture import picture
 
     lines = picture(asked(found))
@@ -124,56 +125,46 @@ def _picture(found: Calibration) -> list[str]:
 def _table(found: Calibration) -> list[str]:
     """Return CALIBRATE's table: the line against what was asked, and against what was had."""
     lines = [found.asked.line, *([found.delivered.line] if found.delivered else [])]
-    heads = ["", "by CPU requested", *(["by CPU delivered"] if found.delivered else [])]
+    heads = ["by CPU requested", "by CPU delivered"][: len(lines)]
     scale, unit = unit_for(found.work, [point.rate.value for point in found.points])
-
-    def row(name: str, cell: list[str]) -> tuple[str, ...]:
-        return (name, *cell)
-
     best = max(found.points, key=lambda point: point.rate.value)
-    most = _within(best.rate.value, best.rate.low, best.rate.high, scale)
+    most = f"{within(best.rate, scale)} at {best.cpus:.3g}"
+    names = {"slope": f"slope, {unit} per CPU", "intercept": f"intercept, {unit}"}
     return aligned(
         [
-            tuple(heads),
-            row(f"slope, {unit} per CPU", [_slope(line, scale) for line in lines]),
-            row(f"intercept, {unit}", [_intercept(line, scale) for line in lines]),
-            row("R²", ["–" if line.r2 is None else f"{line.r2:.4f}" for line in lines]),
-            row("p", [_p(line.p) for line in lines]),
-            row(f"max, {unit}", [f"{most} at {best.cpus:.3g}", *([""] * (len(lines) - 1))]),
+            ("", *heads),
+            *(
+                (title, *(within(part_of(line, name), scale) for line in lines))
+                for name, title in names.items()
+            ),
+            ("R²", *("–" if line.r2 is None else f"{line.r2:.4f}" for line in lines)),
+            ("p", *map(p_of, lines)),
+            (f"max, {unit}", most, *[""] * (len(lines) - 1)),
         ],
         left=1,
     )
 
 
-def _slope(line: Line, scale: float) -> str:
-    return _within(line.slope, line.slope_low, line.slope_high, scale)
-
-
-def _intercept(line: Line, scale: float) -> str:
-    return _within(line.intercept, line.intercept_low, line.intercept_high, scale)
-
-
-def _within(value: float, low: float | None, high: float | None, scale: float) -> str:
-    told = significant(value / scale)
-    if low is None or high is None:
+def within(found: Interval, scale: float = 1.0) -> str:
+    """Write a value with its interval."""
+    told = significant(found.value / scale)
+    if found.low is None or found.high is None:
         return f"{told} (no interval)"
-    return f"{told} [{significant(low / scale)}, {significant(high / scale)}]"
+    return f"{told} [{significant(found.low / scale)}, {significant(found.high / scale)}]"
 
 
-def _p(p: float | None) -> str:
-    if p is None:
+def p_of(line: Line) -> str:
+    """Write the p of a slope as R prints it."""
+    if line.p is None:
         return "–"
-    return "< 2.2e-16" if p < 2.2e-16 else f"{p:.2g}"
+    return "< 2.2e-16" if line.p < 2.2e-16 else f"{line.p:.2g}"
 
 
 def _more_steps(found: Calibration) -> str:
     most = max(point.cpus for point in found.points)
     why = {"quota": "", "cpuset": "by quota, with parts of a CPU: ", "memory": "by quota: "}
     step = most / max(_MANY_STEPS, 2 * len(found.points))
-    return (
-        f"tare calibrate --step {step:.2g} --to {most:.6g}   "
-        f"({why[found.by]}more steps tell a line from a bend)"
-    )
+    return f"tare calibrate --step {step:.2g}   ({why[found.by]}more steps tell a line from a bend)"
 
 
 def _next(found: Calibration, folder: Path) -> str:

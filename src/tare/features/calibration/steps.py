@@ -21,50 +21,30 @@ _LAMBDA_SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 
 MIB = 1 << 20
 
 
-def quotas(
-    cpus: int, start: str | None = None, stop: str | None = None, step: str | None = None
-) -> tuple[float, ...]:
-    """Return quotas of CPU time from one to another.
+def quotas(cpus: int, step: str | None = None) -> tuple[float, ...]:
+    """Return quotas of CPU time from one step to all CPUs.
 
     Parameters
     ----------
     cpus : int
-        Of the machine: no quota is above.
-    start, stop, step : str, optional
-        As typed; by default a step, all CPUs, 0.1.
+        Of the machine.
+    step : str, optional
+        As typed; 0.1 by default.
 
     Raises
     ------
     ExperimentError
-        If one is no number above 0, above the machine, or there are no or too many steps.
+        If it is no number above 0, above the machine, or there are too many steps.
     """
     by = _number(step or "0.1", "--step")
-    first = by if start is None else _number(start, "--from")
-    last = Fraction(cpus) if stop is None else _number(stop, "--to")
-    _check_within(last, cpus, "--to")
-    if start is not None:
-        _check_within(first, cpus, "--from")
-    if first > last:
-        told = (
-            f"--step {_text(by)} is larger" if start is None else f"--from {_text(first)} is more"
-        )
-        raise ExperimentError(
-            f"{told} than --to {_text(last)}, so that there is no quota to measure",
-            f"--step {_text(last / 10)}" if start is None else f"--from {_text(last / 10)}",
-        )
-    if last > first and by > last - first:
-        raise ExperimentError(
-            f"--step {_text(by)} is larger than the range from {_text(first)} to {_text(last)}",
-            f"--step {_text((last - first) / 4)}",
-        )
-    count = math.floor((last - first) / by) + 1
+    _check_within(by, cpus, "--step")
+    count = math.floor(cpus / by)
     if count > MOST:
         raise ExperimentError(
-            f"from {_text(first)} to {_text(last)} by {_text(by)} are {count} quotas, more than "
-            f"{MOST}",
-            f"--step {_text(Fraction(last, 20))}",
+            f"--step {_text(by)} makes {count} quotas, more than {MOST}",
+            f"--step {_text(Fraction(cpus, 20))}",
         )
-    return tuple(float(first + number * by) for number in range(count))
+    return tuple(float(number * by) for number in range(1, count + 1))
 
 
 def listed(text: str, cpus: int) -> tuple[float, ...]:
@@ -75,9 +55,15 @@ def listed(text: str, cpus: int) -> tuple[float, ...]:
     ExperimentError
         If one is no number above 0, above the machine, or named twice.
     """
-    found = [_number(word, "--quotas") for word in _words(text, "--quotas", "0.1,0.5,1")]
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise ExperimentError("--quotas names nothing", "--quotas 0.1,0.5,1")
+    found = [_number(word, "--quotas") for word in words]
     for quota in found:
         _check_within(quota, cpus, "--quotas")
+    twice = next((quota for quota in found if found.count(quota) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"--quotas names {_text(twice)} twice", "leave one of them out")
     return tuple(float(quota) for quota in sorted(found))
 
 
@@ -96,34 +82,10 @@ def whole_cpus(cpus: int) -> tuple[int, ...]:
     return tuple(range(1, cpus + 1))
 
 
-def memory_sizes(text: str | None, cpus: int, memory_bytes: int) -> tuple[int, ...]:
-    """Return memory sizes in MiB, in order of size: those of a list, or AWS Lambda's.
-
-    Raises
-    ------
-    ExperimentError
-        If one is no whole number above 0, or comes with more CPUs or memory than there are.
-    """
+def memory_sizes(cpus: int, memory_bytes: int) -> tuple[int, ...]:
+    """Return the sizes of AWS Lambda that a machine has the CPUs and the memory for, in MiB."""
     most = min(memory_bytes // MIB, cpus * LAMBDA_MB)
-    if text is None:
-        return tuple(size for size in _LAMBDA_SIZES if size <= most)
-    words = _words(text, "--memory-sizes", "128,512,1769")
-    found = []
-    for word in words:
-        if not word.isdecimal() or int(word) == 0:
-            raise ExperimentError(
-                f"--memory-sizes: {word!r} is not possible; expected a whole number of MB, such "
-                "as 1769",
-                "--memory-sizes 128,512,1769",
-            )
-        if int(word) > most:
-            raise ExperimentError(
-                f"--memory-sizes: {word} MB come with {int(word) / LAMBDA_MB:.3g} CPUs; this "
-                f"machine has {cpus}, and {memory_bytes // MIB} MB",
-                f"at most {most}",
-            )
-        found.append(int(word))
-    return tuple(sorted(found))
+    return tuple(size for size in _LAMBDA_SIZES if size <= most)
 
 
 def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
@@ -141,27 +103,21 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
         )
     least = min(cpus)
     if platform.startswith("docker") and least < 0.01:
-        raise ExperimentError(f"docker gives no less than 0.01 CPUs, not {least:g}", "--from 0.01")
+        raise ExperimentError(
+            f"docker gives no less than 0.01 CPUs, not {least:g}", "--quotas 0.01,…"
+        )
     if round(least * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
         enough = math.ceil(LEAST_QUOTA_S * 1000 / least)
         hint = (
-            f"--period '{enough} ms'" if enough <= 1000 else f"--from {LEAST_QUOTA_S / period_s:g}"
+            f"--period '{enough} ms'"
+            if enough <= 1000
+            else f"--quotas {LEAST_QUOTA_S / period_s:g},…"
         )
         raise ExperimentError(
             f"{least:g} CPUs are {least * period_s * 1000:g} ms of each period of "
             f"{1000 * period_s:g} ms; the kernel hands out no less than 1 ms",
             hint,
         )
-
-
-def _words(text: str, option: str, example: str) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise ExperimentError(f"{option} names nothing", f"{option} {example}")
-    twice = next((word for word in words if words.count(word) > 1), None)
-    if twice is not None:
-        raise ExperimentError(f"{option} names {twice} twice", "leave one of them out")
-    return words
 
 
 def _number(text: str, option: str) -> Fraction:

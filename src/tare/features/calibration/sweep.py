@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from tare import registry
 from tare.errors import ExperimentError
@@ -28,28 +25,6 @@ _REST_BYTES = 24 * steps.MIB
 #: Of a window: waiting until the kernel stops the workers, whose period began anywhere, and
 #: handing the trial over.
 _WAITING_PERIODS, _OVERHEAD_S = 0.8, 0.06
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What was asked for, checked already by itself."""
-
-    by: By
-    workload: WorkloadSpec
-    #: CPU time of each step; with ``memory`` the sizes in MiB stand beside.
-    cpus: Sequence[float]
-    memory_mib: Sequence[int] = ()
-    platform: str = "bare"
-    image: str | None = None
-    threads: int = 1
-    one_lu: bool = False
-    #: Periods of the quota, of which several are tried beside each other.
-    periods_s: Sequence[float] = (PERIOD_S,)
-    periods: int = WindowSpec().periods
-    windows: int = WINDOWS
-    budget_s: float | None = None
-    seed: int = 1
-    fingerprint: bool = False
 
 
 def kernel(text: str, kernels: Mapping[str, Description]) -> WorkloadSpec:
@@ -87,50 +62,61 @@ def _closest(name: str, known: Mapping[str, Any]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
-def experiment(asked: Asked) -> Experiment:
+def experiment(
+    *,
+    by: By,
+    workload: WorkloadSpec,
+    cpus: Sequence[float],
+    memory_mib: Sequence[int] = (),
+    platform: str = "bare",
+    image: str | None = None,
+    threads: int = 1,
+    periods_s: Sequence[float] = (PERIOD_S,),
+    periods: int = WindowSpec().periods,
+    windows: int = WINDOWS,
+    seed: int = 1,
+    fingerprint: bool = False,
+) -> Experiment:
     """Return the experiment: every step in each of its blocks, a window of time at each.
 
     Parameters
     ----------
-    asked : Asked
+    cpus : sequence of float
+        CPU time of each step; with ``memory`` the sizes in MiB stand beside.
+    periods_s : sequence of float
+        Periods of the quota, of which several are tried beside each other.
     """
-    workload = asked.workload
-    workers = asked.threads
-    if asked.one_lu:
-        workload = msgspec.structs.replace(
-            workload, parameters={**workload.parameters, "threads": asked.threads}
-        )
-        workers = 1
-    factor, sizes = _steps(asked)
-    periods = {"period": tuple(asked.periods_s)} if len(asked.periods_s) > 1 else {}
+    if by == "quota":
+        factor, sizes = "quota", {}
+    elif by == "cpuset":
+        factor = "size"
+        sizes = {f"{n:g} CPU{'s' * (n > 1)}": SizeSpec(cpuset=int(n)) for n in cpus}
+    else:
+        factor = "size"
+        sizes = {
+            f"{mib} MB": SizeSpec(cores=cores, memory_bytes=mib * steps.MIB)
+            for cores, mib in zip(cpus, memory_mib, strict=True)
+        }
+    several = {"period": tuple(periods_s)} if len(periods_s) > 1 else {}
     return Experiment(
         name="calibrate",
         question="Does this machine scale linearly with the CPU time that it is given?",
         workloads=(workload,),
-        factors={"platform": (asked.platform,), "workers": (workers,), **factor, **periods},
+        factors={
+            "platform": (platform,),
+            "workers": (threads,),
+            factor: tuple(sizes) or tuple(cpus),
+            **several,
+        },
         sizes=sizes,
-        platforms={"docker": {"image": asked.image}} if asked.image else {},
-        seed=asked.seed,
+        platforms={"docker": {"image": image}} if image else {},
+        seed=seed,
         instances="shared",
-        window=WindowSpec(periods=asked.periods),
-        quota_period_s=PERIOD_S if periods else asked.periods_s[0],
-        stopping=Stopping(trials=asked.windows, budget_s=asked.budget_s),
-        fingerprint=asked.fingerprint,
+        window=WindowSpec(periods=periods),
+        quota_period_s=PERIOD_S if several else periods_s[0],
+        stopping=Stopping(trials=windows, budget_s=None),
+        fingerprint=fingerprint,
     )
-
-
-def _steps(asked: Asked) -> tuple[dict[str, tuple[Any, ...]], dict[str, SizeSpec]]:
-    """Return the factor that is swept, and the sizes that its levels name."""
-    if asked.by == "quota":
-        return {"quota": tuple(asked.cpus)}, {}
-    if asked.by == "cpuset":
-        sizes = {f"{n:g} CPU{'s' * (n > 1)}": SizeSpec(cpuset=int(n)) for n in asked.cpus}
-    else:
-        sizes = {
-            f"{mib} MB": SizeSpec(cores=cores, memory_bytes=mib * steps.MIB)
-            for cores, mib in zip(asked.cpus, asked.memory_mib, strict=True)
-        }
-    return {"size": tuple(sizes)}, sizes
 
 
 def given_cpus(found: Experiment) -> list[float]:

@@ -25,7 +25,6 @@ KINDS = (
     "checks",
     "settings",
     "formats",
-    "statistics",
     "findings",
     "charts",
 )

@@ -10,8 +10,7 @@ from __future__ import annotations
 from tare.measure.baseline.agreement import check, disagreements
 from tare.measure.baseline.comparison import compare
 from tare.measure.baseline.file import read, save
-from tare.measure.baseline.stable_facts import lasting, networked, settings
-from tare.measure.baseline.stored import Baseline, Probed, Session, of
+from tare.measure.baseline.stored import Baseline, Probed, Session, lasting, networked, of, settings
 
 __all__ = [
     "Baseline",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,13 +11,58 @@ import numpy as np
 from tare.errors import StoreError
 from tare.experiment.findings.sessions import probed, rules
 from tare.experiment.fingerprints.machine.difference import Rule
+from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.results import Results
-from tare.measure.baseline.stable_facts import LEVELS, lasting, networked, settings
+from tare.experiment.specification import Experiment
 from tare.render.words import text
 from tare.results.message import message
 
+#: Facts that say how a session was, not where: what is measured anew, and who was busy.
+_PASSING = frozenset({"load_average"})
+_MEASURED = ("_ns",)
+#: What `tare selftest` and `tare calibrate` found at last is found anew each time.
+_FOUND_ANEW = ("selftest_", "calibration_", networks.PREFIX)
+#: What decides about a trial besides its command, and what it is called.
+_SETTINGS = ("iterations", "warmup", "process", "instances", "fresh")
+LEVELS = ("platform", "workers", "pinning", "load", "size")
 #: Version of the file; one of another version is refused.
 VERSION = 1
+
+
+def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return what decides about the trials of a cell, besides its workload."""
+    held = {name: levels[name] for name in ("quota", "period", "network") if name in levels}
+    if "network" in levels:
+        network = experiment.network
+        served = " ".join(word for command in network.serve for word in command)
+        held["network"] += f", {network.hosts} hosts{f', serving {served}' if served else ''}"
+    if experiment.window is not None:
+        held["window"] = f"{experiment.window.periods} × {experiment.longest_period_s:g} s"
+    return {
+        **{name: levels.get(name, "") for name in LEVELS},
+        **{name: str(getattr(experiment, name)) for name in _SETTINGS},
+        **held,
+    }
+
+
+def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Name facts given as (name, platform or None, value), without what is measured anew."""
+    return {
+        f"{name} ({platform})" if isinstance(platform, str) else name: value
+        for name, platform, value in facts
+        if name not in _PASSING
+        and not name.endswith(_MEASURED)
+        and not name.startswith(_FOUND_ANEW)
+    }
+
+
+def networked(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Choose of facts those of a network's fingerprint; otherwise as :func:`lasting`."""
+    return {
+        name: value
+        for name, platform, value in facts
+        if name.startswith(networks.PREFIX) and not isinstance(platform, str)
+    }
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):

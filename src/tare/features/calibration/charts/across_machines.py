@@ -7,7 +7,7 @@ from typing import Any
 from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.rates import shape, tint
-from tare.features.calibration.mapping_document import Equal, Mapping
+from tare.features.calibration.mapping import Equal, Mapping
 from tare.render.drawing import GAP, colour, data, panel_width, styled
 from tare.results.message import Message, message
 from tare.units import significant

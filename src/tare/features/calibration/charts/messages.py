@@ -5,40 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.experiment.sweep.numbers import share, step
-from tare.features.calibration.charts.machine import Course, rows
+from tare.features.calibration.charts.one import Course, residual, rows
 from tare.features.calibration.charts.rates import thinned
-from tare.features.calibration.charts.residuals import residual
 from tare.features.calibration.charts.sweep import Piece, Step, Sweep
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.scaling import MATTERS
-
-#: Less of the requested CPU time is said with its place.
-_SHORT = 0.97
 
 
 def tell_sweep(sweep: Sweep) -> tuple[Message, ...]:
     """Describe :func:`sweep_chart`."""
     return (_means(sweep), *_lines(sweep), *_residuals(sweep), *_machine(sweep), *_thinned(sweep))
-
-
-def tell_delivered(sweep: Sweep) -> tuple[Message, ...]:
-    """Describe :func:`delivered_chart`."""
-    shares = [
-        (at.point.delivered.value / at.point.cpus, at.point.cpus)
-        for at in sweep.steps
-        if at.point is not None and at.point.delivered is not None
-    ]
-    (least, where), (most, _) = min(shares), max(shares)
-    return (
-        message("calibration.chart.delivered"),
-        *_lines(sweep),
-        message(
-            "calibration.chart.arrived",
-            least=share(least) if least < 0.995 * most else None,
-            most=share(most),
-            cpus=step(where) if least < _SHORT else None,
-        ),
-    )
 
 
 def tell_point(at: Step, sweep: Sweep) -> Message:

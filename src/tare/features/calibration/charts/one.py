@@ -1,18 +1,198 @@
-"""The pictures of one sweep: over the CPU time asked for, and over what was delivered."""
+"""The picture of one sweep: rates, residuals, and what the machine did, over one axis of CPUs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.key import key_of
-from tare.features.calibration.charts.machine import machine
-from tare.features.calibration.charts.rates import rates
-from tare.features.calibration.charts.residuals import residual, residuals
-from tare.features.calibration.charts.sweep import Sweep
-from tare.render.drawing import GAP, colour, data, panel_width, styled
+from tare.features.calibration.charts.rates import changes, rates, shape, tint
+from tare.features.calibration.charts.sweep import Step, Sweep
+from tare.render.drawing import colour, data, panel_width, styled
+from tare.statistics.scaling import MATTERS
+from tare.units import significant
 
-_SMALL = 220
+_ROW_HEIGHT = 58
+#: Less of a CPU than this is nothing that the hypervisor took.
+_LEAST_STEAL = 0.005
+#: Filled and open: what lies behind the other is seen through it.
+_SIGNS = (("●", "circle"), ("□", "square"))
+_HEIGHT = 96
+#: What lies beyond, in per cent, is drawn at the edge.
+_MOST = 100.0
+
+
+@dataclass(frozen=True)
+class Course:
+    """One thing that was recorded beside: its name in a word, and its value at each place."""
+
+    name: str
+    values: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What stands in one panel, in one unit."""
+
+    title: str
+    unit: str
+    courses: tuple[Course, ...]
+
+
+def rows(sweep: Sweep) -> list[Row]:
+    """Choose what there is anything to be seen of: what did not happen has no row."""
+    clocks = [
+        course
+        for name, field in (("chain of additions", "clock_hz"), ("cpufreq", "frequency_hz"))
+        if (course := _course(name, sweep, field, 1e-9)).values
+    ]
+    stopped = _course("stopped", sweep, "throttled_share", 100)
+    stolen = _course("stolen", sweep, "steal_cpus", 1)
+    heat = _course("throttled", sweep, "thermal_throttles", 1)
+    found = [
+        Row("Periods in which the quota stopped it", "%", (stopped,)) if _most(stopped) else None,
+        Row("Time the hypervisor took", "CPUs", (stolen,))
+        if _most(stolen) >= _LEAST_STEAL
+        else None,
+        Row("Throttled for heat", "times", (heat,)) if _most(heat) else None,
+    ]
+    first = [Row("Clock", "GHz", tuple(clocks))] if clocks else []
+    return [*first, *(row for row in found if row is not None)]
+
+
+def _course(name: str, sweep: Sweep, field: str, scale: float) -> Course:
+    values = [
+        (step.x, value * scale)
+        for step in sweep.steps
+        if step.point is not None and (value := getattr(step.point, field)) is not None
+    ]
+    return Course(name, tuple(values))
+
+
+def _most(course: Course) -> float:
+    return max((value for _, value in course.values), default=0.0)
+
+
+def machine(sweep: Sweep, across: Across) -> list[Any]:
+    """Draw what happened to the machine meanwhile.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    across : Across
+        The axis of CPUs; the last panel has its labels.
+
+    Returns
+    -------
+    list of altair chart
+    """
+    some = rows(sweep)
+    return [_row(row, sweep, across, labels=row is some[-1]) for row in some]
+
+
+def _row(row: Row, sweep: Sweep, across: Across, *, labels: bool) -> Any:
+    import altair as alt
+
+    y = upwards(None, 0, 1.12 * max(map(_most, row.courses)), ticks=2, nice=False)
+    layers = changes(sweep, across, named=False, labels=labels)
+    for (_, sign), course in zip(_SIGNS, row.courses, strict=False):
+        layers += _drawn(course, row.unit, sign, across.channel("x:Q", labels=labels), y)
+    return alt.layer(*layers).properties(height=_ROW_HEIGHT, title=_title(row))
+
+
+def _title(row: Row) -> str:
+    title = f"{row.title} [{row.unit}]"
+    if len(row.courses) == 1:
+        return title
+    signs: Sequence[str] = [sign for sign, _ in _SIGNS]
+    told = (f"{sign} {c.name}" for sign, c in zip(signs, row.courses, strict=False))
+    return f"{title}: {'  '.join(told)}"
+
+
+def _drawn(course: Course, unit: str, shape: str, x: Any, y: dict[str, Any]) -> list[Any]:
+    import altair as alt
+
+    records = [
+        {"x": rounded(a), "y": rounded(b), "asked": f"{a:g} CPUs",
+         "value": f"{significant(b)} {unit}"}
+        for a, b in course.values
+    ]  # fmt: skip
+    base = alt.Chart(data(records)).encode(x=x, y=alt.Y("y:Q", **y))
+    look: dict[str, Any] = {"filled": True, "size": 24, "color": colour("ink")}
+    if shape == "square":
+        look = {"filled": False, "size": 62, "strokeWidth": 1.3, "color": colour("s1")}
+    tips = [alt.Tooltip("asked:N"), alt.Tooltip("value:N", title=course.name)]
+    return [
+        base.mark_line(strokeWidth=1, color=colour("quiet"), opacity=0.6),
+        base.mark_point(shape=shape, opacity=1, **look).encode(tooltip=tips),
+    ]
+
+
+def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
+    """Draw how far the means are from the one line, as shares of the means."""
+    import altair as alt
+
+    off = residual(sweep)
+    limit = min(_MOST, max([160 * MATTERS, *(1.1 * abs(v) for v in off.values())]))
+    y = upwards(None, -limit, limit, ticks=4, nice=False)
+    x = across.channel("x:Q", labels=labels)
+    band = alt.Chart(data([{"low": -100 * MATTERS, "high": 100 * MATTERS, "none": 0}]))
+    layers = [
+        *changes(sweep, across, named=False, labels=labels),
+        band.mark_rect(color=colour("band"), opacity=0.9).encode(
+            y=alt.Y("low:Q", **y), y2="high:Q"
+        ),
+        band.mark_rule(color=colour("soft"), strokeDash=[6, 4]).encode(y=alt.Y("none:Q", **y)),
+    ]
+    for number in range(max(1, len(sweep.pieces))):
+        records = [
+            _residual_record(step, value, limit)
+            for step, value in off.items()
+            if sweep.piece_of(step.x) == number
+        ]
+        for beyond in ("", "triangle-up", "triangle-down"):
+            some = [r for r in records if r["beyond"] == beyond]
+            if some:
+                marks = alt.Chart(data(some)).mark_point(
+                    shape=beyond or shape(number), filled=True, size=34, opacity=1,
+                    color=tint(number),
+                )  # fmt: skip
+                tips = [alt.Tooltip("asked:N"), alt.Tooltip("off:N", title="off the one line")]
+                layers.append(marks.encode(x=x, y=alt.Y("y:Q", **y), tooltip=tips))
+    share = f"{100 * MATTERS:g}"
+    return alt.layer(*layers).properties(
+        height=_HEIGHT, title=f"Off one line, relatively [%]; band: ±{share} %"
+    )
+
+
+def residual(sweep: Sweep) -> dict[Step, float]:
+    """Tell how far each mean is from one line, in per cent of the mean.
+
+    The line is the one by which the verdict is found (:mod:`tare.statistics.scaling`): what errs
+    least in absolute terms says nothing at small quotas. Empty where there is none.
+    """
+    line = sweep.scaling.straight
+    if line is None:
+        return {}
+    good = [step for step in sweep.steps if step.y > 0]
+    return {
+        step: 100 * (1 - (line.intercept + line.slope * step.x) / sweep.scale / step.y)
+        for step in good
+    }
+
+
+def _residual_record(step: Step, value: float, limit: float) -> dict[str, Any]:
+    edge = 0.94 * limit
+    beyond = "triangle-up" if value > limit else "triangle-down" if value < -limit else ""
+    return {
+        "x": rounded(step.x),
+        "y": rounded(min(max(value, -edge), edge) if beyond else value),
+        "beyond": beyond,
+        "asked": f"{step.x:g} CPUs",
+        "off": f"{value:+.3g} %".replace("-", "−"),
+    }
 
 
 def sweep_chart(sweep: Sweep) -> Any:
@@ -21,7 +201,6 @@ def sweep_chart(sweep: Sweep) -> Any:
     Parameters
     ----------
     sweep : Sweep
-        Against the CPU time asked for.
 
     Returns
     -------
@@ -36,57 +215,3 @@ def sweep_chart(sweep: Sweep) -> Any:
     width = panel_width(1, GUTTER)
     chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
     return styled(chart, gutter=GUTTER)
-
-
-def delivered_chart(sweep: Sweep) -> Any:
-    """Draw rates over the CPU time that was delivered, and how much of what was asked that is.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        Against the CPU time delivered.
-
-    Returns
-    -------
-    altair chart
-        Two panels: where the left one is straight and the right one level, both the quota and
-        the machine did what they should.
-    """
-    import altair as alt
-
-    gutter = 2 * GUTTER + GAP
-    size = {"width": panel_width(2, gutter), "height": _SMALL}
-    left = rates(sweep, Across(sweep.x_title, _furthest(sweep)))
-    panels = [
-        left.properties(title="By the CPU time delivered", **size),
-        _arrived(sweep).properties(title="Delivered, of what was asked for [%]", **size),
-    ]
-    chart = alt.concat(*panels, columns=2, spacing={"row": 36, "column": GAP + 8})
-    return styled(chart, columns=2, gutter=gutter, stack=True)
-
-
-def _furthest(sweep: Sweep) -> float:
-    """Return the largest place that has a mark: of a step, or of one of its trials."""
-    return max(x for step in sweep.steps for x in (step.x, *(x for x, _ in step.singles)))
-
-
-def _arrived(sweep: Sweep) -> Any:
-    """Draw which share of the CPU time that was asked for was delivered."""
-    import altair as alt
-
-    points = [step.point for step in sweep.steps if step.point is not None]
-    shares = [
-        {"x": rounded(p.cpus), "y": rounded(100 * p.delivered.value / p.cpus),
-         "asked": f"{p.cpus:g} CPUs", "delivered": f"{p.delivered.value:.4g} CPUs"}
-        for p in points if p.delivered is not None
-    ]  # fmt: skip
-    across = Across("CPUs asked for", max(p.cpus for p in points))
-    y = upwards(None, 0, 1.1 * max([100.0, *(float(str(r["y"])) for r in shares)]), nice=False)
-    x = across.channel("x:Q")
-    all_of_it = alt.Chart(data([{"y": 100}])).mark_rule(color=colour("soft"), strokeDash=[6, 4])
-    marks = alt.Chart(data(shares)).mark_point(filled=True, size=40, opacity=1, color=colour("ink"))
-    tips = [alt.Tooltip("asked:N"), alt.Tooltip("delivered:N")]
-    return alt.layer(
-        all_of_it.encode(y=alt.Y("y:Q", **y)),
-        marks.encode(x=x, y=alt.Y("y:Q", **y), tooltip=tips),
-    )

@@ -26,31 +26,15 @@ def shape(number: int) -> str:
     return SHAPES[number % len(SHAPES)]
 
 
-def rates(sweep: Sweep, across: Across, top: float | None = None, *, labels: bool = True) -> Any:
-    """Draw the panel of rates.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    across : Across
-        The axis of CPUs.
-    top : float, optional
-        Largest rate of the axis, where several panels share it.
-    labels : bool
-        Whether the axis of CPUs has labels.
-
-    Returns
-    -------
-    altair chart
-    """
+def rates(sweep: Sweep, across: Across) -> Any:
+    """Draw the panel of rates over the axis of CPUs."""
     import altair as alt
 
-    most = top if top is not None else highest(sweep)
     lettered = len(sweep.pieces) > 1
-    head = _HEAD if lettered or top is not None else 0.04
-    y = upwards(sweep.unit, 0, most * (1 + head), nice=not lettered and top is None)
+    head = _HEAD if lettered else 0.04
+    y = upwards(sweep.unit, 0, highest(sweep) * (1 + head), nice=not lettered)
     layers = [
-        *changes(sweep, across, named=lettered, labels=labels),
+        *changes(sweep, across, named=lettered),
         _straight(sweep.line, across, y, dashed=True),
         *(_straight(piece, across, y, number=i) for i, piece in enumerate(sweep.pieces)),
         *_intervals(sweep, across, y),
@@ -62,19 +46,15 @@ def rates(sweep: Sweep, across: Across, top: float | None = None, *, labels: boo
 
 def highest(sweep: Sweep) -> float:
     """Return the largest value that has a mark."""
-    values = [v for step in sweep.steps for v in (step.y, step.high, *_values(step))]
+    values = [v for step in sweep.steps for v in (step.y, step.high, *step.singles)]
     return max(v for v in values if v is not None)
-
-
-def _values(step: Step) -> list[float]:
-    return [value for _, value in step.singles]
 
 
 def _singles(sweep: Sweep, across: Across, y: dict[str, Any]) -> Any:
     """Draw every trial, faintly."""
     import altair as alt
 
-    every = [(x, v) for step in sweep.steps if step.n > 1 for x, v in step.singles]
+    every = [(step.x, v) for step in sweep.steps if step.n > 1 for v in step.singles]
     kept = every[:: thinned(sweep)]
     records = [{"x": rounded(x), "y": rounded(v)} for x, v in kept]
     marks = alt.Chart(data(records)).mark_circle(size=16, opacity=0.5, color=colour("quiet"))

@@ -1,24 +1,23 @@
-"""Several sweeps: over each other, and beside each other."""
+"""Several sweeps over each other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from tare.experiment.sweep import numbers
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.key import Entry, key
 from tare.features.calibration.charts.messages import tell_point
-from tare.features.calibration.charts.rates import highest, rates, shape, tint, told
+from tare.features.calibration.charts.rates import highest, shape, tint, told
 from tare.features.calibration.charts.sweep import Step, Sweep, asked, scale_of
-from tare.render.drawing import GAP, MOST_PANELS, SERIES, data, panel_width, styled
+from tare.render.drawing import SERIES, data, panel_width, styled
 from tare.results.message import Message, message
 from tare.units import counted
 
 #: Sweeps that stand in one panel: as many as there are colours.
 MOST = len(SERIES)
-_HEIGHT, _PER_CPU, _SMALL = 300, 150, 170
+_HEIGHT, _PER_CPU = 300, 150
 
 
 def sweeps_of(calibrations: Mapping[str, Calibration]) -> dict[str, Sweep]:
@@ -116,25 +115,6 @@ def _record(name: str, sweep: Sweep, step: Step, per: float) -> dict[str, Any]:
     return record | told(sweep, step)
 
 
-def multiples(sweeps: Mapping[str, Sweep]) -> Any:
-    """Draw several sweeps beside each other, each with its pieces and its one line."""
-    import altair as alt
-
-    shown = dict(list(sweeps.items())[:MOST_PANELS])
-    gutter = 2 * GUTTER + GAP
-    alike = len({s.unit for s in shown.values()}) == 1
-    top = max(highest(s) for s in shown.values()) if alike else None
-    most = max(s.steps[-1].x for s in shown.values())
-    panels = [
-        rates(sweep, Across(sweep.x_title, most), top).properties(
-            title=name, width=panel_width(2, gutter), height=_SMALL
-        )
-        for name, sweep in shown.items()
-    ]
-    chart = alt.concat(*panels, columns=2, spacing={"row": 30, "column": GAP + 8})
-    return styled(chart, columns=2, gutter=gutter, stack=True)
-
-
 def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
     """Describe :func:`overlay`."""
     told = []
@@ -150,29 +130,6 @@ def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
                 unit=sweep.unit,
             )
         )
-    return message("calibration.chart.overlay", sweeps=told), *_left_out(list(sweeps)[MOST:])
-
-
-def tell_multiples(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
-    """Describe :func:`multiples`."""
-    told = []
-    for name, sweep in list(sweeps.items())[:MOST_PANELS]:
-        scaling = sweep.scaling
-        told.append(
-            message(
-                "calibration.chart.multiple",
-                name=name,
-                verdict=scaling.verdict,
-                r2=scaling.line.r2,
-                breaks=[numbers.step(place) for place in scaling.breaks],
-                ceiling=None
-                if scaling.saturates_at is None
-                else numbers.step(scaling.saturates_at),
-            )
-        )
-    left_out = _left_out(list(sweeps)[MOST_PANELS:])
-    return message("calibration.chart.multiples", sweeps=told), *left_out
-
-
-def _left_out(names: list[str]) -> tuple[Message, ...]:
-    return (message("calibration.chart.left_out", names=names),) if names else ()
+    missing = list(sweeps)[MOST:]
+    left_out = [message("calibration.chart.left_out", names=missing)] if missing else []
+    return message("calibration.chart.overlay", sweeps=told), *left_out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tare.experiment.sweep.document import Calibration, Interval, Point
 from tare.experiment.sweep.rates import unit_for
@@ -16,7 +15,6 @@ _SWEPT = {
     "cpuset": "whole CPUs given",
     "memory": "CPUs that go with the memory",
 }
-_DELIVERED = "CPUs' time delivered"
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,6 @@ class Piece:
     intercept: float
     #: Whether it is what the sweep saturates at.
     flat: bool
-    #: Why it is another line than its neighbours; None where nothing is said of it.
-    cause: str | None = None
 
     def at(self, x: float) -> float:
         """Return its value at a place."""
@@ -47,8 +43,8 @@ class Step:
     low: float | None
     high: float | None
     n: int
-    #: Each trial's place and value.
-    singles: tuple[tuple[float, float], ...]
+    #: The value of each trial.
+    singles: tuple[float, ...]
     #: What the machine did; None: nothing is known of a machine.
     point: Point | None = None
 
@@ -104,46 +100,24 @@ def asked(calibration: Calibration, scale: tuple[float, str] | None = None) -> S
     """
     size, unit = scale or scale_of([calibration])
     steps = [
-        _step(point.cpus, point.rate, size, [(point.cpus, rate) for rate in point.rates], point)
-        for point in calibration.points
+        _step(point.cpus, point.rate, size, point.rates, point) for point in calibration.points
     ]
     title = _SWEPT[calibration.by]
-    causes = [(r.start, r.end, r.cause) for r in calibration.regimes]
-    return _sweep(title, unit, size, steps, calibration.asked, causes)
-
-
-def delivered(calibration: Calibration) -> Sweep | None:
-    """Draw a calibration against the CPU time that was delivered; None where nobody knows."""
-    if calibration.delivered is None:
-        return None
-    size, unit = scale_of([calibration])
-    steps = [
-        _step(
-            point.delivered.value,
-            point.rate,
-            size,
-            list(zip(point.deliveries, point.rates, strict=False)),
-            point,
-        )
-        for point in calibration.points
-        if point.delivered is not None
-    ]
-    return _sweep(_DELIVERED, unit, size, steps, calibration.delivered, [])
+    return _sweep(title, unit, size, steps, calibration.asked)
 
 
 def fitted(
     quotas: Sequence[float], rates: Sequence[float], scaling: Scaling, unit: str = "GFLOPS"
 ) -> Sweep:
     """Draw somebody else's sweep: places and values in a unit of theirs, in any order."""
-    size = 1.0
     by_place: dict[float, list[float]] = {}
     for quota, rate in zip(quotas, rates, strict=True):
         by_place.setdefault(quota, []).append(rate)
     steps = [
-        _step(x, Interval(value=sum(some) / len(some)), size, [(x, rate) for rate in some], None)
+        _step(x, Interval(value=sum(some) / len(some)), 1.0, some, None)
         for x, some in by_place.items()
     ]
-    return _sweep(_SWEPT["quota"], unit, size, steps, scaling, [])
+    return _sweep(_SWEPT["quota"], unit, 1.0, steps, scaling)
 
 
 def scale_of(calibrations: Sequence[Calibration]) -> tuple[float, str]:
@@ -157,7 +131,7 @@ def _step(
     x: float,
     rate: Interval,
     scale: float,
-    singles: Sequence[tuple[float, float]],
+    singles: Sequence[float],
     point: Point | None,
 ) -> Step:
     return Step(
@@ -166,7 +140,7 @@ def _step(
         low=None if rate.low is None else rate.low / scale,
         high=None if rate.high is None else rate.high / scale,
         n=len(singles),
-        singles=tuple((place, value / scale) for place, value in singles),
+        singles=tuple(value / scale for value in singles),
         point=point,
     )
 
@@ -177,7 +151,6 @@ def _sweep(
     scale: float,
     steps: Sequence[Step],
     scaling: Scaling,
-    causes: Sequence[tuple[float, float, str]],
 ) -> Sweep:
     some = sorted(scaling.segments, key=lambda segment: segment.start)
     pieces = tuple(
@@ -188,23 +161,7 @@ def _sweep(
             slope=segment.slope / scale,
             intercept=segment.intercept / scale,
             flat=scaling.saturates_at is not None and segment.start >= scaling.saturates_at - 1e-9,
-            cause=_cause(segment.start, segment.end, causes),
         )
         for i, segment in enumerate(some)
     )
     return Sweep(title, unit, scale, tuple(sorted(steps, key=lambda s: s.x)), scaling, pieces)
-
-
-def _cause(start: float, end: float, causes: Sequence[tuple[float, float, str]]) -> str | None:
-    """Find the regime that covers most of a piece."""
-    overlap = {cause: min(end, to) - max(start, since) for since, to, cause in causes}
-    best = max(overlap, key=overlap.__getitem__, default=None)
-    return best if best is not None and overlap[best] >= 0 else None
-
-
-def between(sweep: Sweep) -> list[float]:
-    """Return the places where one piece ends and the next begins, saturation among them."""
-    told = list(sweep.scaling.breaks)
-    if sweep.scaling.saturates_at is not None:
-        told.append(sweep.scaling.saturates_at)
-    return sorted(told) or [(a.end + b.start) / 2 for a, b in pairwise(sweep.pieces)]

@@ -21,7 +21,6 @@ _DESCRIPTION = Description(
     question="Does this machine scale linearly with the CPU it is given?",
     source="CALIBRATE (Manner and Wirtz, 2021)",
 )
-_CHARTS = ("calibration", "calibration_delivered", "calibration_several")
 _METHOD = "ordinary least squares, HC3 errors"
 
 
@@ -54,7 +53,7 @@ def find(results: Results) -> Finding | None:
             )
         ),
         caveats=tuple(_each(found, _caveats)),
-        charts=_CHARTS,
+        charts=("calibration",),
     )
 
 

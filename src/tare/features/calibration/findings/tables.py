@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tare.experiment.sweep import messages
@@ -9,6 +10,8 @@ from tare.experiment.sweep.document import Calibration, Interval, Point
 from tare.experiment.sweep.rates import unit_for
 from tare.results.finding import Column, Table
 from tare.results.message import Message, message
+from tare.statistics.regression import Line
+from tare.statistics.scaling import Scaling
 
 _STEPS = {
     "quota": "CPU requested (quota)",
@@ -32,12 +35,8 @@ def points_table(found: Calibration, *, several: bool) -> Table:
     columns = (
         Column(key="memory", title="memory", unit="bytes"),
         Column(key="cpus", title=_STEPS[found.by], unit="1"),
-        Column(key="rate", title="speed", unit=unit),
-        Column(key="rate_low", title="from", unit=unit),
-        Column(key="rate_high", title="to", unit=unit),
-        Column(key="delivered", title="CPU delivered", unit="1"),
-        Column(key="delivered_low", title="from", unit="1"),
-        Column(key="delivered_high", title="to", unit="1"),
+        *with_ends("rate", "speed", unit),
+        *with_ends("delivered", "CPU delivered", "1"),
         Column(key="per_cpu", title=f"{unit} per CPU requested", unit="1"),
         Column(key="clock_hz", title="clock (chain)", unit="Hz"),
         Column(key="frequency_hz", title="frequency (cpufreq)", unit="Hz"),
@@ -63,8 +62,8 @@ def _point_row(point: Point, size: float) -> dict[str, Any]:
     return {
         "memory": point.memory_bytes,
         "cpus": point.cpus,
-        **_interval("rate", point.rate, size),
-        **_interval("delivered", point.delivered, 1.0),
+        **ends("rate", point.rate, size),
+        **ends("delivered", point.delivered, 1.0),
         "per_cpu": point.rate.value / size / point.cpus,
         "clock_hz": point.clock_hz,
         "frequency_hz": point.frequency_hz,
@@ -76,7 +75,14 @@ def _point_row(point: Point, size: float) -> dict[str, Any]:
     }
 
 
-def _interval(key: str, interval: Interval | None, size: float) -> dict[str, float | None]:
+def with_ends(key: str, title: str, unit: str) -> tuple[Column, ...]:
+    """Return the columns of a value with its interval."""
+    titles = {"": title, "_low": "from", "_high": "to"}
+    return tuple(Column(key=f"{key}{end}", title=t, unit=unit) for end, t in titles.items())
+
+
+def ends(key: str, interval: Interval | None, size: float) -> dict[str, float | None]:
+    """Return the cells of :func:`with_ends`, in the unit of the columns."""
     if interval is None:
         return {key: None, f"{key}_low": None, f"{key}_high": None}
     low, high = interval.low, interval.high
@@ -112,18 +118,20 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
 
 def models_table(found: Calibration, *, several: bool) -> Table:
     """Lay out one straight line against the CPU asked for, and against the CPU delivered."""
-    size, unit = _unit(found)
-    kinds = (("requested", found.asked), ("delivered", found.delivered))
+    kinds = {"requested": found.asked, "delivered": found.delivered}
+    return lines_table(_title("models", found, several=several), kinds, *_unit(found))
+
+
+def lines_table(
+    title: Message | str, kinds: Mapping[str, Scaling | None], size: float, unit: str
+) -> Table:
+    """Lay out CALIBRATE's straight line of each kind."""
     return Table(
-        title=_title("models", found, several=several),
+        title=title,
         columns=(
             Column(key="against", title="against the CPU"),
-            Column(key="slope", title=f"slope, {unit} per CPU", unit="1"),
-            Column(key="slope_low", title="from", unit="1"),
-            Column(key="slope_high", title="to", unit="1"),
-            Column(key="intercept", title="intercept", unit=unit),
-            Column(key="intercept_low", title="from", unit=unit),
-            Column(key="intercept_high", title="to", unit=unit),
+            *with_ends("slope", f"slope, {unit} per CPU", "1"),
+            *with_ends("intercept", "intercept", unit),
             Column(key="r2", title="R²", unit="1"),
             Column(key="p", title="p (slope)", unit="1"),
             Column(key="maximum", title="maximum", unit=unit),
@@ -134,10 +142,8 @@ def models_table(found: Calibration, *, several: bool) -> Table:
         rows=tuple(
             {
                 "against": kind,
-                **_numbers(model.line.slope, model.line.slope_low, model.line.slope_high, "slope",
-                           size),
-                **_numbers(model.line.intercept, model.line.intercept_low,
-                           model.line.intercept_high, "intercept", size),
+                **ends("slope", part_of(model.line, "slope"), size),
+                **ends("intercept", part_of(model.line, "intercept"), size),
                 "r2": model.line.r2,
                 "p": model.line.p,
                 "maximum": model.line.maximum / size,
@@ -145,7 +151,7 @@ def models_table(found: Calibration, *, several: bool) -> Table:
                 "verdict": model.verdict,
                 "n": model.line.n,
             }
-            for kind, model in kinds
+            for kind, model in kinds.items()
             if model is not None
         ),
         note="Least squares with HC3 errors over all trials. The verdict chooses between one, two "
@@ -154,10 +160,10 @@ def models_table(found: Calibration, *, several: bool) -> Table:
     )  # fmt: skip
 
 
-def _numbers(
-    value: float, low: float | None, high: float | None, key: str, size: float
-) -> dict[str, float | None]:
-    return _interval(key, Interval(value=value, low=low, high=high), size)
+def part_of(line: Line, name: str) -> Interval:
+    """Return the slope or the intercept of a line with its interval."""
+    value, low, high = (getattr(line, f"{name}{end}") for end in ("", "_low", "_high"))
+    return Interval(value=value, low=low, high=high)
 
 
 def _unit(found: Calibration) -> tuple[float, str]:

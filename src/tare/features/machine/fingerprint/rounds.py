@@ -251,5 +251,6 @@ def _settled(values: Sequence[float], precision: float) -> bool:
     import numpy as np
 
     from tare.statistics import repetitions
+    from tare.statistics.interim_analysis import Target
 
-    return repetitions.decide_cell(np.array(values, dtype=float), precision).stop
+    return repetitions.decide_cell(np.array(values, dtype=float), Target(precision)).stop

@@ -10,8 +10,7 @@ from typing import Literal
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
-from tare.statistics.intervals import Interval, quantile_interval
-from tare.statistics.shares import share_interval
+from tare.statistics.intervals import Interval, quantile_interval, share_interval
 
 #: Trials from which on the median of what one takes has a 95 % interval.
 FEWEST_TRIALS = 6

@@ -20,8 +20,7 @@ from tare.features.network.findings.network_slowdown import Slowed
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.intervals import Interval
-from tare.statistics.shares import share_interval
+from tare.statistics.intervals import Interval, share_interval
 from tare.units import quantity
 
 _DESCRIPTION = Description(

@@ -12,7 +12,7 @@ from tare.features.network.findings.need import FEWEST_TRIALS
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Message, message
-from tare.statistics.shares import share_interval
+from tare.statistics.intervals import share_interval
 from tare.units import p_value
 
 _DESCRIPTION = Description(

@@ -8,28 +8,23 @@ from typing import Any
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
-from tare.features.calibration.charts import (
-    asked,
-    multiples,
-    names_of,
-    sweep_chart,
-    sweeps_of,
-    tell_multiples,
-    tell_sweep,
-)
+from tare.features.calibration.charts.messages import tell_sweep
+from tare.features.calibration.charts.one import sweep_chart
+from tare.features.calibration.charts.several import names_of, overlay, sweeps_of, tell_overlay
+from tare.features.calibration.charts.sweep import asked
 from tare.registry import Description
 from tare.results.finding import Finding
 from tare.results.message import Message
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw rates, residuals, clock and throttling over one axis; of several sweeps the rates."""
+    """Draw rates, residuals, clock and throttling over one axis; several over each other."""
     found = calibrations(results)
     if not found:
         return None
     if len(found) == 1:
         return sweep_chart(asked(found[0]))
-    return multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
+    return overlay(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
@@ -39,7 +34,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
         return ()
     if len(found) == 1:
         return tell_sweep(asked(found[0]))
-    return tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
+    return tell_overlay(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
 UNIT = ChartUnit(

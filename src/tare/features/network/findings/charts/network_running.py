@@ -14,7 +14,7 @@ from tare.render.charts.lines import Axis, Line, lines
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.convergence import Curve, prefixes
+from tare.statistics.confirm import Curve, prefixes
 from tare.statistics.depletion import BOUND
 
 _MOST_PANELS = 12
