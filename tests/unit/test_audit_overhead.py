@@ -14,8 +14,7 @@ from tare.errors import InputError
 from tare.features.audit import overhead_messages as words
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit, Question, Sizing, audit
-from tare.features.audit.cold import cold_start
-from tare.features.audit.cold_messages import cold_start as begin
+from tare.features.audit.cold import begins, cold_start
 from tare.features.audit.contract import as_json
 from tare.features.audit.design import cores_of
 from tare.features.audit.overhead import Cost, OverheadAudit
@@ -131,7 +130,7 @@ def test_cold_starts_are_told_from_long_items(study: Audit) -> None:
     assert cold.found
     assert cold.largest == 20
     assert cold.later == pytest.approx(1, abs=0.4)
-    said = begin(cold, "item")
+    said = begins(cold, "item")
     assert (said.args["largest"], said.args["series"]) == (20, 20)
     assert said.args["later"] is not None
 
