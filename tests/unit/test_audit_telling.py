@@ -54,10 +54,7 @@ def test_the_worst_series_decides(found: Audit) -> None:
     said = words.headline(found)
     assert said.id == "audit.headline.some"
     assert (said.args["verdict"], said.args["worst"], said.args["total"]) == ("REJECT", 1, 4)
-    counts = {
-        one["verdict"]: one["n"]
-        for one in map(attrgetter("args"), said.args["counts"])
-    }
+    counts = {one["verdict"]: one["n"] for one in map(attrgetter("args"), said.args["counts"])}
     assert counts == {"TRUST": 3, "REJECT": 1}
 
 

@@ -13,7 +13,7 @@ from tare import readers
 from tare.errors import InputError
 from tare.readers import Columns
 from tare.readers.readings import counted
-from tare.results.message import Amount, Chosen, message
+from tare.results.message import Chosen, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "iperf3"
 
@@ -121,18 +121,6 @@ def test_an_interval_cut_short_is_left_out(tmp_path: Path) -> None:
     (one,) = readers.read(written(tmp_path, one_run)).series
     assert list(one.values) == [1, 2, 3]
     assert one.notes == (message("interop.iperf3.cut_short", n=1),)
-
-
-def test_ends_that_disagree_are_told(tmp_path: Path) -> None:
-    one_run = run(1e6, 1e6)
-    one_run["end"] = {
-        "sum_sent": {"bits_per_second": 2e6},
-        "sum_received": {"bits_per_second": 1e6},
-    }
-    (one,) = readers.read(written(tmp_path, one_run)).series
-    sent, received = Amount(2e6, "bits/s"), Amount(1e6, "bits/s")
-    assert one.notes == (message("interop.iperf3.disagree", sent=sent, received=received),)
-    assert one.reported == {"mean": 2e6}
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:

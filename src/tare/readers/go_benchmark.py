@@ -73,7 +73,6 @@ def read(file: Path, columns: Columns) -> Imported:
     others = [name for name in units if name != unit]
     return Imported(
         file=file,
-        format="go-benchmark",
         series=series,
         specification=Specification(
             repetitions=message(
@@ -98,7 +97,7 @@ def _lines(file: Path) -> Iterator[str]:
         return
     # go test -json: what each package printed, in pieces that need not be lines.
     pieces: dict[str, list[str]] = {}
-    for event in json_file.load_each(file)[0]:
+    for event in json_file.load_each(file):
         output, package = event.find("Output"), event.find("Package")
         if output and isinstance(output.value, str):
             pieces.setdefault(package.text() if package else "", []).append(output.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +22,6 @@ _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
 #: Its statistics of repetitions, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
-_AGGREGATE = re.compile(r"_(mean|median|stddev|cv)$")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -37,7 +35,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     runs: dict[str, list[Node]] = {}
     aggregates: dict[str, list[Node]] = {}
     for entry in root.at("benchmarks").each():
@@ -46,7 +44,6 @@ def read(file: Path, columns: Columns) -> Imported:
         if kind is None:
             runs.setdefault(name, []).append(entry)
         elif kind in _STATED or kind == "cv":
-            name = name.removesuffix(f"_{kind}")  # where there is no run_name
             aggregates.setdefault(name, []).append(entry)
     names = list(dict.fromkeys([*runs, *aggregates]))
     if not names:
@@ -58,7 +55,6 @@ def read(file: Path, columns: Columns) -> Imported:
     context = root.find("context")
     return Imported(
         file=file,
-        format="google-benchmark",
         series=series,
         specification=Specification(
             repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
@@ -66,7 +62,7 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
-        notes=(*notes, *_warned(context)),
+        notes=_warned(context),
     )
 
 
@@ -75,11 +71,7 @@ def _aggregate(entry: Node) -> str | None:
     found = entry.find("aggregate_name")
     if found:
         return found.text()
-    if entry.find("rms") or entry.find("big_o"):
-        return "complexity"
-    # Before 1.4.1 nothing but the name told.
-    old = None if entry.find("run_type") else _AGGREGATE.search(entry.at("name").text())
-    return old[1] if old else None
+    return "complexity" if entry.find("rms") or entry.find("big_o") else None
 
 
 def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:

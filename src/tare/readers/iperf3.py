@@ -12,10 +12,10 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings, stated, told_apart
+from tare.readers.readings import counted, each_once, number, readings_of, stated, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.registry import Description
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Chosen, Message, message
 
 #: What an interval can tell: metric, unit, seconds or so of its unit, whether less is better.
 _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
@@ -27,7 +27,6 @@ _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
     "lost_percent": ("lost packets", "%", 1.0, True),
 }
 _SUMS = ("sum", "sum_bidir_reverse")
-_APART = 0.02
 
 
 @dataclass
@@ -59,8 +58,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the intervals of each direction; ``columns.value`` names another of their fields."""
-    documents, notes = json_file.load_each(file)
-    runs, errors = runs_of(documents)
+    runs, errors = runs_of(json_file.load_each(file))
     metric = columns.value or "bits_per_second"
     if metric not in _METRICS:
         raise InputError(
@@ -78,7 +76,6 @@ def read(file: Path, columns: Columns) -> Imported:
     failed = [message("interop.iperf3.failed", error=error) for error in errors]
     return Imported(
         file=file,
-        format="iperf3",
         series=series,
         specification=Specification(
             repetitions=message(
@@ -91,7 +88,7 @@ def read(file: Path, columns: Columns) -> Imported:
             statistic=message("interop.statistic.mean"),
             environment=_environment(runs[0].start),
         ),
-        notes=(*notes, *failed),
+        notes=tuple(failed),
     )
 
 
@@ -144,7 +141,7 @@ def parts_of(run: Run) -> list[Part]:
                 key=tuple(_key(run.start, name).items()),
                 intervals=[one for one, cut in zip(kept, short, strict=True) if not cut],
                 end=run.end,
-                notes=(*notes, *_limits(run, name)),
+                notes=(*notes, *_limits(run)),
             )
         )
     return parts
@@ -169,23 +166,10 @@ def _key(start: Node, name: str) -> dict[str, str]:
     }
 
 
-def _limits(run: Run, name: str) -> list[Message]:
-    notes = []
+def _limits(run: Run) -> list[Message]:
     test = run.start.find("test_start")
     target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
-    if target > 0:
-        notes.append(message("interop.iperf3.limited", rate=Chosen(target, "bits/s")))
-    rates = [_stated_rate(run.end, f"sum_{which}", name) for which in ("sent", "received")]
-    sent, received = rates
-    if sent and received and abs(sent / received - 1) > _APART:
-        notes.append(
-            message(
-                "interop.iperf3.disagree",
-                sent=Amount(sent, "bits/s"),
-                received=Amount(received, "bits/s"),
-            )
-        )
-    return notes
+    return [message("interop.iperf3.limited", rate=Chosen(target, "bits/s"))] if target > 0 else []
 
 
 def _stated_rate(end: Node | None, which: str, name: str) -> float | None:
@@ -198,8 +182,8 @@ def _series(parts: Sequence[Part], metric: str) -> Series:
     name, unit, scale, lower = _METRICS[metric]
     intervals = [one for part in parts for one in part.intervals]
     trial = np.repeat(np.arange(len(parts)), [len(part.intervals) for part in parts])
-    raw = [one.value.get(metric) for one in intervals]
-    found = readings(raw, lambda index: f"{intervals[index].path}.{metric}", scale)
+    values = [Node(x.file, f"{x.path}.{metric}", x.value.get(metric)) for x in intervals]
+    found = readings_of(values, scale)
     return Series(
         key=dict(parts[0].key),
         values=found.values,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tare.errors import InputError
@@ -19,40 +18,33 @@ from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.format import HEAD, Format
 from tare.readers.gathering import Fault, Faults, Gathering, Parting, in_order
-from tare.readers.jtl_rows import NAMES, JtlRows
 from tare.readers.readings import each_of, failed, immeasurable, left_out
 from tare.readers.rows import Chunk, Rows, Want
 from tare.readers.series import Columns, Imported, IntArray, Series
 from tare.readers.text_file import head_text, label
+from tare.readers.xml_file import Element
 from tare.registry import Description
 from tare.results.message import Message, message
 
-#: The columns of a JTL without header that have stood in the same place in all versions.
-_FIRST = (
-    "timeStamp",
-    "elapsed",
-    "label",
-    "responseCode",
-    "responseMessage",
-    "threadName",
-    "dataType",
-    "success",
-)
 _WANTED: dict[str, Want] = {
     "timeStamp": "number",
     "elapsed": "number",
     "label": "level",
     "success": "level",
 }
+#: The same, as attributes of samples in XML since JMeter 2.1.
+_ATTRIBUTES = {"timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s"}
+_SAMPLES = frozenset({"sample", "httpSample"})
+#: Samples in XML that become rows at a time.
+_BATCH = 1 << 14
 _FAULTS = ("not_a_number", "immeasurable", "negative", "no_timestamp")
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it begins with JMeter's root, JMeter's header, or a row as JMeter writes them."""
+    """Whether it begins with JMeter's root, or the names of JMeter's columns."""
     if head.lstrip()[:1] == b"<" or xml_file.root(head):
         return xml_file.root(head) == "testResults"
-    first = head_text(head).lstrip("\ufeff").partition("\n")[0].strip()
-    return _has_header(first) or _is_row(first)
+    return _has_header(head_text(head).lstrip("\ufeff").partition("\n")[0].strip())
 
 
 def read(file: Path, columns: Columns) -> Imported:
@@ -60,15 +52,11 @@ def read(file: Path, columns: Columns) -> Imported:
     with unpacked(file) as source:
         head = take(file, source, HEAD)
     if head.lstrip()[:1] == b"<" or xml_file.root(head):
-        return _read(file, JtlRows(file), dict(zip(NAMES, range(len(NAMES)), strict=True)))
+        return _read(file, _XmlRows(file))
     if columns != Columns():
         # Who names columns wants a table; a JTL has many numbers in it.
         return table.read(file, columns)
-    rows = CsvRows(file, [*_WANTED])
-    names = rows.names
-    if not _has_header(",".join(names)):
-        names = _FIRST[: len(names)]
-    return _read(file, rows, {name: i for i, name in enumerate(names) if name in _WANTED})
+    return _read(file, CsvRows(file, [*_WANTED]))
 
 
 def _has_header(first: str) -> bool:
@@ -76,23 +64,8 @@ def _has_header(first: str) -> bool:
     return any({"timeStamp", "elapsed", "label"} <= names for names in separated)
 
 
-def _is_row(first: str) -> bool:
-    try:
-        return any(_as_written(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t|")
-    except csv.Error:
-        return False
-
-
-def _as_written(cells: Sequence[str]) -> bool:
-    return (
-        len(cells) >= len(_FIRST)
-        and bool(re.fullmatch(r"\d{13}|\d{2,4}[-/.]\d.*", cells[0]))
-        and cells[1].isdecimal()
-        and cells[7] in ("true", "false")
-    )
-
-
-def _read(file: Path, rows: Rows, index: dict[str, int]) -> Imported:
+def _read(file: Path, rows: Rows) -> Imported:
+    index = {name: i for i, name in enumerate(rows.names) if name in _WANTED}
     for name in ("elapsed", "label"):
         if name not in index:
             raise InputError(
@@ -103,7 +76,6 @@ def _read(file: Path, rows: Rows, index: dict[str, int]) -> Imported:
     series = samples.series()
     return Imported(
         file=file,
-        format="jmeter",
         series=series,
         specification=each_of((len(one.values) for one in series), "request", "label"),
         notes=(*rows.notes, *samples.notes()),
@@ -197,6 +169,63 @@ class _Samples:
             ),
             notes=(failure,) if failures.count else (),
         )
+
+
+class _XmlRows:
+    """The samples right below the root; those inside others are parts of them."""
+
+    names: tuple[str, ...] = tuple(_ATTRIBUTES)
+    place = "line"
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._inner = 0
+
+    @property
+    def notes(self) -> list[Message]:
+        """What was left out."""
+        return [message("interop.jmeter.inner", n=self._inner)] if self._inner else []
+
+    def sample(self) -> Chunk:
+        """Return rows from the beginning."""
+        return next(self.chunks({}))
+
+    def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
+        """Go through all samples; every column comes, whatever is wanted."""
+        self._inner = 0
+        rows: list[Element] = []
+        for i, element in enumerate(xml_file.elements(self._file)):
+            if i == 0:
+                self._check_root(element)
+            elif element.name in _SAMPLES:
+                self._inner += _inner(element) if element.children else 0
+                rows.append(element)
+                if len(rows) == _BATCH:
+                    yield _chunk(rows)
+                    rows = []
+        if rows:
+            yield _chunk(rows)
+
+    def _check_root(self, root: Element) -> None:
+        if root.name != "testResults":
+            raise InputError(
+                f"{self._file}, line {root.line}: the root is <{label(root.name)}>, not"
+                " <testResults>",
+                "name the JTL that JMeter wrote",
+            )
+
+
+def _inner(element: Element) -> int:
+    return sum((child.name in _SAMPLES) + _inner(child) for child in element.children)
+
+
+def _chunk(rows: list[Element]) -> Chunk:
+    columns: dict[int, pa.Array] = {}
+    for i, (name, attribute) in enumerate(_ATTRIBUTES.items()):
+        texts = pa.array([row.attributes.get(attribute, "") for row in rows], pa.string())
+        columns[i] = texts.dictionary_encode() if _WANTED[name] == "level" else texts
+    lines = np.array([row.line for row in rows], dtype=np.int64)
+    return Chunk(columns, len(rows), lambda index: lines[index])
 
 
 UNIT = Format(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.readers import units
+from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.readers.text_file import shown
 from tare.results.message import Message, Said, message
@@ -83,6 +84,14 @@ def readings(
             defects.append(left_out(int(those.sum()), len(raw), fault, found))
     kept = np.flatnonzero(~np.logical_or.reduce(list(faults.values())))
     return Readings(values[kept], kept.astype(np.int64), tuple(defects))
+
+
+def readings_of(
+    nodes: Sequence[Node], scale: float | FloatArray = 1.0, negative: bool = False
+) -> Readings:
+    """Take what are numbers from nodes of a JSON file; as ``readings``."""
+    raw = [node.value for node in nodes]
+    return readings(raw, lambda index: nodes[index].path, scale, negative)
 
 
 def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
