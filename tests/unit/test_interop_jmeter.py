@@ -92,10 +92,10 @@ def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
     (series,) = imported.series
     assert series.values.tolist() == [0.01]
     assert list(series.defects) == [
-        left_out(2, 5, "not_a_number", lines(3, 6)),
-        left_out(1, 5, "negative", lines(4)),
-        left_out(1, 5, "no_timestamp", lines(5)),
+        left_out(2, 4, "not_finite", lines(3, 6)),
+        left_out(1, 4, "negative", lines(4)),
     ]
+    assert args(imported.notes, "interop.table.rows") == {"n": 1, "place": "line", "first": 5}
 
 
 def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ class Faults:
     def __init__(self) -> None:
         self.of: dict[int, Fault] = {}
 
+    @property
+    def count(self) -> int:
+        """Of all series."""
+        return sum(fault.count for fault in self.of.values())
+
     def add(self, series: IntArray, lines: Callable[[IntArray], IntArray], rows: IntArray) -> None:
         """Count rows; ``series`` are those of ``rows``."""
         found, counts = np.unique(series, return_counts=True)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.readers import table, units, xml_file
-from tare.readers.cells import Cells
 from tare.readers.compression import take, unpacked
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.format import HEAD, Format
-from tare.readers.gathering import Fault, Faults, Gathering, Parting, in_order
-from tare.readers.readings import each_of, failed, immeasurable, left_out
+from tare.readers.long_table import LongTable
+from tare.readers.readings import each_of
+from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows, Want
-from tare.readers.series import Columns, Imported, IntArray, Series
+from tare.readers.series import Columns, Imported
 from tare.readers.text_file import head_text, label
 from tare.readers.xml_file import Element
 from tare.registry import Description
@@ -37,7 +35,6 @@ _ATTRIBUTES = {"timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s"}
 _SAMPLES = frozenset({"sample", "httpSample"})
 #: Samples in XML that become rows at a time.
 _BATCH = 1 << 14
-_FAULTS = ("not_a_number", "immeasurable", "negative", "no_timestamp")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -72,103 +69,18 @@ def _read(file: Path, rows: Rows) -> Imported:
                 f"{file} has no column {name!r}",
                 "jmeter.save.saveservice.* says what JMeter writes; or name --value and --group",
             )
-    samples = _Samples(file, rows, index)
+    order, notes = index.get("timeStamp"), []
+    if order is not None and Times().numbers(rows.sample().columns[order]) is None:
+        order, notes = None, [message("interop.jmeter.order")]
+    roles = Roles(index["elapsed"], (index["label"],), order, status=index.get("success"))
+    samples = LongTable(file, rows, roles, units.unit("ms"), "request")
     series = samples.series()
     return Imported(
         file=file,
         series=series,
         specification=each_of((len(one.values) for one in series), "request", "label"),
-        notes=(*rows.notes, *samples.notes()),
+        notes=(*rows.notes, *notes, *samples.notes()),
     )
-
-
-class _Samples:
-    """One pass over the samples."""
-
-    def __init__(self, file: Path, rows: Rows, index: dict[str, int]) -> None:
-        self._file, self._rows, self._index = file, rows, index
-        self._cells = Cells(units.unit("ms"))
-        self._times: Times | None = Times() if "timeStamp" in index else None
-        self._parting = Parting(file, [index["label"]])
-        self._faults = {name: Faults() for name in _FAULTS}
-        self._failed = Faults()
-        self._rows_read = 0
-
-    def series(self) -> tuple[Series, ...]:
-        gathering = Gathering([np.float64, np.float64])
-        for chunk in self._rows.chunks({i: _WANTED[name] for name, i in self._index.items()}):
-            self._add(chunk, gathering)
-        values, stamps = gathering.finish()
-        if not values:
-            raise InputError(f"{self._file} has no samples", "did the test execute a request?")
-        return tuple(
-            self._made(i, key[0], values[i], stamps[i]) for i, key in enumerate(self._parting.keys)
-        )
-
-    def notes(self) -> list[Message]:
-        notes = []
-        if self._times is None and "timeStamp" in self._index:
-            notes.append(message("interop.jmeter.order"))
-        count = sum(fault.count for fault in self._failed.of.values())
-        if count:
-            notes.append(failed(count, self._rows_read, "request"))
-        return notes
-
-    def _add(self, chunk: Chunk, gathering: Gathering) -> None:
-        series = self._parting.series(chunk)
-        assert series is not None
-        self._rows_read += chunk.rows
-        values, _ = self._cells.numbers(chunk.columns[self._index["elapsed"]])
-        good = self._succeeded(chunk)
-        self._count(self._failed, ~good, series, chunk)
-        stamps = self._stamps(chunk)
-        bad = (~np.isfinite(values), immeasurable(values), values < 0, np.isnan(stamps))
-        for why, those in zip(_FAULTS, bad, strict=True):
-            self._count(self._faults[why], those & good, series, chunk)
-            good &= ~those
-        gathering.add(series[good], len(self._parting.keys), [values[good], stamps[good]])
-
-    def _succeeded(self, chunk: Chunk) -> NDArray[np.bool_]:
-        if "success" not in self._index:
-            return np.ones(chunk.rows, dtype=bool)
-        column = chunk.columns[self._index["success"]]
-        good = [str(one).strip().lower() != "false" for one in column.dictionary.to_pylist()]
-        return np.asarray(np.array([*good, True])[np.asarray(column.indices)])
-
-    def _stamps(self, chunk: Chunk) -> NDArray[np.float64]:
-        """Return the times of a chunk; without any, all samples are at one time, in file order."""
-        if self._times is not None:
-            found = self._times.numbers(chunk.columns[self._index["timeStamp"]])
-            if found is not None:
-                return found
-            self._times = None
-        return np.zeros(chunk.rows)
-
-    @staticmethod
-    def _count(faults: Faults, those: NDArray[np.bool_], series: IntArray, chunk: Chunk) -> None:
-        found = np.flatnonzero(those)
-        if len(found):
-            faults.add(series[found], chunk.lines, found)
-
-    def _made(self, i: int, name: str, values: Any, stamps: Any) -> Series:
-        faults = {why: found.of[i] for why, found in self._faults.items() if i in found.of}
-        failures = self._failed.of.get(i, Fault())
-        total = len(values) + failures.count + sum(fault.count for fault in faults.values())
-        values, stamps = in_order(self._file, stamps, [values, stamps])
-        failure = failed(failures.count, total, "request", at=failures.where("line"))
-        return Series(
-            key={"label": label(name)},
-            values=values,
-            metric="elapsed",
-            unit="s",
-            lower_is_better=True,
-            position=None if self._times is None else stamps,
-            defects=tuple(
-                left_out(fault.count, total, why, fault.where("line"))
-                for why, fault in faults.items()
-            ),
-            notes=(failure,) if failures.count else (),
-        )
 
 
 class _XmlRows:
@@ -188,7 +100,10 @@ class _XmlRows:
 
     def sample(self) -> Chunk:
         """Return rows from the beginning."""
-        return next(self.chunks({}))
+        chunk = next(self.chunks({}), None)
+        if chunk is None:
+            raise InputError(f"{self._file} has no samples", "did the test execute a request?")
+        return chunk
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
         """Go through all samples; every column comes, whatever is wanted."""
