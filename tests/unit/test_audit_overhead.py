@@ -144,27 +144,6 @@ def test_no_cold_start_is_seen_where_there_is_none(tmp_path: Path) -> None:
     assert cold_start([]) is None
 
 
-@pytest.mark.parametrize(
-    ("speed", "told"), [({}, False), ({4: 0.25}, True)], ids=["falls with size", "up and down"]
-)
-def test_what_size_does_to_the_reference_is_no_spread_of_runs(
-    tmp_path: Path, speed: dict[int, float], told: bool
-) -> None:
-    lines = written(tmp_path, cold=1.0).read_text().splitlines()
-    rows = [line.rsplit(",", 1) for line in lines[1:]]
-    cores = [int(row[0].split(",", 1)[0]) for row in rows]
-    rows = [
-        [head, str(float(value) / (c * speed.get(c, 1)))]
-        for c, (head, value) in zip(cores, rows, strict=True)
-    ]
-    file = tmp_path / "faster.csv"
-    file.write_text("\n".join([lines[0], *(",".join(row) for row in rows)]) + "\n")
-    found = audit([file], Question(columns=COLUMNS, finding="overhead")).overhead
-    assert found is not None
-    (one,) = [c for c in words.caveats(found) if c.id == "audit.overhead.one_run"]
-    assert (one.args["factor"] is not None) == told
-
-
 def test_a_study_is_recognised_and_compared_as_ever(tmp_path: Path) -> None:
     found = audit([written(tmp_path)], Question(columns=COLUMNS))
     assert found.overhead is not None

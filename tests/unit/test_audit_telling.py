@@ -179,7 +179,7 @@ def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
 
 def test_the_specification_is_scored_by_what_the_file_says() -> None:
     said = Specification(repetitions="10 runs", spread="SD")
-    scored = FileAudit(Imported(Path("a.csv"), "table", (), said))
+    scored = FileAudit(Imported(Path("a.csv"), (), said))
     assert scored.points == 2
     assert scored.missing == ("statistic", "environment")
 

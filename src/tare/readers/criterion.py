@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +11,19 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.readings import (
+    each_once,
+    in_one_process,
+    number,
+    readings,
+    stated,
+    summarised,
+    told_apart,
+)
+from tare.readers.series import Columns, Defect, Imported, Series
 from tare.readers.text_file import label
 from tare.registry import Description
-from tare.results.message import Message, message
+from tare.results.message import message
 
 _NANOSECONDS = 1e-9
 #: Its statistics, and our names of them.
@@ -44,12 +51,9 @@ def read(file: Path, columns: Columns) -> Imported:
     return Imported(
         file=file,
         series=(series,),
-        specification=Specification(
-            repetitions=_repetitions([n], mode) if n else None,
-            statistic=message("interop.statistic.mean_and_median") if series.reported else None,
-            spread=message("interop.spread.sd", what="samples")
-            if "sd" in series.reported
-            else None,
+        specification=replace(
+            summarised([series], "samples"),
+            repetitions=in_one_process([n] if n else [], "sample", mode and mode.lower()),
         ),
         notes=(_ASSUMED,),
     )
@@ -69,15 +73,8 @@ def _read_folder(folder: Path) -> Imported:
     return Imported(
         file=folder,
         series=told_apart(one for part in parts for one in part.series),
-        specification=replace(parts[0].specification, repetitions=_repetitions(counts)),
+        specification=replace(parts[0].specification, repetitions=in_one_process(counts, "sample")),
         notes=each_once(note for part in parts for note in part.notes),
-    )
-
-
-def _repetitions(counts: Iterable[int], mode: str | None = None) -> Message:
-    sampling = mode.lower() if mode else None
-    return message(
-        "interop.repetitions.one_process", count=counted(counts, "sample"), sampling=sampling
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, mean_of, number, readings, told_apart
+from tare.readers.readings import failed, in_one_process, mean_of, number, readings, told_apart
 from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
 from tare.readers.text_file import shown
 from tare.registry import Description
@@ -144,11 +144,7 @@ def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...
 def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> Message | None:
     many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
     known = [*map(len, runs)] or [int(n) for n in many if 1 <= n < 1e9]
-    if not known:
-        return None
-    return message(
-        "interop.repetitions.one_process", count=counted(known, "repetition"), sampling=None
-    )
+    return in_one_process(known, "repetition")
 
 
 def _environment(context: Node) -> Message | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,15 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import Readings, counted, failed, readings_of, stated, told_apart
+from tare.readers.readings import (
+    Readings,
+    counted,
+    failed,
+    readings_of,
+    stated,
+    summarised,
+    told_apart,
+)
 from tare.readers.series import (
     Columns,
     Defect,
@@ -20,7 +28,6 @@ from tare.readers.series import (
     Imported,
     IntArray,
     Series,
-    Specification,
 )
 from tare.readers.text_file import shown
 from tare.registry import Description
@@ -79,21 +86,13 @@ def read(file: Path, columns: Columns) -> Imported:
     if metric == "memory_peak_resident" and first is None:
         notes = (message("interop.hyperfine.memory"),)
     counts = [len(one.values) for one in series]
+    many = message("interop.repetitions.per", count=counted(counts, "run"), unit="command")
     return Imported(
         file=file,
         series=series,
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.per", count=counted(counts, "run"), unit="command"
-            )
-            if any(counts)
-            else None,
-            statistic=message("interop.statistic.mean_and_median")
-            if any(one.reported for one in series)
-            else None,
-            spread=message("interop.spread.sd", what="runs")
-            if any("sd" in one.reported for one in series)
-            else None,
+        specification=replace(
+            summarised(series, "runs"),
+            repetitions=many if any(counts) else None,
             environment=_environment(root),
         ),
         notes=notes,

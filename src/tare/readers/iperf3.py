@@ -12,7 +12,7 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings_of, stated, told_apart
+from tare.readers.readings import counted, each_once, number, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.registry import Description
 from tare.results.message import Chosen, Message, message
@@ -35,7 +35,6 @@ class Run:
 
     start: Node
     intervals: list[Node] = field(default_factory=list)
-    end: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class Part:
 
     key: tuple[tuple[str, str], ...]
     intervals: Sequence[Node]
-    end: Node | None
     notes: tuple[Message, ...]
 
 
@@ -103,7 +101,7 @@ def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
             if streamed and document.find("intervals") is not None:
                 streamed = False  # --json-stream-full-output says everything again at the end
                 continue
-            run = Run(document.at("start"), end=document.find("end"))
+            run = Run(document.at("start"))
             intervals, error = document.find("intervals"), document.find("error")
             run.intervals = list(intervals.each()) if intervals else []
             runs += [run] if run.intervals else []
@@ -113,8 +111,6 @@ def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
             streamed = True
         elif event.value == "interval" and runs:
             runs[-1].intervals.append(document.at("data"))
-        elif event.value == "end" and runs and streamed:
-            runs[-1].end = document.find("data")
         elif event.value == "error":
             errors.append(document.at("data").text())
     return [run for run in runs if run.intervals], errors
@@ -140,7 +136,6 @@ def parts_of(run: Run) -> list[Part]:
             Part(
                 key=tuple(_key(run.start, name).items()),
                 intervals=[one for one, cut in zip(kept, short, strict=True) if not cut],
-                end=run.end,
                 notes=(*notes, *_limits(run)),
             )
         )
@@ -172,12 +167,6 @@ def _limits(run: Run) -> list[Message]:
     return [message("interop.iperf3.limited", rate=Chosen(target, "bits/s"))] if target > 0 else []
 
 
-def _stated_rate(end: Node | None, which: str, name: str) -> float | None:
-    found = end.find(which + name.removeprefix("sum")) if end else None
-    rate = stated({"rate": found.value.get("bits_per_second")}) if found and _object(found) else {}
-    return rate.get("rate")
-
-
 def _series(parts: Sequence[Part], metric: str) -> Series:
     name, unit, scale, lower = _METRICS[metric]
     intervals = [one for part in parts for one in part.intervals]
@@ -191,21 +180,9 @@ def _series(parts: Sequence[Part], metric: str) -> Series:
         unit=unit,
         lower_is_better=lower,
         trial=trial[found.kept] if len(parts) > 1 else None,
-        reported=_mean(parts) if metric == "bits_per_second" else {},
         defects=found.defects,
         notes=each_once(note for part in parts for note in part.notes),
     )
-
-
-def _mean(parts: Sequence[Part]) -> dict[str, float]:
-    """Return what the file states over all intervals, where there is one run."""
-    if len(parts) > 1 or not parts[0].intervals:
-        return {}
-    last = parts[0].intervals[-1]
-    which = "sum_sent" if last.value.get("sender") is True else "sum_received"
-    backwards = "sum_bidir_reverse" if last.path.endswith("sum_bidir_reverse") else "sum"
-    rate = _stated_rate(parts[0].end, which, backwards)
-    return {} if rate is None else {"mean": rate}
 
 
 def _environment(start: Node) -> str | None:

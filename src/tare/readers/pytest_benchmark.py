@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, mean_of, number, readings, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.readings import (
+    in_one_process,
+    mean_of,
+    number,
+    readings,
+    stated,
+    summarised,
+    told_apart,
+)
+from tare.readers.series import Columns, Defect, Imported, Series
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import message
@@ -46,18 +55,9 @@ def read(file: Path, columns: Columns) -> Imported:
     return Imported(
         file=file,
         series=series,
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.one_process", count=counted(rounds, "round"), sampling=None
-            )
-            if rounds
-            else None,
-            statistic=message("interop.statistic.mean_and_median")
-            if any("mean" in s.reported for s in series)
-            else None,
-            spread=message("interop.spread.sd", what="rounds")
-            if any("sd" in s.reported for s in series)
-            else None,
+        specification=replace(
+            summarised(series, "rounds"),
+            repetitions=in_one_process(rounds, "round"),
             environment=_environment(machine) if machine else None,
         ),
     )

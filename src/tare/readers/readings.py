@@ -184,10 +184,30 @@ def each_of(numbers: Iterable[int], noun: str, unit: str) -> Specification:
     )
 
 
+def summarised(series: Sequence[Series], what: str) -> Specification:
+    """Say what a file states of its values besides: mean and median, and the SD of ``what``."""
+    means = any("mean" in one.reported for one in series)
+    sds = any("sd" in one.reported for one in series)
+    return Specification(
+        statistic=message("interop.statistic.mean_and_median") if means else None,
+        spread=message("interop.spread.sd", what=what) if sds else None,
+    )
+
+
 def counted(numbers: Iterable[int], noun: str) -> Message:
     """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
     found = [*numbers] or [0]
     return message("interop.count", low=min(found), high=max(found), noun=noun)
+
+
+def in_one_process(
+    numbers: Iterable[int], noun: str, sampling: str | None = None
+) -> Message | None:
+    """Say that all values come from one process; None where it is not known how many."""
+    known = [*numbers]
+    if not known:
+        return None
+    return message("interop.repetitions.one_process", count=counted(known, noun), sampling=sampling)
 
 
 def mean_of(numbers: Iterable[int], noun: str) -> Message:

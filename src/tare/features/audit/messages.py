@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.variance import VarianceAudit
-from tare.render.words import sentence
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.factorial import Effect
 from tare.units import percent, quantity
@@ -23,8 +21,6 @@ from tare.units import percent, quantity
 _LEAST_SHARE = 0.01
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
-#: Numbers, signs included, by which two sentences that say the same differ.
-_NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
 #: Series that are named one by one.
 _NAMED = 3
 #: Digits of a median: it is often known to less than 0.1 %.
@@ -115,11 +111,11 @@ class Shared:
 def shared(
     some: Sequence[T], sentences: Callable[[T], Sequence[Said]], name: Callable[[T], str]
 ) -> list[Shared]:
-    """Put sentences that differ in their numbers only together, the most frequent first."""
-    found: dict[str, list[tuple[Said, str]]] = {}
+    """Put what differs in its values only together, the most frequent first."""
+    found: dict[object, list[tuple[Said, str]]] = {}
     for one in some:
         for said in sentences(one):
-            found.setdefault(_NUMBER.sub("#", sentence(said)), []).append((said, name(one)))
+            found.setdefault(_kind(said), []).append((said, name(one)))
     groups = [
         Shared(
             said=alike[0][0],
@@ -129,6 +125,13 @@ def shared(
         for alike in found.values()
     ]
     return sorted(groups, key=lambda g: -len(g.names))
+
+
+def _kind(said: Said) -> object:
+    """Return what messages have in common that differ in their values only."""
+    if not isinstance(said, Message):
+        return said
+    return said.id, *(_kind(value) for value in said.args.values() if isinstance(value, Message))
 
 
 def reasons(audit: Audit) -> list[tuple[str, Shared]]:
@@ -153,21 +156,8 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
         return None
     needed = [n for s in worse if (n := s.runs_needed) is not None]
     target = Chosen(worse[0].repetitions.precision)
-    few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
     return message(
         "audit.headline.missed",
-        each=[
-            message(
-                "audit.headline.each",
-                name=s.name,
-                half=Amount(s.median.half_width, "share"),
-                runs=s.runs_needed,
-                target=target,
-            )
-            for s in worse
-        ]
-        if few
-        else None,
         missed=len(worse),
         total=len(some),
         span=_span([h for s in worse if (h := s.median.half_width) is not None]),
