@@ -156,8 +156,20 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
         return None
     needed = [n for s in worse if (n := s.runs_needed) is not None]
     target = Chosen(worse[0].repetitions.precision)
+    few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
+    each = [
+        message(
+            "audit.headline.each",
+            name=s.name,
+            half=Amount(s.median.half_width, "share"),
+            runs=s.runs_needed,
+            target=target,
+        )
+        for s in worse
+    ]
     return message(
         "audit.headline.missed",
+        each=each if few else None,
         missed=len(worse),
         total=len(some),
         span=_span([h for s in worse if (h := s.median.half_width) is not None]),
