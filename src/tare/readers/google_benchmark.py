@@ -10,9 +10,16 @@ import numpy as np
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import failed, in_one_process, mean_of, number, readings, told_apart
+from tare.readers.readings import (
+    failed,
+    in_one_process,
+    mean_of,
+    number,
+    readings,
+    told_apart,
+    unknown_units,
+)
 from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
-from tare.readers.text_file import shown
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -104,15 +111,10 @@ def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]
     """Return what turns each value into seconds, and what units there are that nobody knows."""
     if metric not in _TIMES:
         return np.ones(len(runs)), []
-    units = [run.value.get("time_unit", "ns") for run in runs]
-    known = [unit for unit in units if isinstance(unit, str) and unit in _UNITS]
-    scales = np.array([_UNITS[unit] if unit in known else 1.0 for unit in units])
-    if len(known) == len(units):
-        return scales, []
-    first = next(index for index, unit in enumerate(units) if unit not in known)
-    at = message("interop.place", place=f"{runs[first].path}.time_unit", found=shown(units[first]))
-    unknown = message("interop.unknown_unit", n=len(units) - len(known), total=len(units), at=at)
-    return scales, [Defect("mixed units", unknown)]
+    units = [run.find("time_unit") or Node(run.file, run.path, "ns") for run in runs]
+    scales = np.array([_UNITS.get(str(unit.value), 1.0) for unit in units])
+    unknown = [unit for unit in units if str(unit.value) not in _UNITS]
+    return scales, unknown_units(unknown, len(units))
 
 
 def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:

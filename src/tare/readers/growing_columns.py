@@ -19,16 +19,9 @@ from tare.errors import InputError
 MOST_RESIDENT_BYTES: int | None = None
 
 
-class Budget:
-    """What the columns of one file may take of the memory."""
-
-    def __init__(self) -> None:
-        self.left = MOST_RESIDENT_BYTES if MOST_RESIDENT_BYTES is not None else available() // 4
-
-    def take(self, size: int) -> bool:
-        """Ask for so many bytes more."""
-        self.left -= size
-        return self.left >= 0
+def budget() -> int:
+    """Return the bytes that the columns of one file may take of the memory."""
+    return available() // 4 if MOST_RESIDENT_BYTES is None else MOST_RESIDENT_BYTES
 
 
 def available() -> int:
@@ -41,9 +34,10 @@ def available() -> int:
 class Growing:
     """One column, parted by group: the parts as they come, and which group has which of them."""
 
-    def __init__(self, dtype: type, budget: Budget) -> None:
+    def __init__(self, dtype: type, resident: int) -> None:
         self._dtype = np.dtype(dtype)
-        self._budget = budget
+        #: Bytes of it that may be in memory.
+        self._resident = resident
         self._parts: IO[bytes] = BytesIO()
         self._written = 0
         #: Group by group, where its parts stand: first and length.
@@ -58,7 +52,8 @@ class Growing:
         """Put values behind those that a group has; a new group has the next number."""
         if group == len(self._extents):
             self._extents.append([])
-        if isinstance(self._parts, BytesIO) and not self._budget.take(part.nbytes):
+        size = (self._written + len(part)) * self._dtype.itemsize
+        if isinstance(self._parts, BytesIO) and size > self._resident:
             held, self._parts = self._parts, _nameless()
             _put(self._parts, held.getbuffer())
         _put(self._parts, np.ascontiguousarray(part, self._dtype).data)

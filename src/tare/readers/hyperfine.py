@@ -20,6 +20,7 @@ from tare.readers.readings import (
     stated,
     summarised,
     told_apart,
+    unknown_units,
 )
 from tare.readers.series import (
     Columns,
@@ -29,7 +30,6 @@ from tare.readers.series import (
     IntArray,
     Series,
 )
-from tare.readers.text_file import shown
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -153,14 +153,8 @@ def _runs(result: Node, metric: str) -> _Runs:
         codes.append(run.value.get("exit_code"))
     summary = result.find("summary")
     of_metric = summary.find(metric) if summary else None
-    stated = dict(of_metric.pairs()) if of_metric else {}
-    defects = [Defect("mixed units", _unknown_unit(len(wrong), len(values), u)) for u in wrong[:1]]
-    return _Runs(values, codes, {k: v.value for k, v in stated.items()}, defects)
-
-
-def _unknown_unit(n: int, total: int, first: Node) -> Message:
-    at = message("interop.place", place=first.path, found=shown(first.value))
-    return message("interop.unknown_unit", n=n, total=total, at=at)
+    stated = {k: v.value for k, v in of_metric.pairs()} if of_metric else {}
+    return _Runs(values, codes, stated, unknown_units(wrong, len(values)))
 
 
 def _first_version(result: Node, metric: str) -> _Runs:

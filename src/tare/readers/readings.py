@@ -100,6 +100,15 @@ def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
     return Defect("corrupt", message("interop.left_out", n=n, total=total, fault=why, at=at))
 
 
+def unknown_units(units: Sequence[Node], total: int) -> list[Defect]:
+    """Make the defect of units that nobody knows, where there are any."""
+    if not units:
+        return []
+    at = message("interop.place", place=units[0].path, found=shown(units[0].value))
+    unknown = message("interop.unknown_unit", n=len(units), total=total, at=at)
+    return [Defect("mixed units", unknown)]
+
+
 def failed(
     n: int, total: int, what: str, why: Sequence[Said] = (), at: Message | None = None
 ) -> Message:
