@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from tare.features.audit.pairing import match
-from tare.features.audit.trials import Trials
+from tare.features.audit.series import Trials
 from tare.results.verdict import HIGHER
 from tare.statistics.brunner_munzel import brunner_munzel_p
 from tare.statistics.comparison import compare, compare_unpaired

@@ -12,8 +12,7 @@ from tare.features.audit.comparison import ComparisonAudit, compare_series
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question, Sizing
-from tare.features.audit.series import SeriesAudit, audit_series
-from tare.features.audit.trials import Trials, trials_of
+from tare.features.audit.series import SeriesAudit, Trials, audit_series, trials_of
 from tare.readers import Columns, Defect, Series, read
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict

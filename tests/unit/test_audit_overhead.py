@@ -14,8 +14,7 @@ from tare.errors import InputError
 from tare.features.audit import overhead_messages as words
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit, Question, Sizing, audit
-from tare.features.audit.cold import cold_start
-from tare.features.audit.cold_messages import cold_start as begin
+from tare.features.audit.cold import begins, cold_start
 from tare.features.audit.contract import as_json
 from tare.features.audit.design import cores_of
 from tare.features.audit.overhead import Cost, OverheadAudit
@@ -131,7 +130,7 @@ def test_cold_starts_are_told_from_long_items(study: Audit) -> None:
     assert cold.found
     assert cold.largest == 20
     assert cold.later == pytest.approx(1, abs=0.4)
-    said = begin(cold, "item")
+    said = begins(cold, "item")
     assert (said.args["largest"], said.args["series"]) == (20, 20)
     assert said.args["later"] is not None
 
@@ -143,27 +142,6 @@ def test_no_cold_start_is_seen_where_there_is_none(tmp_path: Path) -> None:
     assert found.overhead is not None
     assert found.overhead.cold is None
     assert cold_start([]) is None
-
-
-@pytest.mark.parametrize(
-    ("speed", "told"), [({}, False), ({4: 0.25}, True)], ids=["falls with size", "up and down"]
-)
-def test_what_size_does_to_the_reference_is_no_spread_of_runs(
-    tmp_path: Path, speed: dict[int, float], told: bool
-) -> None:
-    lines = written(tmp_path, cold=1.0).read_text().splitlines()
-    rows = [line.rsplit(",", 1) for line in lines[1:]]
-    cores = [int(row[0].split(",", 1)[0]) for row in rows]
-    rows = [
-        [head, str(float(value) / (c * speed.get(c, 1)))]
-        for c, (head, value) in zip(cores, rows, strict=True)
-    ]
-    file = tmp_path / "faster.csv"
-    file.write_text("\n".join([lines[0], *(",".join(row) for row in rows)]) + "\n")
-    found = audit([file], Question(columns=COLUMNS, finding="overhead")).overhead
-    assert found is not None
-    (one,) = [c for c in words.caveats(found) if c.id == "audit.overhead.one_run"]
-    assert (one.args["factor"] is not None) == told
 
 
 def test_a_study_is_recognised_and_compared_as_ever(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from said import args, ids
 from tare.errors import InputError
 from tare.features.audit import messages
 from tare.features.audit.question import Question
-from tare.features.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
-from tare.features.audit.trials import trials_of
+from tare.features.audit.series import MOST, SeriesAudit, audit_series, thinned, trials_of, worst
 from tare.readers import Defect, Series
 from tare.results.message import message
 from tare.statistics.intervals import quantile_interval

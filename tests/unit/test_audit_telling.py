@@ -15,12 +15,11 @@ from tare.errors import InputError
 from tare.features.audit import messages as words
 from tare.features.audit import page
 from tare.features.audit.answers import findings
-from tare.features.audit.audit import Audit, Question, audit
+from tare.features.audit.audit import Audit, FileAudit, Question, audit
 from tare.features.audit.contract import as_json, plain
 from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements
-from tare.features.audit.specification import score
-from tare.readers import Columns, Specification
+from tare.readers import Columns, Imported, Specification
 from tare.registry import units_of
 from tare.render import files
 from tare.render.words import text as text_of
@@ -55,10 +54,7 @@ def test_the_worst_series_decides(found: Audit) -> None:
     said = words.headline(found)
     assert said.id == "audit.headline.some"
     assert (said.args["verdict"], said.args["worst"], said.args["total"]) == ("REJECT", 1, 4)
-    counts = {
-        one["verdict"]: one["n"]
-        for one in map(attrgetter("args"), args(said, "audit.headline.counts")["counts"])
-    }
+    counts = {one["verdict"]: one["n"] for one in map(attrgetter("args"), said.args["counts"])}
     assert counts == {"TRUST": 3, "REJECT": 1}
 
 
@@ -129,7 +125,7 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
     said = args(headline, "audit.headline.missed")
     assert (said["target"], said["required"]) == (Chosen(0.01), required)
     assert args(headline, "audit.headline.span")["least"] == Amount(wide.median.half_width, "share")
-    assert words.precision(both) is None
+    assert words.precision(both) == []
     assert text_of(words.runs(wide)) == f"≈ {wide.runs_needed:,}"
     told = as_json(both)
     assert (told["exit_code"], told["precision_required"]) == (code, required)
@@ -182,8 +178,9 @@ def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
 
 
 def test_the_specification_is_scored_by_what_the_file_says() -> None:
-    scored = score(Specification(repetitions="10 runs", spread="SD"))
-    assert (scored.points, scored.of) == (2, 4)
+    said = Specification(repetitions="10 runs", spread="SD")
+    scored = FileAudit(Imported(Path("a.csv"), (), said))
+    assert scored.points == 2
     assert scored.missing == ("statistic", "environment")
 
 
@@ -191,7 +188,7 @@ def test_the_specification_is_scored_by_what_the_file_says() -> None:
 def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_path: Path) -> None:
     names = [f.name for f in findings(found)]
     assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
-                     "as_stability_would_say", "variance of wall", "specification"]  # fmt: skip
+                     "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
     assert files.write(page.make(found, "tare audit x"), target) == [target]
     text = target.read_text()

@@ -196,6 +196,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')
     (tmp_path / "zeros.csv").write_bytes(bytes(range(256)) * 40)
     for name, why in (("empty.csv", "empty"), ("other.json", "not iperf3"), ("none", "no "),
-                      ("zeros.csv", "zero bytes")):  # fmt: skip
+                      ("zeros.csv", "a zero byte")):  # fmt: skip
         with pytest.raises(InputError, match=why):
             read(tmp_path / name, Asked())

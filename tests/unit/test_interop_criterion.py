@@ -70,8 +70,7 @@ def test_without_an_identity_the_folders_name_the_benchmark(tmp_path: Path) -> N
     folder = tmp_path / "target" / "criterion" / "sort" / "big" / "base"
     folder.mkdir(parents=True)
     file = folder / "sample.json"
-    # What 0.2 wrote: the two lists without names.
-    file.write_text("[[1.0, 2.0], [10.0, 30.0]]")
+    file.write_text('{"iters": [1.0, 2.0], "times": [10.0, 30.0]}')
     (one,) = readers.read(file).series
     assert one.key == {"benchmark": "sort/big", "baseline": "base"}
     assert list(one.values) == pytest.approx([10e-9, 15e-9])
@@ -111,7 +110,7 @@ def test_a_broken_sample_is_a_defect(
     [
         ('{"iters": [1], "times": []}', "0 times for 1 counts"),
         ('{"times": [1]}', "has no 'iters'"),
-        ("[[1]]", "expected two lists"),
+        ("[[1]]", "expected an object"),
         ("{}", "neither samples nor a mean"),
     ],
 )

@@ -59,17 +59,6 @@ def test_latencies_have_quantiles() -> None:
     assert said["n"] == int(said["n"]) > 100
 
 
-def test_bins_are_a_distribution(tmp_path: Path) -> None:
-    document = json.loads((DATA / "bins.json").read_text())
-    whole = readers.read(DATA / "bins.json", Columns(value="clat_ns")).series[0].reported
-    latency = document["jobs"][0]["write"]["clat_ns"]
-    assert sum(latency["bins"].values()) == latency["N"]
-    del latency["percentile"]
-    from_bins = readers.read(written(tmp_path, document), Columns(value="clat_ns")).series[0]
-    for name in ("median", "p90", "p95", "p99"):
-        assert from_bins.reported[name] == pytest.approx(whole[name], rel=0.02)
-
-
 def test_reports_of_one_run_are_not_runs() -> None:
     found = readers.read(DATA / "status.json")
     (one,) = found.series
@@ -110,14 +99,6 @@ def test_a_failed_job_is_left_out_and_told(tmp_path: Path) -> None:
     found = readers.read(written(tmp_path, both))
     assert [one.key["job"] for one in found.series] == ["a"]
     assert args(found.notes, "interop.fio.failed") == {"job": "b", "error": "28"}
-
-
-def test_fio_2_measured_in_other_units(tmp_path: Path) -> None:
-    read = {"bw": 10, "io_bytes": 5, "clat": {"mean": 7.0}}
-    file = written(tmp_path, run(0, read=read))
-    assert readers.read(file).series[0].values[0] == 10240
-    latency = readers.read(file, Columns(value="clat_ns")).series[0]
-    assert latency.values[0] == pytest.approx(7e-6)
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:

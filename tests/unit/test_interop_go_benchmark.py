@@ -80,13 +80,6 @@ def test_other_metrics_are_had_by_their_unit(unit: str, said: tuple[object, ...]
     assert (one.metric, one.unit, one.lower_is_better, pytest.approx(one.values[0])) == said
 
 
-def test_the_file_may_say_what_is_better(tmp_path: Path) -> None:
-    text = "Unit hits/op better=higher\nBenchmarkA 1 5 hits/op\n"
-    (one,) = parsed(tmp_path, text).series
-    assert one.lower_is_better is False
-    assert one.metric == "hits/op"
-
-
 def test_settings_that_differ_tell_series_apart(tmp_path: Path) -> None:
     text = "goos: linux\ncommit: a\nBenchmarkX 9 5 ns/op\ncommit: b\nBenchmarkX 9 6 ns/op\n"
     found = parsed(tmp_path, text)

@@ -88,20 +88,6 @@ def test_aggregates_alone_are_a_summary() -> None:
     assert repetitions["count"] == counted([5], "repetition")
 
 
-def test_old_aggregates_are_told_by_their_names(tmp_path: Path) -> None:
-    found = readers.read(
-        written(
-            tmp_path,
-            *({"name": "a", "real_time": t, "time_unit": "us"} for t in (1.0, 3.0)),
-            {"name": "a_mean", "real_time": 2.0, "time_unit": "us"},
-            {"name": "a_cv", "real_time": 0.7, "time_unit": "us"},
-        )
-    )
-    (one,) = found.series
-    assert list(one.values) == pytest.approx([1e-6, 3e-6])
-    assert one.reported == pytest.approx({"mean": 2e-6})
-
-
 def test_other_metrics_are_had_by_name() -> None:
     cpu = readers.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
     assert (cpu.metric, cpu.unit) == ("CPU time", "s")

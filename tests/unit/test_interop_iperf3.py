@@ -13,7 +13,7 @@ from tare import readers
 from tare.errors import InputError
 from tare.readers import Columns
 from tare.readers.readings import counted
-from tare.results.message import Amount, Chosen, message
+from tare.results.message import Chosen, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "iperf3"
 
@@ -45,7 +45,6 @@ def test_intervals_of_one_run_are_no_trials() -> None:
     assert (one.metric, one.unit, one.lower_is_better) == ("bandwidth", "bits/s", False)
     assert one.trial is None
     assert len(one.values) == 12
-    assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.01)
     assert args(one.notes, "interop.warm_up") == {"count": counted([4], "interval")}
     assert args(one.notes, "interop.iperf3.limited") == {"rate": Chosen(200e6, "bits/s")}
     said = found.specification
@@ -58,14 +57,12 @@ def test_runs_that_were_appended_are_trials() -> None:
     (one,) = readers.read(DATA / "three_runs.json").series
     assert one.trial is not None
     assert list(one.trial) == [0, 0, 1, 1, 2, 2]
-    assert one.reported == {}
 
 
 def test_a_stream_of_events_is_a_run() -> None:
     found = readers.read(DATA / "stream.jsonl")
     (one,) = found.series
     assert len(one.values) == 5
-    assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.01)
 
 
 def test_streams_at_once_are_one_series() -> None:
@@ -77,8 +74,6 @@ def test_streams_at_once_are_one_series() -> None:
 def test_both_directions_at_once_are_two_series() -> None:
     found = readers.read(DATA / "bidir.json")
     assert [one.key["direction"] for one in found.series] == ["to server", "to client"]
-    for one in found.series:
-        assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.05)
 
 
 def test_udp_is_told_from_tcp() -> None:
@@ -121,18 +116,6 @@ def test_an_interval_cut_short_is_left_out(tmp_path: Path) -> None:
     (one,) = readers.read(written(tmp_path, one_run)).series
     assert list(one.values) == [1, 2, 3]
     assert one.notes == (message("interop.iperf3.cut_short", n=1),)
-
-
-def test_ends_that_disagree_are_told(tmp_path: Path) -> None:
-    one_run = run(1e6, 1e6)
-    one_run["end"] = {
-        "sum_sent": {"bits_per_second": 2e6},
-        "sum_received": {"bits_per_second": 1e6},
-    }
-    (one,) = readers.read(written(tmp_path, one_run)).series
-    sent, received = Amount(2e6, "bits/s"), Amount(1e6, "bits/s")
-    assert one.notes == (message("interop.iperf3.disagree", sent=sent, received=received),)
-    assert one.reported == {"mean": 2e6}
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:

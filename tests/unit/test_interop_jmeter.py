@@ -32,7 +32,7 @@ def sorted_values(imported: Imported) -> dict[str, list[float]]:
     return {one.key["label"]: sorted(one.values) for one in imported.series}
 
 
-@pytest.mark.parametrize("name", ["log", "log_xml", "without_header", "version_2_1"])
+@pytest.mark.parametrize("name", ["log", "log_xml", "version_2_1"])
 def test_each_form_is_recognised_by_jmeter_alone(name: str) -> None:
     file = DATA / f"{name}.jtl"
     head = file.read_bytes()[:4096]
@@ -41,7 +41,7 @@ def test_each_form_is_recognised_by_jmeter_alone(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["log", "log_xml", "without_header"])
+@pytest.mark.parametrize("name", ["log", "log_xml"])
 def test_requests_are_seconds_in_order_of_time(name: str) -> None:
     imported = read(DATA / f"{name}.jtl")
     assert imported.format == "jmeter"
@@ -75,12 +75,6 @@ def test_an_older_form_and_its_first_requests() -> None:
     assert imported.series[0].values[:3].tolist() == [1.452, 0.221, 0.220]
 
 
-def test_attributes_as_they_were_once(tmp_path: Path) -> None:
-    text = '<testResults><sampleResult timeStamp="2" time="20" label="a" success="true"/>'
-    text += '<sampleResult timeStamp="1" time="10" label="a" success="true"/></testResults>'
-    assert read(written(tmp_path, text)).series[0].values.tolist() == [0.01, 0.02]
-
-
 def test_parts_of_samples_are_not_counted_by_themselves(tmp_path: Path) -> None:
     inner = (
         '<httpSample t="1" ts="1" s="true" lb="part"><responseData>x</responseData></httpSample>'
@@ -98,10 +92,10 @@ def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
     (series,) = imported.series
     assert series.values.tolist() == [0.01]
     assert list(series.defects) == [
-        left_out(2, 5, "not_a_number", lines(3, 6)),
-        left_out(1, 5, "negative", lines(4)),
-        left_out(1, 5, "no_timestamp", lines(5)),
+        left_out(2, 4, "not_finite", lines(3, 6)),
+        left_out(1, 4, "negative", lines(4)),
     ]
+    assert args(imported.notes, "interop.table.rows") == {"n": 1, "place": "line", "first": 5}
 
 
 def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:

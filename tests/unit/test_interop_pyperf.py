@@ -91,15 +91,6 @@ def test_memory_is_bytes(tmp_path: Path) -> None:
     assert (one.metric, one.unit, one.lower_is_better) == ("memory", "bytes", True)
 
 
-def test_format_5_called_values_samples(tmp_path: Path) -> None:
-    bench = {"common_metadata": {"name": "old"}, "runs": [{"samples": [1.0, 2.0]}]}
-    file = tmp_path / "old.json"
-    file.write_text(json.dumps({"benchmarks": [bench], "version": 5}))
-    (one,) = readers.read(file).series
-    assert one.key == {"benchmark": "old"}
-    assert list(one.values) == [1, 2]
-
-
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     bench = {"metadata": {"name": "a"}, "runs": [{"values": [1.0, -1.0]}, {"values": ["x", 2.0]}]}

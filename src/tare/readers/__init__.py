@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from tare.errors import InputError
@@ -45,20 +46,19 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     check_regular(file)
     formats: dict[str, Format] = units_of("format")
     columns = columns or Columns()
-    if format is not None:
-        if format not in formats:
+    if format is None:
+        head = _head(file)
+        format = next((name for name in formats if formats[name].recognises(head, file)), None)
+        if format is None:
             raise InputError(
-                f"there is no format {format!r}", f"--format takes {', '.join(formats)}"
+                f"{file} is of no format that is known here",
+                tare_documents.command(head, file)
+                or f"name it with --format: {', '.join(formats)}",
             )
-        return formats[format].read(file, columns)
-    head = _head(file)
-    found = [unit for unit in formats.values() if unit.recognises(head, file)]
-    if not found:
-        raise InputError(
-            f"{file} is of no format that is known here",
-            tare_documents.command(head, file) or f"name it with --format: {', '.join(formats)}",
-        )
-    return found[0].read(file, columns)
+    elif format not in formats:
+        raise InputError(f"there is no format {format!r}", f"--format takes {', '.join(formats)}")
+    found = formats[format].read(file, columns)
+    return found if found.format else replace(found, format=format)
 
 
 def command_for(file: Path) -> str | None:

@@ -94,7 +94,6 @@ def read(file: Path, columns: Columns) -> Imported:
     series = [one for task in tasks.values() for one in _series(file, root, task)]
     return Imported(
         file=file,
-        format="benchexec",
         series=tuple(series),
         specification=replace(
             each_of((task.runs for task in tasks.values()), "run", "task"),

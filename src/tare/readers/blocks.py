@@ -11,6 +11,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers.compression import take, unpacked
+from tare.readers.text_file import encoding
 from tare.results.message import Message, message
 
 #: Bytes that are parsed at a time.
@@ -62,6 +63,8 @@ class Text:
         with unpacked(self.file) as source:
             data = take(self.file, source, HEAD_BYTES)
         decoder, skip = self._decoder(data)
+        if not decoder:
+            self._check_text(data)
         text = decoder.decode(data[skip:]) if decoder else _utf8(data[skip:])
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -97,11 +100,8 @@ class Text:
             raw = raw[skip:]
             held = b""
             while True:
-                if decoder is not None:
-                    data = decoder.decode(raw, final=not raw).encode()
-                else:
-                    data = raw
-                    self._check_text(data)
+                data = decoder.decode(raw, final=not raw).encode() if decoder else raw
+                self._check_text(data)
                 data = held + data
                 # LF may come with what is read next.
                 held = b"\r" if raw and data.endswith(b"\r") else b""
@@ -117,17 +117,9 @@ class Text:
 
     def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, int]:
         """Return what turns the bytes into text (None: they are UTF-8), and the BOM's length."""
-        skip, name = 0, "utf-8"
-        if data.startswith(codecs.BOM_UTF8):
-            skip = len(codecs.BOM_UTF8)
-        elif data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-            name = "utf-32"
-        elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            name = "utf-16"
-        elif b"\0" in data[:4096]:
-            name = _utf16_without_mark(self.file, data[:4096])
-        if name == "utf-8":
-            return None, skip
+        name = encoding(data)
+        if name.startswith("utf-8"):
+            return None, len(codecs.BOM_UTF8) if name == "utf-8-sig" else 0
         self.note(message("interop.csv.encoding", encoding=name.upper()))
         return codecs.getincrementaldecoder(name)("replace"), 0
 
@@ -153,17 +145,6 @@ def _utf8(data: bytes) -> str:
         return codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _utf16_without_mark(file: Path, data: bytes) -> str:
-    """Tell UTF-16 by its zeros, which stand at every other byte where letters are Latin ones."""
-    even, odd = data[0::2].count(0), data[1::2].count(0)
-    half = len(data) // 2
-    if odd > 0.9 * half and even == 0:
-        return "utf-16-le"
-    if even > 0.9 * half and odd == 0:
-        return "utf-16-be"
-    raise InputError(f"{file}, line 1: zero bytes, so it is no text", "name a table")
 
 
 def _end(data: bytes) -> int:

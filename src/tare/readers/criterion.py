@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +11,25 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.readings import (
+    each_once,
+    in_one_process,
+    number,
+    readings,
+    stated,
+    summarised,
+    told_apart,
+)
+from tare.readers.series import Columns, Defect, Imported, Series
 from tare.readers.text_file import label
 from tare.registry import Description
-from tare.results.message import Message, message
+from tare.results.message import message
 
 _NANOSECONDS = 1e-9
-#: Its statistics (before 0.3 with capitals), and our names of them.
+#: Its statistics, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
-_BEFORE = {"mean": "Mean", "median": "Median", "std_dev": "StdDev"}
+#: What tells benchmarks apart, and criterion's names of it.
+_IDENTITY = {"group": "group_id", "function": "function_id", "value": "value_str"}
 _ASSUMED = message("interop.criterion.unit")
 
 
@@ -30,33 +38,24 @@ def recognises(head: bytes, file: Path) -> bool:
     if file.is_dir():
         return bool(_samples_below(file))
     found = json_file.outline(head)
-    if {"iters", "times"} & found and {"sampling_mode", "iters"} & found:
-        return True
-    if any(path.lower() == "mean.confidence_interval" for path in found):
-        return True
-    return file.name == "sample.json" and head.lstrip().startswith(b"[[")  # before 0.3
+    return bool({"sampling_mode", "iters", "mean.confidence_interval"} & found)
 
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the samples of one benchmark, of all in a folder, or what estimates there are."""
     if file.is_dir():
         return _read_folder(file)
-    root, notes = json_file.load(file)
-    samples = isinstance(root.value, list) or root.find("times") is not None
-    series, mode = _sampled(root) if samples else (_estimated(root), None)
+    root = json_file.load(file)
+    series, mode = _sampled(root) if root.find("times") else (_estimated(root), None)
     n = len(series.values)
     return Imported(
         file=file,
-        format="criterion",
         series=(series,),
-        specification=Specification(
-            repetitions=_repetitions([n], mode) if n else None,
-            statistic=message("interop.statistic.mean_and_median") if series.reported else None,
-            spread=message("interop.spread.sd", what="samples")
-            if "sd" in series.reported
-            else None,
+        specification=replace(
+            summarised([series], "samples"),
+            repetitions=in_one_process([n] if n else [], "sample", mode and mode.lower()),
         ),
-        notes=(*notes, _ASSUMED),
+        notes=(_ASSUMED,),
     )
 
 
@@ -73,31 +72,16 @@ def _read_folder(folder: Path) -> Imported:
     counts = [len(one.values) for part in parts for one in part.series]
     return Imported(
         file=folder,
-        format="criterion",
         series=told_apart(one for part in parts for one in part.series),
-        specification=replace(parts[0].specification, repetitions=_repetitions(counts)),
+        specification=replace(parts[0].specification, repetitions=in_one_process(counts, "sample")),
         notes=each_once(note for part in parts for note in part.notes),
     )
 
 
-def _repetitions(counts: Iterable[int], mode: str | None = None) -> Message:
-    sampling = mode.lower() if mode else None
-    return message(
-        "interop.repetitions.one_process", count=counted(counts, "sample"), sampling=sampling
-    )
-
-
 def _sampled(root: Node) -> tuple[Series, str | None]:
-    if isinstance(root.value, list):  # before 0.3: [[iterations…], [times…]]
-        parts = list(root.each())
-        if len(parts) != 2:
-            raise root.wrong("expected two lists, of iterations and of times")
-        iterations, times = parts
-        mode = None
-    else:
-        iterations, times = root.at("iters"), root.at("times")
-        given = root.find("sampling_mode")
-        mode = given.text() if given else None
+    iterations, times = root.at("iters"), root.at("times")
+    given = root.find("sampling_mode")
+    mode = given.text() if given else None
     counts, elapsed = iterations.elements(), times.elements()
     if len(counts) != len(elapsed):
         raise times.wrong(f"{len(elapsed)} times for {len(counts)} counts of iterations")
@@ -124,10 +108,9 @@ def _sampled(root: Node) -> tuple[Series, str | None]:
 
 
 def _estimated(root: Node) -> Series:
-    names = {name: name if root.find(name) else _BEFORE[name] for name in _STATED}
-    if root.find(names["mean"]) is None:
+    if root.find("mean") is None:
         raise root.wrong("has neither samples nor a mean", "name sample.json or estimates.json")
-    if root.find(names["std_dev"]) is None:
+    if root.find("std_dev") is None:
         raise InputError(
             f"{root.file} holds a change between two measurements, not a measurement",
             "name new/sample.json and base/sample.json beside its folder",
@@ -150,18 +133,15 @@ def _reported(file: Path) -> dict[str, float]:
     if not file.is_file():
         return {}
     try:
-        return _points(json_file.load(file)[0])
+        return _points(json_file.load(file))
     except InputError:
         return {}
 
 
 def _points(root: Node) -> dict[str, float]:
-    found = {}
-    for theirs, ours in _STATED.items():
-        estimate = root.find(theirs) or root.find(_BEFORE[theirs])
-        if estimate:
-            found[ours] = estimate.at("point_estimate").value
-    return stated(found, _NANOSECONDS)
+    found = {ours: root.find(theirs) for theirs, ours in _STATED.items()}
+    points = {name: one.at("point_estimate").value for name, one in found.items() if one}
+    return stated(points, _NANOSECONDS)
 
 
 def _key(file: Path) -> dict[str, str]:
@@ -170,13 +150,10 @@ def _key(file: Path) -> dict[str, str]:
     folders = file.resolve().parts[:-1]
     beside = file.parent / "benchmark.json"
     try:
-        identity = json_file.load(beside)[0] if beside.is_file() else None
-        named = {
-            "group": identity.find("group_id") if identity else None,
-            "function": identity.find("function_id") if identity else None,
-            "value": identity.find("value_str") if identity else None,
-        }
-        key = {name: node.text() for name, node in named.items() if node}
+        identity = json_file.load(beside) if beside.is_file() else None
+        for name, theirs in _IDENTITY.items() if identity else ():
+            if identity and (node := identity.find(theirs)):
+                key[name] = node.text()
     except InputError:
         key = {}
     if not key:
@@ -190,7 +167,7 @@ UNIT = Format(
         name="criterion",
         title="criterion.rs: sample.json or estimates.json of a benchmark, or target/criterion",
         question="How long did an iteration take in each sample of a benchmark?",
-        source="criterion.rs 0.2 to 0.8, src/analysis/mod.rs, src/estimate.rs",
+        source="criterion.rs 0.3 to 0.8, src/analysis/mod.rs, src/estimate.rs",
     ),
     recognises=recognises,
     read=read,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, number, readings, stated
+from tare.readers.readings import counted, number, readings_of, stated
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
 from tare.readers.text_file import head_text
 from tare.registry import Description
@@ -22,51 +22,32 @@ from tare.results.message import Message, message
 
 #: The last is both together, where --unified_rw_reporting asks for it.
 _DIRECTIONS = ("read", "write", "trim", "mixed")
-_QUANTILES = {"median": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
+_QUANTILES = {
+    "50.000000": "median", "90.000000": "p90", "95.000000": "p95", "99.000000": "p99"
+}  # fmt: skip
+_NANOSECONDS = 1e-9
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """What a direction of a job tells: under which names since when, and in which unit."""
+    """What a direction of a job tells: its field is a number, or of a latency statistics."""
 
     name: str
     unit: str
-    lower_is_better: bool
-    #: Fields by age, newest first, with what each is multiplied by.
-    fields: tuple[tuple[str, float], ...]
-    #: Fields of statistics over samples of a run; latencies have an object of them instead.
-    stated: Mapping[str, str]
+    lower_is_better: bool = False
+    #: Fields of statistics over samples of a run.
+    stated: Mapping[str, str] = field(default_factory=dict)
 
 
+_LATENCY = {"mean": "mean", "sd": "stddev", "min": "min", "max": "max", "n": "N"}
+_BANDWIDTH = {"mean": "bw_mean", "sd": "bw_dev", "min": "bw_min", "max": "bw_max"}
+_IOPS = {"mean": "iops_mean", "sd": "iops_stddev", "min": "iops_min", "max": "iops_max"}
 _METRICS = {
-    "bw_bytes": _Metric(
-        name="bandwidth",
-        unit="bytes/s",
-        lower_is_better=False,
-        fields=(("bw_bytes", 1.0), ("bw", 1024.0)),
-        stated={"mean": "bw_mean", "sd": "bw_dev", "min": "bw_min", "max": "bw_max"},
-    ),
-    "iops": _Metric(
-        name="IOPS",
-        unit="1/s",
-        lower_is_better=False,
-        fields=(("iops", 1.0),),
-        stated={"mean": "iops_mean", "sd": "iops_stddev", "min": "iops_min", "max": "iops_max"},
-    ),
-    **{
-        f"{short}_ns": _Metric(
-            name=name,
-            unit="s",
-            lower_is_better=True,
-            fields=((f"{short}_ns", 1e-9), (short, 1e-6)),
-            stated={"mean": "mean", "sd": "stddev", "min": "min", "max": "max"},
-        )
-        for short, name in (
-            ("clat", "completion latency"),
-            ("lat", "latency"),
-            ("slat", "submission latency"),
-        )
-    },
+    "bw_bytes": _Metric("bandwidth", "bytes/s", stated=_BANDWIDTH),
+    "iops": _Metric("IOPS", "1/s", stated=_IOPS),
+    "clat_ns": _Metric("completion latency", "s", lower_is_better=True, stated=_LATENCY),
+    "lat_ns": _Metric("latency", "s", lower_is_better=True, stated=_LATENCY),
+    "slat_ns": _Metric("submission latency", "s", lower_is_better=True, stated=_LATENCY),
 }
 #: fio states bandwidth in KiB/s, apart from the whole run's.
 _KIB = 1024.0
@@ -77,9 +58,7 @@ class _Value:
     """The value of one direction of one job in one run."""
 
     trial: int
-    raw: object
-    path: str
-    scale: float
+    node: Node
     reported: dict[str, float]
 
 
@@ -95,13 +74,13 @@ def read(file: Path, columns: Columns) -> Imported:
         raise InputError(
             f"{file}: fio's jobs have no {named!r}", f"--value takes {', '.join(_METRICS)}"
         )
-    documents, notes = json_file.load_each(file)
+    documents = json_file.load_each(file)
     runs = _last_of_each_run(documents)
     found: dict[tuple[tuple[str, str], ...], list[_Value]] = {}
     failed: list[Message] = []
     for trial, run in enumerate(runs):
         for key, direction in _jobs(run, failed):
-            value = _value(direction, trial, _METRICS[named])
+            value = _value(direction, trial, named)
             if value:
                 found.setdefault(key, []).append(value)
     if not found:
@@ -109,17 +88,14 @@ def read(file: Path, columns: Columns) -> Imported:
             f"{file}: no job did any I/O" + (f" ({text(failed[0])})" if failed else ""),
             "see what fio printed beside its JSON",
         )
+    notes = []
     if len(runs) < len(documents):
-        notes = (
-            *notes,
-            message("interop.fio.reports", reports=len(documents), runs=len(runs)),
-        )
+        notes.append(message("interop.fio.reports", reports=len(documents), runs=len(runs)))
     if columns.value is None:
         others = [name for name in _METRICS if name != named]
-        notes = (*notes, message("interop.other_metrics", names=others))
+        notes.append(message("interop.other_metrics", names=others))
     return Imported(
         file=file,
-        format="fio",
         series=tuple(_series(dict(key), values, _METRICS[named]) for key, values in found.items()),
         specification=Specification(
             repetitions=counted([len(runs)], "run"),
@@ -187,58 +163,29 @@ def _worked(direction: Node) -> bool:
     return done is None or number(done.value) != 0
 
 
-def _value(direction: Node, trial: int, metric: _Metric) -> _Value | None:
-    for name, scale in metric.fields:
-        found = direction.find(name)
-        if found is None:
-            continue
-        if metric.unit != "s":
-            of = _KIB if name.startswith("bw") else 1.0
-            reported = stated({k: direction.value.get(v) for k, v in metric.stated.items()}, of)
-            return _Value(trial, found.value, found.path, scale, reported)
-        mean = found.find("mean")
-        reported = stated({k: found.value.get(v) for k, v in metric.stated.items()}, scale)
-        reported |= stated({"n": found.value.get("N")})
-        reported |= _quantiles(found, scale)
-        raw = mean.value if mean else None
-        return _Value(trial, raw, f"{found.path}.mean", scale, reported)
-    return None
-
-
-def _quantiles(latency: Node, scale: float) -> dict[str, float]:
-    """Return the quantiles that fio states, or those of its bins (``json+``) where it does not."""
-    percentiles, bins = latency.find("percentile"), latency.find("bins")
-    given = {}
+def _value(direction: Node, trial: int, named: str) -> _Value | None:
+    found, metric = direction.find(named), _METRICS[named]
+    if found is None:
+        return None
+    if metric.unit != "s":
+        scale = _KIB if named == "bw_bytes" else 1.0
+        states = {ours: direction.value.get(theirs) for ours, theirs in metric.stated.items()}
+        return _Value(trial, found, stated(states, scale))
+    percentiles = found.find("percentile")
+    times = {ours: found.value.get(theirs) for ours, theirs in metric.stated.items()}
+    count = stated({"n": times.pop("n")})
     for name, node in percentiles.pairs() if percentiles else ():
-        for ours, percent in _QUANTILES.items():
-            if name == f"{percent:.6f}":
-                given[ours] = node.value
-    if not given and bins:
-        pairs = sorted((_float(at), number(node.value)) for at, node in bins.pairs())
-        at, counts = np.array(pairs, dtype=float).reshape(-1, 2).T
-        if len(at) and np.isfinite(at).all() and (counts >= 0).all() and counts.sum() > 0:
-            places = np.searchsorted(
-                np.cumsum(counts), [p / 100 * counts.sum() for p in _QUANTILES.values()]
-            )
-            given = dict(zip(_QUANTILES, at[np.minimum(places, len(at) - 1)], strict=True))
-    return stated(given, scale)
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
+        if name in _QUANTILES:
+            times[_QUANTILES[name]] = node.value
+    mean = Node(found.file, f"{found.path}.mean", times["mean"])
+    return _Value(trial, mean, {**stated(times, _NANOSECONDS), **count})
 
 
 def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> Series:
-    found = readings(
-        [value.raw for value in values],
-        lambda index: values[index].path,
-        np.array([value.scale for value in values]),
-    )
+    scale = _NANOSECONDS if metric.unit == "s" else 1.0
+    found = readings_of([value.node for value in values], scale)
     one = len(values) == 1
-    summary = Defect("summary only", message("interop.fio.summary", at=values[0].path))
+    summary = Defect("summary only", message("interop.fio.summary", at=values[0].node.path))
     return Series(
         key=key,
         values=found.values,
@@ -261,7 +208,7 @@ UNIT = Format(
         name="fio",
         title="fio: --output-format=json or json+, one run or several",
         question="What did each job of each run reach?",
-        source="fio 2 to 3.41, stat.c",
+        source="fio 3 to 3.41, stat.c",
     ),
     recognises=recognises,
     read=read,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.readers import growing_columns as growing
-from tare.readers.growing_columns import Budget, Growing
+from tare.readers.growing_columns import Growing
 from tare.readers.rows import Chunk
 from tare.readers.series import IntArray
 from tare.results.message import Message, message
@@ -51,6 +51,11 @@ class Faults:
 
     def __init__(self) -> None:
         self.of: dict[int, Fault] = {}
+
+    @property
+    def count(self) -> int:
+        """Of all series."""
+        return sum(fault.count for fault in self.of.values())
 
     def add(self, series: IntArray, lines: Callable[[IntArray], IntArray], rows: IntArray) -> None:
         """Count rows; ``series`` are those of ``rows``."""
@@ -140,8 +145,8 @@ class Gathering:
     """
 
     def __init__(self, types: Sequence[type]) -> None:
-        budget = Budget()
-        self._columns = [Growing(one, budget) for one in types]
+        resident = growing.budget() // len(types)
+        self._columns = [Growing(one, resident) for one in types]
 
     def add(self, series: IntArray | None, known: int, columns: Sequence[NDArray[Any]]) -> None:
         """Put rows to their series, of which ``known`` are known by now."""

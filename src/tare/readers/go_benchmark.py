@@ -47,7 +47,6 @@ class _Printed:
 
     lines: list[_Line] = field(default_factory=list)
     processes: int = 1
-    better: dict[str, str] = field(default_factory=dict)
     broken: list[int] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
@@ -69,11 +68,10 @@ def read(file: Path, columns: Columns) -> Imported:
     unit = columns.value or ("ns/op" if "ns/op" in units else units[0])
     if unit not in units:
         raise InputError(f"{file} has no values in {unit}", f"--value takes {', '.join(units)}")
-    series = _all_series([line for line in printed.lines if unit in line.values], unit, printed)
+    series = _all_series([line for line in printed.lines if unit in line.values], unit)
     others = [name for name in units if name != unit]
     return Imported(
         file=file,
-        format="go-benchmark",
         series=series,
         specification=Specification(
             repetitions=message(
@@ -98,7 +96,7 @@ def _lines(file: Path) -> Iterator[str]:
         return
     # go test -json: what each package printed, in pieces that need not be lines.
     pieces: dict[str, list[str]] = {}
-    for event in json_file.load_each(file)[0]:
+    for event in json_file.load_each(file):
         output, package = event.find("Output"), event.find("Package")
         if output and isinstance(output.value, str):
             pieces.setdefault(package.text() if package else "", []).append(output.value)
@@ -118,11 +116,6 @@ def _printed(lines: Iterator[str]) -> _Printed:
                 ended = False
             shared = dict(settings) if shared is None else shared
             _take(line, number, shared, printed)
-        elif line.startswith("Unit "):
-            unit, *facts = line.split()[1:] or [""]
-            for fact in facts:
-                if fact.startswith("better="):
-                    printed.better[unit] = fact.removeprefix("better=")
         elif line in ("PASS", "FAIL") or line.startswith(("goos:", "ok ", "FAIL\t")):
             ended = bool(printed.lines)
         elif line.lstrip().startswith("--- FAIL: "):
@@ -149,7 +142,7 @@ def _take(line: str, number: int, settings: dict[str, str], printed: _Printed) -
     printed.lines.append(line_of)
 
 
-def _all_series(lines: Sequence[_Line], unit: str, printed: _Printed) -> tuple[Series, ...]:
+def _all_series(lines: Sequence[_Line], unit: str) -> tuple[Series, ...]:
     """Make series of what has the same name, and the same of those settings that differ."""
     shared = list({id(line.settings): line.settings for line in lines}.values())
     names = dict.fromkeys(name for settings in shared for name in settings)
@@ -159,13 +152,11 @@ def _all_series(lines: Sequence[_Line], unit: str, printed: _Printed) -> tuple[S
         levels = {label(n): label(line.settings.get(n, "")) for n in differ}
         key = {"benchmark": line.name.removeprefix("Benchmark"), **levels}
         grouped.setdefault(tuple(key.items()), []).append(line)
-    return tuple(_series(dict(key), of, unit, printed) for key, of in grouped.items())
+    return tuple(_series(dict(key), of, unit) for key, of in grouped.items())
 
 
-def _series(key: dict[str, str], lines: Sequence[_Line], unit: str, printed: _Printed) -> Series:
+def _series(key: dict[str, str], lines: Sequence[_Line], unit: str) -> Series:
     base, scale, lower = per_operation(unit)
-    if unit in printed.better:
-        lower = {"lower": True, "higher": False}.get(printed.better[unit])
     found = readings(
         [line.values[unit] for line in lines],
         lambda index: f"line {lines[index].number}, {unit}",

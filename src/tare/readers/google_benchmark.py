@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +10,16 @@ import numpy as np
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, mean_of, number, readings, told_apart
+from tare.readers.readings import (
+    failed,
+    in_one_process,
+    mean_of,
+    number,
+    readings,
+    told_apart,
+    unknown_units,
+)
 from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
-from tare.readers.text_file import shown
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -23,7 +29,6 @@ _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
 #: Its statistics of repetitions, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
-_AGGREGATE = re.compile(r"_(mean|median|stddev|cv)$")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -37,7 +42,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     runs: dict[str, list[Node]] = {}
     aggregates: dict[str, list[Node]] = {}
     for entry in root.at("benchmarks").each():
@@ -46,7 +51,6 @@ def read(file: Path, columns: Columns) -> Imported:
         if kind is None:
             runs.setdefault(name, []).append(entry)
         elif kind in _STATED or kind == "cv":
-            name = name.removesuffix(f"_{kind}")  # where there is no run_name
             aggregates.setdefault(name, []).append(entry)
     names = list(dict.fromkeys([*runs, *aggregates]))
     if not names:
@@ -58,7 +62,6 @@ def read(file: Path, columns: Columns) -> Imported:
     context = root.find("context")
     return Imported(
         file=file,
-        format="google-benchmark",
         series=series,
         specification=Specification(
             repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
@@ -66,7 +69,7 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
-        notes=(*notes, *_warned(context)),
+        notes=_warned(context),
     )
 
 
@@ -75,11 +78,7 @@ def _aggregate(entry: Node) -> str | None:
     found = entry.find("aggregate_name")
     if found:
         return found.text()
-    if entry.find("rms") or entry.find("big_o"):
-        return "complexity"
-    # Before 1.4.1 nothing but the name told.
-    old = None if entry.find("run_type") else _AGGREGATE.search(entry.at("name").text())
-    return old[1] if old else None
+    return "complexity" if entry.find("rms") or entry.find("big_o") else None
 
 
 def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:
@@ -112,15 +111,10 @@ def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]
     """Return what turns each value into seconds, and what units there are that nobody knows."""
     if metric not in _TIMES:
         return np.ones(len(runs)), []
-    units = [run.value.get("time_unit", "ns") for run in runs]
-    known = [unit for unit in units if isinstance(unit, str) and unit in _UNITS]
-    scales = np.array([_UNITS[unit] if unit in known else 1.0 for unit in units])
-    if len(known) == len(units):
-        return scales, []
-    first = next(index for index, unit in enumerate(units) if unit not in known)
-    at = message("interop.place", place=f"{runs[first].path}.time_unit", found=shown(units[first]))
-    unknown = message("interop.unknown_unit", n=len(units) - len(known), total=len(units), at=at)
-    return scales, [Defect("mixed units", unknown)]
+    units = [run.find("time_unit") or Node(run.file, run.path, "ns") for run in runs]
+    scales = np.array([_UNITS.get(str(unit.value), 1.0) for unit in units])
+    unknown = [unit for unit in units if str(unit.value) not in _UNITS]
+    return scales, unknown_units(unknown, len(units))
 
 
 def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
@@ -152,11 +146,7 @@ def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...
 def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> Message | None:
     many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
     known = [*map(len, runs)] or [int(n) for n in many if 1 <= n < 1e9]
-    if not known:
-        return None
-    return message(
-        "interop.repetitions.one_process", count=counted(known, "repetition"), sampling=None
-    )
+    return in_one_process(known, "repetition")
 
 
 def _environment(context: Node) -> Message | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,22 +14,14 @@ from numpy.typing import NDArray
 
 from tare.errors import InputError
 
-#: Bytes of all growing columns together from which on they are kept on disk; None: half of what
-#: the machine has left.
+#: Bytes of all growing columns together from which on they are kept on disk; None: a quarter of
+#: what the machine has left, since groups that are interleaved are copied once.
 MOST_RESIDENT_BYTES: int | None = None
-_COPY_ROWS = 1 << 20
 
 
-class Budget:
-    """What the columns of one file may take of the memory."""
-
-    def __init__(self) -> None:
-        self.left = MOST_RESIDENT_BYTES if MOST_RESIDENT_BYTES is not None else available() // 2
-
-    def take(self, size: int) -> bool:
-        """Ask for so many bytes more."""
-        self.left -= size
-        return self.left >= 0
+def budget() -> int:
+    """Return the bytes that the columns of one file may take of the memory."""
+    return available() // 4 if MOST_RESIDENT_BYTES is None else MOST_RESIDENT_BYTES
 
 
 def available() -> int:
@@ -39,21 +32,16 @@ def available() -> int:
 
 
 class Growing:
-    """One column, parted by group.
+    """One column, parted by group: the parts as they come, and which group has which of them."""
 
-    In memory each group is an array that is enlarged in place: the system moves its pages, so
-    that the whole never takes more than its size and a chunk. On disk it is a file that has no
-    name, so that nothing is left however the process ends.
-    """
-
-    def __init__(self, dtype: type, budget: Budget) -> None:
+    def __init__(self, dtype: type, resident: int) -> None:
         self._dtype = np.dtype(dtype)
-        self._budget = budget
-        self._groups: list[NDArray[Any]] = []
-        self._file: IO[bytes] | None = None
-        #: Group by group, where its parts stand in the file: first and length.
-        self._extents: list[list[tuple[int, int]]] = []
+        #: Bytes of it that may be in memory.
+        self._resident = resident
+        self._parts: IO[bytes] = BytesIO()
         self._written = 0
+        #: Group by group, where its parts stand: first and length.
+        self._extents: list[list[tuple[int, int]]] = []
 
     @property
     def groups(self) -> int:
@@ -64,76 +52,42 @@ class Growing:
         """Put values behind those that a group has; a new group has the next number."""
         if group == len(self._extents):
             self._extents.append([])
-            self._groups.append(np.empty(0, self._dtype))
-        if self._file is None and not self._budget.take(part.nbytes):
-            self._spill()
-        if self._file is not None:
-            self._write(group, part)
-            return
-        whole = self._groups[group]
-        n = len(whole)
-        # Nobody else has seen the array.
-        whole.resize(n + len(part), refcheck=False)
-        whole[n:] = part
-
-    def finish(self) -> list[NDArray[Any]]:
-        """Return the values of each group: arrays, or views of one memory map."""
-        if self._file is None:
-            return self._groups
-        self._file.flush()
-        if all(len(parts) <= 1 for parts in self._extents):
-            return _views(self._file, self._dtype, self._extents)
-        return self._together()
-
-    def _spill(self) -> None:
-        self._file = _nameless()
-        for group, values in enumerate(self._groups):
-            if len(values):
-                self._write(group, values)
-            self._groups[group] = np.empty(0, self._dtype)
-
-    def _write(self, group: int, part: NDArray[Any]) -> None:
-        assert self._file is not None
-        _put(self._file, np.ascontiguousarray(part, self._dtype))
-        parts = self._extents[group]
-        if parts and sum(parts[-1]) == self._written:
-            parts[-1] = (parts[-1][0], parts[-1][1] + len(part))
-        else:
-            parts.append((self._written, len(part)))
+        size = (self._written + len(part)) * self._dtype.itemsize
+        if isinstance(self._parts, BytesIO) and size > self._resident:
+            held, self._parts = self._parts, _nameless()
+            _put(self._parts, held.getbuffer())
+        _put(self._parts, np.ascontiguousarray(part, self._dtype).data)
+        extents = self._extents[group]
+        if extents and sum(extents[-1]) == self._written:
+            extents[-1] = (extents[-1][0], extents[-1][1] + len(part))
+        elif len(part):
+            extents.append((self._written, len(part)))
         self._written += len(part)
 
-    def _together(self) -> list[NDArray[Any]]:
-        """Copy the parts of each group one behind the other."""
-        assert self._file is not None
-        scattered = np.memmap(self._file, self._dtype, "r")
-        target = _nameless()
-        extents: list[list[tuple[int, int]]] = []
-        written = 0
-        for parts in self._extents:
-            n = sum(length for _, length in parts)
+    def finish(self) -> list[NDArray[Any]]:
+        """Return the values of each group: views of one array, or of one memory map."""
+        whole = self._array(self._parts)
+        parts = [part for extents in self._extents for part in extents]
+        if parts != sorted(parts):
+            together = BytesIO() if isinstance(self._parts, BytesIO) else _nameless()
             for first, length in parts:
-                for at in range(first, first + length, _COPY_ROWS):
-                    _put(target, scattered[at : min(at + _COPY_ROWS, first + length)])
-            extents.append([(written, n)] if n else [])
-            written += n
-        target.flush()
-        self._file.close()
-        return _views(target, self._dtype, extents)
+                _put(together, whole[first : first + length].data)
+            whole = self._array(together)
+        sizes = [sum(length for _, length in extents) for extents in self._extents]
+        ends = np.cumsum(sizes, dtype=np.int64).tolist()
+        return [whole[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
-
-def _views(
-    file: IO[bytes], dtype: np.dtype[Any], extents: list[list[tuple[int, int]]]
-) -> list[NDArray[Any]]:
-    empty = np.empty(0, dtype)
-    if not any(extents):
-        return [empty for _ in extents]
-    # Copy on write: what sorts a series does not change the file.
-    whole = np.memmap(file, dtype, "c")
-    return [whole[parts[0][0] : parts[0][0] + parts[0][1]] if parts else empty for parts in extents]
+    def _array(self, file: IO[bytes]) -> NDArray[Any]:
+        if not self._written:
+            return np.empty(0, self._dtype)
+        if isinstance(file, BytesIO):
+            return np.frombuffer(file.getbuffer(), self._dtype)
+        file.flush()
+        return np.memmap(file, self._dtype, "c")
 
 
 def _nameless() -> IO[bytes]:
-    """Open a temporary file where disk is meant: /tmp may be memory."""
+    """Open a temporary file where disk is meant: /tmp may be memory. No name of it is left."""
     folder = os.environ.get("TMPDIR") or ("/var/tmp" if Path("/var/tmp").is_dir() else None)
     try:
         return tempfile.TemporaryFile(dir=folder)
@@ -141,9 +95,9 @@ def _nameless() -> IO[bytes]:
         raise _no_room(error) from error
 
 
-def _put(file: IO[bytes], part: NDArray[Any]) -> None:
+def _put(file: IO[bytes], data: memoryview) -> None:
     try:
-        file.write(part.data)
+        file.write(data)
     except OSError as error:
         raise _no_room(error) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,16 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import Readings, counted, failed, readings, stated, told_apart
+from tare.readers.readings import (
+    Readings,
+    counted,
+    failed,
+    readings_of,
+    stated,
+    summarised,
+    told_apart,
+    unknown_units,
+)
 from tare.readers.series import (
     Columns,
     Defect,
@@ -20,9 +29,7 @@ from tare.readers.series import (
     Imported,
     IntArray,
     Series,
-    Specification,
 )
-from tare.readers.text_file import shown
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -50,8 +57,7 @@ _FIRST_VERSION = {"time_wall_clock": "times", "memory_peak_resident": "memory_us
 class _Runs:
     """What a file has of one metric of one command, whichever version wrote it."""
 
-    raw: Sequence[object]
-    paths: Sequence[str]
+    values: Sequence[Node]
     codes: Sequence[object]
     stated: dict[str, object]
     defects: list[Defect]
@@ -65,7 +71,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the runs of each command; ``columns.value`` names another metric than the first."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     results = list(root.at("results").each())
     if not results:
         raise root.wrong("'results' is empty, no command was measured")
@@ -76,27 +82,17 @@ def read(file: Path, columns: Columns) -> Imported:
             f"{file}: hyperfine has no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
         )
     series = told_apart(_series(result, metric) for result in results)
+    notes = _others(results[0], metric) if named is None else ()
     if metric == "memory_peak_resident" and first is None:
-        notes = (*notes, message("interop.hyperfine.memory"))
-    elif named is None:
-        notes = (*notes, *_others(results[0], metric))
+        notes = (message("interop.hyperfine.memory"),)
     counts = [len(one.values) for one in series]
+    many = message("interop.repetitions.per", count=counted(counts, "run"), unit="command")
     return Imported(
         file=file,
-        format="hyperfine",
         series=series,
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.per", count=counted(counts, "run"), unit="command"
-            )
-            if any(counts)
-            else None,
-            statistic=message("interop.statistic.mean_and_median")
-            if any(one.reported for one in series)
-            else None,
-            spread=message("interop.spread.sd", what="runs")
-            if any("sd" in one.reported for one in series)
-            else None,
+        specification=replace(
+            summarised(series, "runs"),
+            repetitions=many if any(counts) else None,
             environment=_environment(root),
         ),
         notes=notes,
@@ -107,13 +103,13 @@ def _series(result: Node, metric: str) -> Series:
     name, unit = _METRICS[metric]
     runs = _runs(result, metric)
     reported = stated({ours: runs.stated.get(theirs) for theirs, ours in _STATED.items()})
-    found = readings(runs.raw, lambda index: runs.paths[index])
+    found = readings_of(runs.values)
     values, trial, notes = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
     if zeros and metric == "time_wall_clock":
         cut_off = message("interop.hyperfine.zeros", n=zeros, total=len(values))
         runs.defects.append(Defect("corrupt", cut_off))
-    if not runs.raw:
+    if not runs.values:
         only = message("interop.hyperfine.summary", at=result.path)
         runs.defects.append(Defect("summary only", only))
     return Series(
@@ -146,37 +142,29 @@ def _runs(result: Node, metric: str) -> _Runs:
     measurements = result.find("measurements")
     if measurements is None:
         return _first_version(result, metric)
-    values, paths, codes, wrong = [], [], [], []
+    values, codes, wrong = [], [], []
     for run in measurements.each():
         found = run.find(metric)
         value = found.find("value") if found else None
-        values.append(value.value if value else None)
+        values.append(value or Node(run.file, f"{run.path}.{metric}.value", None))
         unit = found.find("unit") if found else None
         if unit and unit.value not in _UNITS:
             wrong.append(unit)
-        paths.append(f"{run.path}.{metric}.value")
         codes.append(run.value.get("exit_code"))
     summary = result.find("summary")
     of_metric = summary.find(metric) if summary else None
-    stated = dict(of_metric.pairs()) if of_metric else {}
-    defects = [Defect("mixed units", _unknown_unit(len(wrong), len(values), u)) for u in wrong[:1]]
-    return _Runs(values, paths, codes, {k: v.value for k, v in stated.items()}, defects)
-
-
-def _unknown_unit(n: int, total: int, first: Node) -> Message:
-    at = message("interop.place", place=first.path, found=shown(first.value))
-    return message("interop.unknown_unit", n=n, total=total, at=at)
+    stated = {k: v.value for k, v in of_metric.pairs()} if of_metric else {}
+    return _Runs(values, codes, stated, unknown_units(wrong, len(values)))
 
 
 def _first_version(result: Node, metric: str) -> _Runs:
     given, codes = result.find(_FIRST_VERSION.get(metric, metric)), result.find("exit_codes")
-    raw = given.elements() if given else []
-    paths = [f"{given.path}[{index}]" for index in range(len(raw))] if given else []
+    values = list(given.each()) if given else []
     ends = codes.elements() if codes else []
-    if ends and raw and len(ends) != len(raw):
-        raise result.wrong(f"{len(raw)} runs have {len(ends)} exit codes")
+    if ends and values and len(ends) != len(values):
+        raise result.wrong(f"{len(values)} runs have {len(ends)} exit codes")
     summary = result.value if metric == "time_wall_clock" else {}
-    return _Runs(raw, paths, ends or [0] * len(raw), summary, [])
+    return _Runs(values, ends or [0] * len(values), summary, [])
 
 
 def _succeeded(

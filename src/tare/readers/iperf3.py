@@ -12,10 +12,10 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings, stated, told_apart
+from tare.readers.readings import counted, each_once, number, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.registry import Description
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Chosen, Message, message
 
 #: What an interval can tell: metric, unit, seconds or so of its unit, whether less is better.
 _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
@@ -27,7 +27,6 @@ _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
     "lost_percent": ("lost packets", "%", 1.0, True),
 }
 _SUMS = ("sum", "sum_bidir_reverse")
-_APART = 0.02
 
 
 @dataclass
@@ -36,7 +35,6 @@ class Run:
 
     start: Node
     intervals: list[Node] = field(default_factory=list)
-    end: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,6 @@ class Part:
 
     key: tuple[tuple[str, str], ...]
     intervals: Sequence[Node]
-    end: Node | None
     notes: tuple[Message, ...]
 
 
@@ -59,8 +56,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the intervals of each direction; ``columns.value`` names another of their fields."""
-    documents, notes = json_file.load_each(file)
-    runs, errors = runs_of(documents)
+    runs, errors = runs_of(json_file.load_each(file))
     metric = columns.value or "bits_per_second"
     if metric not in _METRICS:
         raise InputError(
@@ -78,7 +74,6 @@ def read(file: Path, columns: Columns) -> Imported:
     failed = [message("interop.iperf3.failed", error=error) for error in errors]
     return Imported(
         file=file,
-        format="iperf3",
         series=series,
         specification=Specification(
             repetitions=message(
@@ -91,7 +86,7 @@ def read(file: Path, columns: Columns) -> Imported:
             statistic=message("interop.statistic.mean"),
             environment=_environment(runs[0].start),
         ),
-        notes=(*notes, *failed),
+        notes=tuple(failed),
     )
 
 
@@ -106,7 +101,7 @@ def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
             if streamed and document.find("intervals") is not None:
                 streamed = False  # --json-stream-full-output says everything again at the end
                 continue
-            run = Run(document.at("start"), end=document.find("end"))
+            run = Run(document.at("start"))
             intervals, error = document.find("intervals"), document.find("error")
             run.intervals = list(intervals.each()) if intervals else []
             runs += [run] if run.intervals else []
@@ -116,8 +111,6 @@ def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
             streamed = True
         elif event.value == "interval" and runs:
             runs[-1].intervals.append(document.at("data"))
-        elif event.value == "end" and runs and streamed:
-            runs[-1].end = document.find("data")
         elif event.value == "error":
             errors.append(document.at("data").text())
     return [run for run in runs if run.intervals], errors
@@ -143,8 +136,7 @@ def parts_of(run: Run) -> list[Part]:
             Part(
                 key=tuple(_key(run.start, name).items()),
                 intervals=[one for one, cut in zip(kept, short, strict=True) if not cut],
-                end=run.end,
-                notes=(*notes, *_limits(run, name)),
+                notes=(*notes, *_limits(run)),
             )
         )
     return parts
@@ -169,37 +161,18 @@ def _key(start: Node, name: str) -> dict[str, str]:
     }
 
 
-def _limits(run: Run, name: str) -> list[Message]:
-    notes = []
+def _limits(run: Run) -> list[Message]:
     test = run.start.find("test_start")
     target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
-    if target > 0:
-        notes.append(message("interop.iperf3.limited", rate=Chosen(target, "bits/s")))
-    rates = [_stated_rate(run.end, f"sum_{which}", name) for which in ("sent", "received")]
-    sent, received = rates
-    if sent and received and abs(sent / received - 1) > _APART:
-        notes.append(
-            message(
-                "interop.iperf3.disagree",
-                sent=Amount(sent, "bits/s"),
-                received=Amount(received, "bits/s"),
-            )
-        )
-    return notes
-
-
-def _stated_rate(end: Node | None, which: str, name: str) -> float | None:
-    found = end.find(which + name.removeprefix("sum")) if end else None
-    rate = stated({"rate": found.value.get("bits_per_second")}) if found and _object(found) else {}
-    return rate.get("rate")
+    return [message("interop.iperf3.limited", rate=Chosen(target, "bits/s"))] if target > 0 else []
 
 
 def _series(parts: Sequence[Part], metric: str) -> Series:
     name, unit, scale, lower = _METRICS[metric]
     intervals = [one for part in parts for one in part.intervals]
     trial = np.repeat(np.arange(len(parts)), [len(part.intervals) for part in parts])
-    raw = [one.value.get(metric) for one in intervals]
-    found = readings(raw, lambda index: f"{intervals[index].path}.{metric}", scale)
+    values = [Node(x.file, f"{x.path}.{metric}", x.value.get(metric)) for x in intervals]
+    found = readings_of(values, scale)
     return Series(
         key=dict(parts[0].key),
         values=found.values,
@@ -207,21 +180,9 @@ def _series(parts: Sequence[Part], metric: str) -> Series:
         unit=unit,
         lower_is_better=lower,
         trial=trial[found.kept] if len(parts) > 1 else None,
-        reported=_mean(parts) if metric == "bits_per_second" else {},
         defects=found.defects,
         notes=each_once(note for part in parts for note in part.notes),
     )
-
-
-def _mean(parts: Sequence[Part]) -> dict[str, float]:
-    """Return what the file states over all intervals, where there is one run."""
-    if len(parts) > 1 or not parts[0].intervals:
-        return {}
-    last = parts[0].intervals[-1]
-    which = "sum_sent" if last.value.get("sender") is True else "sum_received"
-    backwards = "sum_bidir_reverse" if last.path.endswith("sum_bidir_reverse") else "sum"
-    rate = _stated_rate(parts[0].end, which, backwards)
-    return {} if rate is None else {"mean": rate}
 
 
 def _environment(start: Node) -> str | None:

@@ -51,8 +51,7 @@ def intervals(file: Path) -> list[Intervals]:
     InputError
         If there is none, or a number is none; names the place.
     """
-    documents, notes = json_file.load_each(file)
-    runs, errors = runs_of(documents)
+    runs, errors = runs_of(json_file.load_each(file))
     found: dict[tuple[tuple[str, str], ...], list[tuple[int, float, Part]]] = {}
     ended = 0.0
     first = next((at for run in runs if (at := _began(run)) is not None), 0.0)
@@ -67,7 +66,7 @@ def intervals(file: Path) -> list[Intervals]:
         why = errors[0] if errors else "the run has no intervals"
         raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
     failed = tuple(message("interop.iperf3.failed", error=error) for error in errors)
-    return [_gathered(dict(key), parts, (*notes, *failed)) for key, parts in found.items()]
+    return [_gathered(dict(key), parts, failed) for key, parts in found.items()]
 
 
 def _gathered(

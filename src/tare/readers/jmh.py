@@ -18,7 +18,7 @@ from tare.readers.readings import (
     counted,
     number,
     per_operation,
-    readings,
+    readings_of,
     stated,
     told_apart,
 )
@@ -37,7 +37,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the iterations of each fork; ``columns.value`` names a secondary metric."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     results = list(root.each())
     if not results:
         raise root.wrong("holds no benchmark")
@@ -45,12 +45,10 @@ def read(file: Path, columns: Columns) -> Imported:
     for name in ("mode", "threads"):
         if len({one.key[name] for one in series}) == 1:
             series = [replace(s, key={k: v for k, v in s.key.items() if k != name}) for s in series]
-    forks = [int(n) for result in results if 1 <= (n := number(result.value.get("forks"))) < 1e9]
-    of_fork = {
-        int(n)
-        for result in results
-        if 1 <= (n := number(result.value.get("measurementIterations"))) < 1e9
-    }
+    forks, of_fork = (
+        [int(n) for result in results if 1 <= (n := number(result.value.get(name))) < 1e9]
+        for name in ("forks", "measurementIterations")
+    )
     many = message(
         "interop.jmh.repetitions",
         iterations=counted(of_fork, "iteration"),
@@ -58,7 +56,6 @@ def read(file: Path, columns: Columns) -> Imported:
     )
     return Imported(
         file=file,
-        format="jmh",
         series=told_apart(series),
         specification=Specification(
             repetitions=many if forks and of_fork else None,
@@ -66,7 +63,6 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.jmh"),
             environment=_environment(results[0]),
         ),
-        notes=notes,
     )
 
 
@@ -128,33 +124,25 @@ def _key(result: Node) -> dict[str, str]:
 
 
 def _iterations(raw: Node | None, scale: float) -> tuple[Readings, list[int]]:
-    values: list[object] = []
-    trial: list[int] = []
-    paths: list[str] = []
-    for fork, iterations in enumerate(raw.each() if raw else ()):
-        found = iterations.elements()
-        values += found
-        trial += [fork] * len(found)
-        paths += [f"{iterations.path}[{index}]" for index in range(len(found))]
-    return readings(values, lambda index: paths[index], scale), trial
+    forks = [list(iterations.each()) for iterations in (raw.each() if raw else ())]
+    trial = [fork for fork, values in enumerate(forks) for _ in values]
+    return readings_of([value for values in forks for value in values], scale), trial
 
 
 def _means(histogram: Node, scale: float) -> tuple[Readings, list[int], int]:
     """Reduce each iteration's pairs of a time and how often it was seen to their mean."""
-    values: list[object] = []
+    means: list[Node] = []
     trial: list[int] = []
-    paths: list[str] = []
     samples = 0
     for fork, iterations in enumerate(histogram.each()):
         for iteration in iterations.each():
             times, counts = _pairs(iteration)
             total = math.fsum(counts)
             weighed = math.fsum(t * c for t, c in zip(times, counts, strict=True))
-            values.append(weighed / total if total > 0 else math.nan)
+            means.append(replace(iteration, value=weighed / total if total > 0 else math.nan))
             trial.append(fork)
-            paths.append(iteration.path)
             samples += int(total) if math.isfinite(total) else 0
-    return readings(values, lambda index: paths[index], scale), trial, samples
+    return readings_of(means, scale), trial, samples
 
 
 def _pairs(iteration: Node) -> tuple[Sequence[float], Sequence[float]]:

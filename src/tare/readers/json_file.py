@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tare.errors import InputError
 from tare.readers.text_file import head_text, label, place, read_text, shown
-from tare.results.message import Message, message
 
 #: Largest text that is parsed. Nothing but ``{},`` takes 23 times its room (measured), so 3 GiB.
 MOST_BYTES = 1 << 27
@@ -97,14 +96,8 @@ class Node:
         return ("the text " if isinstance(self.value, str) else "") + shown(self.value)
 
 
-def load(file: Path) -> tuple[Node, tuple[Message, ...]]:
+def load(file: Path) -> Node:
     """Parse a JSON file.
-
-    Returns
-    -------
-    Node
-    tuple of Message
-        What was odd: keys that stand twice in one object.
 
     Raises
     ------
@@ -112,27 +105,23 @@ def load(file: Path) -> tuple[Node, tuple[Message, ...]]:
         If it is no JSON, ends early, is nested too deeply or is too large; names the place.
     """
     text = read_text(file, MOST_BYTES)
-    values, notes = _parsed(file, text, 0, 1)
-    return Node(file, "", values[0]), notes
+    return Node(file, "", _parsed(file, text, 0, 1)[0])
 
 
-def load_each(file: Path) -> tuple[list[Node], tuple[Message, ...]]:
+def load_each(file: Path) -> list[Node]:
     """Parse what a tool appended to one file, run by run or line by line; as ``load``.
 
     What stands before the first brace, such as a tool's warnings, is passed over.
     """
     text = read_text(file, MOST_BYTES)
     found = re.search(r"^\s*\{", text, re.MULTILINE)
-    values, notes = _parsed(file, text, found.start() if found else 0, None)
+    values = _parsed(file, text, found.start() if found else 0, None)
     paths = [""] if len(values) == 1 else [f"document {n + 1}" for n in range(len(values))]
-    return [Node(file, path, value) for path, value in zip(paths, values, strict=True)], notes
+    return [Node(file, path, value) for path, value in zip(paths, values, strict=True)]
 
 
-def _parsed(
-    file: Path, text: str, start: int, most: int | None
-) -> tuple[list[Any], tuple[Message, ...]]:
-    twice: dict[str, int] = {}
-    decoder = json.JSONDecoder(object_pairs_hook=_object(twice))
+def _parsed(file: Path, text: str, start: int, most: int | None) -> list[Any]:
+    decoder = json.JSONDecoder()
     values: list[Any] = []
     try:
         start = _after_space(text, start)
@@ -153,11 +142,7 @@ def _parsed(
         found = _LONG_INTEGER.search(text)
         where = place(text, found.start()) if found else "somewhere"
         raise InputError(f"{file}, {where}: a number of more than 4,300 digits", _REDO) from error
-    notes = tuple(
-        message("interop.json.duplicate", key=shown(name), n=count)
-        for name, count in list(twice.items())[:5]
-    )
-    return values, notes
+    return values
 
 
 def outline(head: bytes) -> set[str]:
@@ -197,20 +182,6 @@ def _below(path: str, name: str) -> str:
     plain = name.replace("_", "").replace("-", "").isalnum()
     step = name if plain else shown(name)
     return f"{path}.{step}" if path else step
-
-
-def _object(twice: dict[str, int]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            seen: set[str] = set()
-            for name, _ in pairs:
-                if name in seen:
-                    twice[name] = twice.get(name, 0) + 1
-                seen.add(name)
-        return value
-
-    return made
 
 
 def _malformed(file: Path, text: str, error: json.JSONDecodeError) -> InputError:

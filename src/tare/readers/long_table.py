@@ -16,8 +16,8 @@ from tare.readers import roles as column_roles
 from tare.readers import units
 from tare.readers.cells import Cells, is_absent
 from tare.readers.dates import Times
-from tare.readers.gathering import Faults, Gathering, Parting, in_order
-from tare.readers.readings import immeasurable, left_out
+from tare.readers.gathering import Fault, Faults, Gathering, Parting, in_order
+from tare.readers.readings import failed, immeasurable, left_out
 from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows
 from tare.readers.series import Defect, FloatArray, IntArray, Series
@@ -31,13 +31,24 @@ _MOST_NAMES = 1 << 22
 class LongTable:
     """One pass over a table, and what was found on it."""
 
-    def __init__(self, file: Path, rows: Rows, roles: Roles) -> None:
+    def __init__(
+        self,
+        file: Path,
+        rows: Rows,
+        roles: Roles,
+        unit: units.Unit | None = None,
+        noun: str = "row",
+    ) -> None:
+        self._noun = noun
         self._file, self._rows, self._roles = file, rows, roles
-        self._metric, self._unit = units.of_column(rows.names[roles.value])
+        self._metric, named = units.of_column(rows.names[roles.value])
+        self._unit = unit or named
         self._cells = Cells(self._unit)
         self._parting = Parting(file, roles.keys)
         self._faults = {"not_finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
         self._without = Faults()
+        self._failed = Faults()
+        self._rows_read = 0
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
         #: Values with each unit, by series and code.
@@ -69,25 +80,30 @@ class LongTable:
 
     def notes(self) -> list[Message]:
         """Say what was left out of the whole table."""
-        count = sum(fault.count for fault in self._without.of.values())
-        if not count:
-            return []
-        fault = next(iter(self._without.of.values()))
-        place, first = self._rows.place, fault.places[0]
-        return [message("interop.table.rows", n=count, place=place, first=first)]
+        notes = []
+        if count := self._without.count:
+            fault = next(iter(self._without.of.values()))
+            place, first = self._rows.place, fault.places[0]
+            notes.append(message("interop.table.rows", n=count, place=place, first=first))
+        if count := self._failed.count:
+            notes.append(failed(count, self._rows_read, self._noun))
+        return notes
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
         column = chunk.columns[self._roles.value]
         values, codes = self._cells.numbers(column)
         series = self._parting.series(chunk)
-        kept = np.isfinite(values)
-        unfit = ~kept
+        self._rows_read += chunk.rows
+        good = self._succeeded(chunk)
+        self._tally(self._failed, ~good, series, chunk)
+        kept = np.isfinite(values) & good
+        unfit = good & ~kept
         if self._roles.drop_missing and unfit.any():
             missing = is_absent(column)
             self._tally(self._missing, missing, series, chunk)
             unfit &= ~missing
         self._tally(self._faults["not_finite"], unfit, series, chunk)
-        beyond = immeasurable(values)
+        beyond = immeasurable(values) & kept
         self._tally(self._faults["immeasurable"], beyond, series, chunk)
         kept &= ~beyond
         if not units.may_be_negative(self._metric, self._unit or self._cells.units[-1]):
@@ -108,6 +124,14 @@ class LongTable:
             series = None if series is None else series[kept]
         self._count_units(series, codes, len(columns[0]))
         gathering.add(series, len(self._parting.keys), columns)
+
+    def _succeeded(self, chunk: Chunk) -> NDArray[np.bool_]:
+        """Return which rows did not fail; what does not say so did not."""
+        if self._roles.status is None:
+            return np.ones(chunk.rows, dtype=bool)
+        column = chunk.columns[self._roles.status]
+        good = [str(one).strip().lower() != "false" for one in column.dictionary.to_pylist()]
+        return np.asarray(np.array([*good, True])[np.asarray(column.indices)])
 
     @staticmethod
     def _tally(
@@ -187,7 +211,7 @@ class LongTable:
             block=rest[-1] if roles.block is not None else None,
             position=columns[1] if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
-            notes=self._left_out(one),
+            notes=self._left_out(one, len(columns[0])),
         )
 
     def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
@@ -225,15 +249,21 @@ class LongTable:
         mixed = Defect("mixed units", message("interop.table.mixed_units", parts=parts))
         return (bases.pop() if len(bases) == 1 else None), (mixed,)
 
-    def _left_out(self, one: int) -> tuple[Message, ...]:
-        fault = self._missing.of.get(one)
-        if fault is None:
-            return ()
-        at = fault.where(self._rows.place)
-        return (message("interop.table.missing", n=fault.count, at=at),)
+    def _left_out(self, one: int, good: int) -> tuple[Message, ...]:
+        notes = []
+        if fault := self._missing.of.get(one):
+            at = fault.where(self._rows.place)
+            notes.append(message("interop.table.missing", n=fault.count, at=at))
+        if fault := self._failed.of.get(one):
+            total = good + fault.count + sum(each.count for each in self._corrupted(one).values())
+            notes.append(failed(fault.count, total, self._noun, at=fault.where(self._rows.place)))
+        return tuple(notes)
+
+    def _corrupted(self, one: int) -> dict[str, Fault]:
+        return {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
 
     def _corrupt(self, one: int, good: int) -> list[Defect]:
-        faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
+        faults = self._corrupted(one)
         total = good + sum(fault.count for fault in faults.values())
         return [
             left_out(fault.count, total, why, fault.where(self._rows.place))

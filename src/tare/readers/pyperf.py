@@ -11,7 +11,7 @@ import numpy as np
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, mean_of, readings, told_apart
+from tare.readers.readings import counted, mean_of, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -26,13 +26,12 @@ _ENVIRONMENT = ("cpu_model_name", "platform", "python_implementation", "python_v
 def recognises(head: bytes, file: Path) -> bool:
     """Whether it begins as pyperf's do, whose keys it sorts."""
     found = json_file.outline(head)
-    runs = {"benchmarks[].runs", "benchmarks[].common_metadata"} & found
-    return bool(runs) or any(path.startswith("benchmarks[].metadata.") for path in found)
+    return any(path.startswith(("benchmarks[].runs", "benchmarks[].metadata.")) for path in found)
 
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the values of each benchmark, without warm-up and calibration."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     shared = _metadata(root)
     benchmarks = list(root.at("benchmarks").each())
     if not benchmarks:
@@ -44,7 +43,6 @@ def read(file: Path, columns: Columns) -> Imported:
     words = [str(first[name]) for name in _ENVIRONMENT if isinstance(first.get(name), str)]
     return Imported(
         file=file,
-        format="pyperf",
         series=series,
         specification=Specification(
             repetitions=message(
@@ -54,50 +52,47 @@ def read(file: Path, columns: Columns) -> Imported:
             ),
             environment=label(", ".join(words)) or None,
         ),
-        notes=notes,
     )
 
 
 def _series(benchmark: Node, shared: Mapping[str, Any]) -> Series:
     own = {**shared, **_metadata(benchmark)}
-    raw: list[object] = []
-    paths: list[str] = []
+    values: list[Node] = []
     trial: list[int] = []
     warmups = calibrations = trials = 0
     loops: set[int] = set()
     for run in benchmark.at("runs").each():
-        found = run.find("values") or run.find("samples")  # called so before format 6
-        values = found.elements() if found else []
+        found = run.find("values")
+        own_values = list(found.each()) if found else []
         given = run.find("warmups")
         about = {**own, **_metadata(run)}
         own.setdefault("name", about.get("name"))
         own.setdefault("unit", about.get("unit"))
-        if not values or found is None:
+        if not own_values:
             # Its warm-up is how it found the number of loops.
             calibrations += 1
             continue
         warmups += len(given.elements()) if given else 0
-        raw += values
-        paths += [f"{found.path}[{index}]" for index in range(len(values))]
-        trial += [trials] * len(values)
+        values += own_values
+        trial += [trials] * len(own_values)
         trials += 1
         loops.add(_loops(about))
     unit, lower = _UNITS.get(str(own.get("unit") or "second"), (None, None))
-    found_values = readings(raw, lambda index: paths[index])
+    measured = readings_of(values)
     return Series(
         key={"benchmark": label(str(own.get("name") or "unnamed"))},
-        values=found_values.values,
+        values=measured.values,
         metric="time" if unit == "s" else "memory" if unit == "bytes" else "value",
         unit=unit,
         lower_is_better=lower,
-        trial=np.array(trial, dtype=np.int64)[found_values.kept],
-        defects=found_values.defects,
+        trial=np.array(trial, dtype=np.int64)[measured.kept],
+        defects=measured.defects,
         notes=_notes(warmups, calibrations, loops),
     )
 
 
 def _metadata(node: Node) -> dict[str, Any]:
-    found = node.find("metadata") or node.find("common_metadata")  # called so before format 6
+    found = node.find("metadata")
     return {name: value.value for name, value in found.pairs()} if found else {}
 
 
@@ -123,7 +118,7 @@ UNIT = Format(
         name="pyperf",
         title="pyperf: the JSON of -o and --append",
         question="What did each value of each process of a benchmark measure?",
-        source="pyperf 2.10, pyperf/_bench.py, formats 5, 6 and 1.0",
+        source="pyperf 2.10, pyperf/_bench.py, formats 6 and 1.0",
     ),
     recognises=recognises,
     read=read,

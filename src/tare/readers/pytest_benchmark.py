@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, mean_of, number, readings, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.readings import (
+    in_one_process,
+    mean_of,
+    number,
+    readings,
+    stated,
+    summarised,
+    told_apart,
+)
+from tare.readers.series import Columns, Defect, Imported, Series
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import message
@@ -36,7 +45,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the rounds of each benchmark."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
     benchmarks = list(root.at("benchmarks").each())
     if not benchmarks:
         raise root.wrong("'benchmarks' is empty")
@@ -45,23 +54,12 @@ def read(file: Path, columns: Columns) -> Imported:
     machine = root.find("machine_info")
     return Imported(
         file=file,
-        format="pytest-benchmark",
         series=series,
-        specification=Specification(
-            repetitions=message(
-                "interop.repetitions.one_process", count=counted(rounds, "round"), sampling=None
-            )
-            if rounds
-            else None,
-            statistic=message("interop.statistic.mean_and_median")
-            if any("mean" in s.reported for s in series)
-            else None,
-            spread=message("interop.spread.sd", what="rounds")
-            if any("sd" in s.reported for s in series)
-            else None,
+        specification=replace(
+            summarised(series, "rounds"),
+            repetitions=in_one_process(rounds, "round"),
             environment=_environment(machine) if machine else None,
         ),
-        notes=notes,
     )
 
 
@@ -90,21 +88,14 @@ def _series(benchmark: Node) -> Series:
 
 def _environment(machine: Node) -> str | None:
     cpu = machine.find("cpu")
+    brand = cpu.value.get("brand_raw") if cpu and isinstance(cpu.value, dict) else None
     parts = [
-        cpu.value.get("brand_raw", cpu.value.get("brand")) if cpu and _object(cpu) else None,
-        *(_words(machine, "system", "release", "machine")),
-        *(_words(machine, "python_implementation", "python_version")),
+        [brand],
+        [machine.value.get(name) for name in ("system", "release", "machine")],
+        [machine.value.get(name) for name in ("python_implementation", "python_version")],
     ]
-    return label(", ".join(part for part in parts if isinstance(part, str) and part)) or None
-
-
-def _words(machine: Node, *names: str) -> list[str]:
-    words = [machine.value.get(name) for name in names]
-    return [" ".join(word for word in words if isinstance(word, str))]
-
-
-def _object(node: Node) -> bool:
-    return isinstance(node.value, dict)
+    words = (" ".join(word for word in part if isinstance(word, str)) for part in parts)
+    return label(", ".join(filter(None, words))) or None
 
 
 UNIT = Format(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.readers import units
+from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.readers.text_file import shown
 from tare.results.message import Message, Said, message
@@ -85,10 +86,27 @@ def readings(
     return Readings(values[kept], kept.astype(np.int64), tuple(defects))
 
 
+def readings_of(
+    nodes: Sequence[Node], scale: float | FloatArray = 1.0, negative: bool = False
+) -> Readings:
+    """Take what are numbers from nodes of a JSON file; as ``readings``."""
+    raw = [node.value for node in nodes]
+    return readings(raw, lambda index: nodes[index].path, scale, negative)
+
+
 def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
     """Make the defect of values that are none, for one kind of fault."""
     why = message(f"interop.fault.{fault}")
     return Defect("corrupt", message("interop.left_out", n=n, total=total, fault=why, at=at))
+
+
+def unknown_units(units: Sequence[Node], total: int) -> list[Defect]:
+    """Make the defect of units that nobody knows, where there are any."""
+    if not units:
+        return []
+    at = message("interop.place", place=units[0].path, found=shown(units[0].value))
+    unknown = message("interop.unknown_unit", n=len(units), total=total, at=at)
+    return [Defect("mixed units", unknown)]
 
 
 def failed(
@@ -175,10 +193,30 @@ def each_of(numbers: Iterable[int], noun: str, unit: str) -> Specification:
     )
 
 
+def summarised(series: Sequence[Series], what: str) -> Specification:
+    """Say what a file states of its values besides: mean and median, and the SD of ``what``."""
+    means = any("mean" in one.reported for one in series)
+    sds = any("sd" in one.reported for one in series)
+    return Specification(
+        statistic=message("interop.statistic.mean_and_median") if means else None,
+        spread=message("interop.spread.sd", what=what) if sds else None,
+    )
+
+
 def counted(numbers: Iterable[int], noun: str) -> Message:
     """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
     found = [*numbers] or [0]
     return message("interop.count", low=min(found), high=max(found), noun=noun)
+
+
+def in_one_process(
+    numbers: Iterable[int], noun: str, sampling: str | None = None
+) -> Message | None:
+    """Say that all values come from one process; None where it is not known how many."""
+    known = [*numbers]
+    if not known:
+        return None
+    return message("interop.repetitions.one_process", count=counted(known, noun), sampling=sampling)
 
 
 def mean_of(numbers: Iterable[int], noun: str) -> Message:

@@ -37,6 +37,8 @@ class Roles:
     keys : tuple of int
         Those whose levels make the series.
     order, trial, block : int or None
+    status : int or None
+        The column in which ``false`` says that a row failed.
     guessed : bool
         Whether the column of the values was not named.
     apart : tuple of int
@@ -51,14 +53,15 @@ class Roles:
 
     value: int
     keys: tuple[int, ...]
-    order: int | None
-    trial: int | None
-    block: int | None
-    guessed: bool
+    order: int | None = None
+    trial: int | None = None
+    block: int | None = None
+    guessed: bool = False
     apart: tuple[int, ...] = ()
     pooled: tuple[int, ...] = ()
     rows_are_trials: bool = False
     drop_missing: bool = False
+    status: int | None = None
 
     def wanted(self) -> dict[int, Want]:
         """Say what each column is read as."""
@@ -68,7 +71,8 @@ class Roles:
                 wanted[i] = "integer"
         if self.order is not None:
             wanted[self.order] = "number"
-        wanted.update(dict.fromkeys(self.keys, "level"))
+        levels = self.keys if self.status is None else (*self.keys, self.status)
+        wanted.update(dict.fromkeys(levels, "level"))
         wanted[self.value] = "number"
         return wanted
 

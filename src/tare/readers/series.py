@@ -132,17 +132,17 @@ class Imported:
     Attributes
     ----------
     file : Path
-    format : str
-        Name of the format's unit.
     series : tuple of Series
         In the order of the file; at least one.
     specification : Specification
     notes : tuple of Said
         What was left out of the file.
+    format : str
+        Name of the format's unit; ``tare.readers.read`` adds it.
     """
 
     file: Path
-    format: str
     series: tuple[Series, ...]
     specification: Specification = Specification()
     notes: tuple[Said, ...] = ()
+    format: str = ""

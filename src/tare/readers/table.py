@@ -44,7 +44,8 @@ def read(file: Path, columns: Columns) -> Imported:
         notes.append(message("interop.table.pooled", columns=_quoted(rows, roles.pooled)))
     return Imported(
         file=file,
-        format="table",
+        # JMeter's reader reads tables as well.
+        format=UNIT.description.name,
         series=series,
         specification=each_of((len(one.values) for one in series), "value", "series"),
         notes=tuple(notes + table.notes()),

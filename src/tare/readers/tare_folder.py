@@ -51,7 +51,6 @@ def read(file: Path, columns: Columns) -> Imported:
     )
     return Imported(
         file=file,
-        format="tare-folder",
         series=series,
         specification=Specification(
             repetitions=message(

@@ -12,11 +12,11 @@ from tare.experiment import metrics
 from tare.readers import json_file, units
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, readings, told_apart
+from tare.readers.readings import counted, failed, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
-from tare.results.message import message
+from tare.results.message import Message, message
 
 #: What trials are told apart by, where there are several commands or platforms.
 _KEYS = ("workload", "platform")
@@ -31,7 +31,8 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read the good trials; ``columns.value`` names another metric than the one asked for."""
-    root, notes = json_file.load(file)
+    root = json_file.load(file)
+    notes: tuple[Message, ...] = ()
     trials = list(root.at("trials").each()) if root.find("trials") else None
     if trials is None:
         series = told_apart(_compared(root, columns.value))
@@ -45,12 +46,11 @@ def read(file: Path, columns: Columns) -> Imported:
         series = told_apart(_tried(file, good, metric))
         bad = len(trials) - len(good)
         if bad:
-            notes = (*notes, failed(bad, len(trials), "trial"))
+            notes = (failed(bad, len(trials), "trial"),)
     found = root.find("facts")
     facts = len(dict(found.pairs())) if found else 0
     return Imported(
         file=file,
-        format="tare-json",
         series=series,
         specification=Specification(
             repetitions=counted((len(one.values) for one in series), "trial"),
@@ -121,12 +121,8 @@ def _series(
 ) -> Series:
     name, unit = units.of_column(label(metric))
     in_seconds = unit is not None and unit.base == "s"
-    found = readings(
-        [one.value for one in values],
-        lambda index: values[index].path,
-        scale=unit.factor if unit is not None and in_seconds else 1.0,
-        negative=units.may_be_negative(name, unit),
-    )
+    scale = unit.factor if unit is not None and in_seconds else 1.0
+    found = readings_of(values, scale, units.may_be_negative(name, unit))
     return Series(
         key=key,
         values=found.values,

@@ -41,19 +41,19 @@ def read_text(file: Path, most_bytes: int) -> str:
             "split it, or turn the values into a long CSV or Parquet table",
         )
     try:
-        return data.decode(_encoding(data))
+        return data.decode(encoding(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{file}, line {line}: byte {error.start} (0x{data[error.start]:02x}) is not"
-            f" {_encoding(data).removesuffix('-sig').upper()}",
+            f" {encoding(data).removesuffix('-sig').upper()}",
             f"write it as UTF-8, for instance: iconv -f latin1 -t utf-8 {file}",
         ) from error
 
 
 def head_text(head: bytes) -> str:
     """Decode the beginning of a file to recognise it by; what cannot be decoded is replaced."""
-    return head.decode(_encoding(head), "replace")
+    return head.decode(encoding(head), "replace")
 
 
 def place(text: str, at: int) -> str:
@@ -81,5 +81,6 @@ def shown(value: object, most: int = 60) -> str:
     return label(quoted if len(quoted) <= most + 2 else quoted[:most] + "…")
 
 
-def _encoding(data: bytes | bytearray) -> str:
+def encoding(data: bytes | bytearray) -> str:
+    """Tell the encoding by the mark at the beginning; without one it is UTF-8."""
     return next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")

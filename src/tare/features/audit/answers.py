@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tare.features.audit import messages as words
-from tare.features.audit.audit import Audit
+from tare.features.audit.audit import CRITERIA, Audit
+from tare.features.audit.comparison_answers import comparison_finding, interval_columns
 from tare.features.audit.naming import in_order
+from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
+from tare.features.audit.variance import VarianceAudit
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Chosen, Message, Said, message
+from tare.results.message import Chosen, Said, message
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
 
 #: Sentences on several series at once.
 _MOST_CAVEATS = 12
-#: Series that are named one by one.
-_MOST_NAMES = 6
+#: Files that are named one by one.
+_MOST_FILES = 6
 #: Parts of the assumptions, and what their column is called.
 PARTS = (
     ("independence", "independent"),
@@ -32,10 +38,6 @@ PARTS = (
 
 def findings(audit: Audit) -> list[Finding]:
     """Answer the questions of an audit's page, in reading order."""
-    from tare.features.audit.background import specification_finding, variance_finding
-    from tare.features.audit.comparison_answers import comparison_findings
-    from tare.features.audit.overhead_answers import cold_finding, overhead_finding
-
     platforms = [] if audit.overhead is None else [overhead_finding(audit, audit.overhead)]
     if audit.cold is not None and audit.cold.found:
         platforms.append(cold_finding(audit, audit.cold))
@@ -46,9 +48,9 @@ def findings(audit: Audit) -> list[Finding]:
         *platforms,
         _runs(audit),
         _assumptions(audit),
-        *comparison_findings(audit),
-        *(variance_finding(v) for v in audit.variance),
-        specification_finding(audit),
+        *([comparison_finding(audit)] if audit.comparisons else []),
+        *(_variance(v) for v in audit.variance),
+        _specification(audit),
     ]
 
 
@@ -67,17 +69,13 @@ def _arranged(audit: Audit) -> list[SeriesAudit]:
 
 def _trust(audit: Audit) -> Finding:
     reasons = [(v, r.of("series", len(audit.series))) for v, r in words.reasons(audit)]
-    precision = words.precision(audit)
+    first = [words.headline(audit), *words.precision(audit)]
     return Finding(
         name="trust",
         question="Can these numbers be trusted?",
-        answer=(
-            words.headline(audit),
-            *([precision] if precision else []),
-            *(reason for _, reason in reasons[:1]),
-        ),
+        answer=(*first, *(reason for _, reason in reasons[:1])),
         verdict=audit.verdict,
-        summary=words.headline(audit),
+        summary=(*first, *(reason for _, reason in reasons[:2])),
         tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
         caveats=tuple(
             message("audit.trust.reason", verdict=verdict, said=reason)
@@ -94,10 +92,10 @@ def _series_table(
     columns = [
         Column(key="series", title="series"),
         Column(key="n", title="n"),
-        *_with_interval("median", "median", stored),
-        *(c for q in others for c in _with_interval(quantile_name(q), quantile_name(q), stored)),
-        *_with_interval("mean", "mean", stored),
-        *_with_interval("sd", "SD", stored),
+        *interval_columns("median", "median", stored),
+        *(c for q in others for c in interval_columns(quantile_name(q), quantile_name(q), stored)),
+        *interval_columns("mean", "mean", stored),
+        *interval_columns("sd", "SD", stored),
         Column(key="covered", title="simulated coverage of mean, SD"),
         Column(key="cov", title="CoV", unit="%"),
         Column(key="cov_robust", title="robust CoV", unit="%"),
@@ -121,14 +119,6 @@ def _series_table(
     )
 
 
-def _with_interval(key: str, title: str, unit: str) -> tuple[Column, Column, Column]:
-    return (
-        Column(key=key, title=title, unit=unit),
-        Column(key=f"{key} low", title="from", unit=unit),
-        Column(key=f"{key} high", title="to", unit=unit),
-    )
-
-
 def _series_row(s: SeriesAudit) -> dict[str, Any]:
     row: dict[str, Any] = {"series": s.name, "n": s.n, "verdict": s.trust.verdict}
     found = [*((quantile_name(q), i) for q, i in s.quantiles), ("mean", s.mean), ("sd", s.sd)]
@@ -144,32 +134,17 @@ def _series_row(s: SeriesAudit) -> dict[str, Any]:
 
 def _runs(audit: Audit) -> Finding:
     target = Chosen(audit.question.precision)
-    enough = [s for s in audit.series if s.reached and s.runs_needed is not None]
-    total = len(audit.series)
-    needed = [n for s in enough if (n := s.runs_needed) is not None]
-    missed = words.missed(audit.series)
-    if enough:
+    needed = [n for s in audit.series if s.reached and (n := s.runs_needed) is not None]
+    answer = words.missed(audit.series) or message("audit.runs.none")
+    if needed:
         answer = message(
             "audit.runs.enough",
             least=min(needed),
             most=max(needed),
             target=target,
-            enough=len(enough),
-            total=total,
+            enough=len(needed),
+            total=len(audit.series),
         )
-    else:
-        answer = missed or message("audit.runs.none")
-    restless = [s.name for s in audit.series if not s.repetitions.converges]
-    caveats = []
-    if restless:
-        caveats.append(
-            message(
-                "audit.runs.restless",
-                names=restless[:_MOST_NAMES],
-                others=max(0, len(restless) - _MOST_NAMES),
-            )
-        )
-    caveats.append(message("audit.runs.expected"))
     return Finding(
         name="repetitions",
         closed=False,
@@ -177,7 +152,7 @@ def _runs(audit: Audit) -> Finding:
         answer=answer,
         verdict="none",
         tables=(_runs_table(audit, target),),
-        caveats=tuple(caveats),
+        caveats=(*words.restless(audit), message("audit.runs.expected")),
     )
 
 
@@ -214,24 +189,28 @@ def _assumptions(audit: Audit) -> Finding:
     if total == 1:
         answer, *caveats = (getattr(audit.series[0].assumptions, p).sentence for p, _ in PARTS)
     else:
-        counts = _part_counts(audit)
-        answer = (
-            message("audit.assumptions.counts", counts=counts, total=total)
-            if counts
-            else message("audit.assumptions.few")
-        )
-        caveats = _part_sentences(audit)
-    rows = tuple(
-        {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
-        for s in _arranged(audit)
-    )
+        counts, caveats = [], []
+        for part, title in PARTS:
+            checked = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
+            oks = [one.ok for _, one in checked if one.ok is not None]
+            if oks:
+                known = len(oks) if len(oks) < total else None
+                counts.append(
+                    message("audit.assumptions.count", n=sum(oks), known=known, what=title)
+                )
+            broken = [(name, one.sentence) for name, one in checked if one.ok is False]
+            groups = words.shared(broken, lambda one: one[1:], lambda one: one[0])
+            caveats += [g.of("series", total) for g in groups[:2]]
+        answer = message("audit.assumptions.few")
+        if counts:
+            answer = message("audit.assumptions.counts", counts=counts, total=total)
     return Finding(
         name="assumptions",
         closed=False,
         question="Are the values independent, stationary and normal?",
         answer=answer,
         verdict="none",
-        caveats=tuple(caveats),
+        caveats=tuple(caveats[:_MOST_CAVEATS]),
         tables=(
             Table(
                 title="Assumptions",
@@ -239,35 +218,100 @@ def _assumptions(audit: Audit) -> Finding:
                     Column(key="series", title="series"),
                     *(Column(key=part, title=title) for part, title in PARTS),
                 ),
-                rows=rows,
+                rows=tuple(
+                    {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
+                    for s in _arranged(audit)
+                ),
                 note=message("audit.assumptions.note"),
             ),
         ),
     )
 
 
-def _part_counts(audit: Audit) -> list[Message]:
-    counts = []
-    for part, title in PARTS:
-        oks = [getattr(s.assumptions, part).ok for s in audit.series]
-        known = sum(ok is not None for ok in oks)
-        if known:
-            counts.append(
-                message(
-                    "audit.assumptions.count",
-                    n=sum(ok is True for ok in oks),
-                    known=known if known < len(oks) else None,
-                    what=title,
-                )
-            )
-    return counts
+def _variance(v: VarianceAudit) -> Finding:
+    """Answer what explains the variance of a metric."""
+    d = v.decomposition
+    caveats = []
+    if d.spread_ratio is not None and d.spread_ratio > 3:
+        caveats.append(message("audit.variance.spread", times=round(d.spread_ratio)))
+    if d.left_out:
+        caveats.append(message("audit.variance.left_out", factors=d.left_out))
+    return Finding(
+        name=f"variance of {v.metric}",
+        closed=False,
+        question=message("audit.variance.question", metric=v.metric),
+        answer=words.variance(v),
+        summary=words.variance(v)[0],
+        verdict="none",
+        caveats=tuple(caveats),
+        tables=(_shares(v),),
+    )
 
 
-def _part_sentences(audit: Audit) -> list[Said]:
-    found: list[Said] = []
-    for part, _ in PARTS:
-        parts = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
-        some = [(name, checked.sentence) for name, checked in parts if checked.ok is False]
-        groups = words.shared(some, lambda one: one[1:], lambda one: one[0])
-        found += [g.of("series", len(audit.series)) for g in groups[:2]]
-    return found[:_MOST_CAVEATS]
+def _shares(v: VarianceAudit) -> Table:
+    d = v.decomposition
+    rows = tuple(
+        {
+            "effect": words.effect_name(e),
+            "share": 100 * e.share,
+            "ranks": 100 * e.rank_share,
+            "degrees": e.degrees,
+            "f": float(e.f) if np.isfinite(e.f) else None,
+            "p": e.p,
+            "p_ranks": e.rank_p,
+        }
+        for e in d.effects
+    )
+    within = {"effect": "between trials of a cell", "share": 100 * d.within}
+    return Table(
+        title=message("audit.variance.table", trials=d.n, cells=d.cells),
+        columns=(
+            Column(key="effect", title="effect"),
+            Column(key="share", title="share (omega²)", unit="%"),
+            Column(key="ranks", title="share of the ranks", unit="%"),
+            Column(key="degrees", title="degrees of freedom"),
+            Column(key="f", title="F", unit="1"),
+            Column(key="p", title="p", unit="1"),
+            Column(key="p_ranks", title="p of the ranks", unit="1"),
+        ),
+        rows=(*rows, within),
+        note=message("audit.variance.note"),
+    )
+
+
+def _specification(audit: Audit) -> Finding:
+    """Answer whether the files state how their numbers were measured."""
+    full = not any(f.missing for f in audit.files)
+    more = len(audit.files) - _MOST_FILES
+    return Finding(
+        name="specification",
+        question=message("audit.specification.question", files=len(audit.files)),
+        answer=(
+            *(words.specification(f) for f in audit.files[:_MOST_FILES]),
+            *([message("audit.specification.more", n=more)] if more > 0 else []),
+        ),
+        verdict="yes" if full else "no",
+        caveats=tuple(
+            message(f"audit.specification.{name}")
+            for name in CRITERIA
+            if any(name in f.missing for f in audit.files)
+        ),
+        tables=(
+            Table(
+                title="Criteria of CLOUDNET's survey, and the environment",
+                columns=(
+                    Column(key="file", title="file"),
+                    *(Column(key=name, title=f"{name}: {what}") for name, what in CRITERIA.items()),
+                    Column(key="score", title="score"),
+                ),
+                rows=tuple(
+                    {
+                        "file": f.path.name,
+                        **{name: said and text(said) for name, said in f.specification.items()},
+                        "score": f"{f.points} of {len(CRITERIA)}",
+                    }
+                    for f in audit.files
+                ),
+            ),
+        ),
+    )

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
+from tare.results.message import Message, message
+from tare.units import change
 
 #: Series with fewer trials say nothing of their first.
 FEWEST = 6
@@ -135,3 +138,25 @@ def _later(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> float | None:
             values = other.trials.values
             found.append(float(values[at].mean() / np.median(values[1:])))
     return float(np.median(found)) if found else None
+
+
+def begins(cold: ColdStart, what: str) -> Message:
+    """Say how series begin; ``what`` a value is of, such as an item."""
+    ratios = [f.ratio for f in cold.firsts]
+    low, high = np.quantile(ratios, [0.1, 0.9])
+    several = len(ratios) > 4
+    return message(
+        "audit.cold.start",
+        what=what,
+        ratio=change(cold.ratio),
+        low=change(float(low)) if several else None,
+        high=change(float(high)) if several else None,
+        largest=cold.largest,
+        series=len(cold.firsts),
+        later=None if cold.later is None else change(cold.later),
+    )
+
+
+def item_name(question: Question) -> str:
+    """Name what a value is of: a block where blocks are named, as they are items then."""
+    return question.columns.block or "value"

@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from tare.errors import InputError
-from tare.features.audit.groups import groups, level, require, require_level
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import Matched, match
 from tare.features.audit.question import Question, Tell, silent
@@ -157,13 +156,13 @@ def compare_series(
     InputError
         If no series has such a key or reference, or there are no pairs, or too many.
     """
-    require(series, columns)
+    _require(series, columns)
     reference = question.sizing.reference
     if reference is not None:
-        require_level(series, columns, reference)
+        _require_level(series, columns, reference)
     pairs = [
         pair
-        for group in groups(series, columns, question.columns.group)
+        for group in _groups(series, columns, question.columns.group)
         for pair in _paired(group, columns, reference)
     ]
     if not pairs:
@@ -341,3 +340,61 @@ def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[Compar
         )
         for c, p_adjusted in zip(some, adjusted, strict=True)
     ]
+
+
+def _require(series: Sequence[SeriesAudit], columns: Sequence[str]) -> None:
+    """Refuse to compare by a key that no series has."""
+    known = list(dict.fromkeys(key for s in series for key in s.key))
+    for column in columns:
+        if column not in known:
+            has = f"has {', '.join(known)}" if known else "has none"
+            raise InputError(
+                f"no series has the key {column!r} to compare by; what was read {has}",
+                f"--compare {known[0]}" if known else "audit without --compare",
+            )
+
+
+def _require_level(series: Sequence[SeriesAudit], columns: Sequence[str], reference: str) -> None:
+    """Refuse to compare with a level that no series has."""
+    some = [s for s in series if all(column in s.key for column in columns)]
+    levels = list(dict.fromkeys(level(s.key, columns) for s in some))
+    if reference not in levels:
+        raise InputError(
+            f"no series is of {reference!r}; there are: {', '.join(levels)}",
+            f"--reference {levels[0]!r}" if levels else "--compare names what is compared",
+        )
+
+
+def _groups(
+    series: Sequence[SeriesAudit], columns: Sequence[str], named: Sequence[str]
+) -> Iterator[list[SeriesAudit]]:
+    """Series that differ in the compared columns only; levels in order of first appearance."""
+    some = [s for s in series if all(column in s.key for column in columns)]
+    follow = _following(some, columns) - set(named)
+    order: dict[str, int] = {}
+    found: dict[tuple[object, ...], list[SeriesAudit]] = {}
+    for s in some:
+        order.setdefault(level(s.key, columns), len(order))
+        others = tuple((k, v) for k, v in s.key.items() if k not in columns and k not in follow)
+        found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
+    for group in found.values():
+        if len(group) > 1:
+            yield sorted(group, key=lambda s: order[level(s.key, columns)])
+
+
+def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
+    """Keys that vary only as the compared ones do, such as a parameter inside a command."""
+    found: set[str] = set()
+    for key in dict.fromkeys(k for s in some for k in s.key if k not in columns):
+        by_level: dict[str, set[str | None]] = {}
+        for s in some:
+            by_level.setdefault(level(s.key, columns), set()).add(s.key.get(key))
+        levels = set().union(*by_level.values())
+        if len(levels) > 1 and all(len(v) == 1 for v in by_level.values()):
+            found.add(key)
+    return found
+
+
+def level(key: Mapping[str, str], columns: Sequence[str]) -> str:
+    """Name the level of the compared columns."""
+    return ", ".join(key[column] for column in columns)

@@ -1,8 +1,7 @@
-"""Comparisons of an audit as findings: ratios, spreads, and STABILITY's words."""
+"""Comparisons of an audit as a finding: ratios and spreads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tare.features.audit import messages as words
@@ -12,32 +11,46 @@ from tare.features.audit.naming import in_order
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Said, message
-from tare.statistics.stability_words import RESAMPLES
+from tare.statistics.comparison import Comparison
+from tare.statistics.spread import SpreadComparison
 
 
-def comparison_findings(audit: Audit) -> list[Finding]:
-    """Answer what differs; nothing where no column was named to compare by."""
-    if not audit.comparisons:
-        return []
-    found = [_difference(audit)]
-    if any(c.mean for c in audit.comparisons):
-        found.append(_stability(audit.comparisons))
-    return found
+def interval_columns(key: str, title: str, unit: str) -> tuple[Column, Column, Column]:
+    """Make the columns of an estimate and its interval."""
+    return (
+        Column(key=key, title=title, unit=unit),
+        Column(key=f"{key} low", title="from", unit=unit),
+        Column(key=f"{key} high", title="to", unit=unit),
+    )
 
 
-def _difference(audit: Audit) -> Finding:
+def ratio_columns(title: str) -> tuple[Column, ...]:
+    """Make the columns of ``ratio_cells`` and of the verdict on the ratio."""
+    return (
+        *interval_columns("ratio", title, "1"),
+        Column(key="verdict", title="verdict"),
+        Column(key="p", title="p after Holm", unit="1"),
+    )
+
+
+def ratio_cells(found: Comparison | SpreadComparison) -> dict[str, Any]:
+    """Return a ratio as cells of a row; without an interval there is no p."""
+    return {
+        "ratio": found.ratio,
+        "ratio low": found.low,
+        "ratio high": found.high,
+        "p": found.p_adjusted if found.low is not None else None,
+    }
+
+
+def comparison_finding(audit: Audit) -> Finding:
+    """Answer what differs by the columns that were named."""
     some = audit.comparisons
     because = words.shared(some, lambda c: c.matched.because, name)
     refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), name)
-    doubtful = words.doubtful(some)
     caveats: list[Said] = [r.of("comparisons", len(some)) for r in (*because, *refused)][:8]
-    if doubtful:
-        caveats.append(doubtful)
-    caveats.append(
-        message("audit.comparison.family", n=len(some))
-        if len(some) > 1
-        else message("audit.comparison.only")
-    )
+    caveats += words.doubtful(some)
+    caveats.append(message("audit.comparison.family", n=len(some)))
     if any(len(s.trials.values) > MOST_COMPARED for c in some for s in (c.first, c.second)):
         caveats.append(message("audit.comparison.thinned", n=MOST_COMPARED))
     return Finding(
@@ -57,8 +70,8 @@ def name(c: ComparisonAudit) -> str:
     return text(words.name_of(c))
 
 
-def _pair_columns(some: Sequence[ComparisonAudit]) -> tuple[Column, ...]:
-    where = (Column(key="where", title="where"),) if any(c.where for c in some) else ()
+def _pair_columns(audit: Audit) -> tuple[Column, ...]:
+    where = (Column(key="where", title="where"),) if any(c.where for c in audit.comparisons) else ()
     return (*where, Column(key="b", title="what"), Column(key="a", title="vs."))
 
 
@@ -73,10 +86,7 @@ def _ratios(audit: Audit) -> Table:
         if (found := c.location) is not None:
             row |= {
                 "n": found.n,
-                "ratio": found.ratio,
-                "ratio low": found.low,
-                "ratio high": found.high,
-                "p": found.p_adjusted if found.low is not None else None,
+                **ratio_cells(found),
                 "delta": found.cliffs_delta,
                 "detectable": None if found.detectable is None else 100 * found.detectable,
                 "more": found.more_pairs if not found.verdict.conclusive else None,
@@ -85,13 +95,9 @@ def _ratios(audit: Audit) -> Table:
     return Table(
         title="Ratios",
         columns=(
-            *_pair_columns(audit.comparisons),
+            *_pair_columns(audit),
             Column(key="n", title="n"),
-            Column(key="ratio", title="ratio", unit="1"),
-            Column(key="ratio low", title="from", unit="1"),
-            Column(key="ratio high", title="to", unit="1"),
-            Column(key="verdict", title="verdict"),
-            Column(key="p", title="p after Holm", unit="1"),
+            *ratio_columns("ratio"),
             Column(key="delta", title="Cliff's delta", unit="1"),
             Column(key="detectable", title="smallest detectable change", unit="%"),
             Column(key="more", title="more trials each"),
@@ -103,54 +109,14 @@ def _ratios(audit: Audit) -> Table:
 
 
 def _spreads(audit: Audit) -> Table:
-    rows = tuple(
-        {
-            **_pair(c),
-            "ratio": c.spread.ratio,
-            "ratio low": c.spread.low,
-            "ratio high": c.spread.high,
-            "verdict": c.spread_word or "–",
-            "p": c.spread.p_adjusted if c.spread.low is not None else None,
-        }
-        for c in in_order(audit.comparisons, lambda c: c.key)
-        if c.spread is not None
-    )
     return Table(
         title="Spreads",
-        columns=(
-            *_pair_columns(audit.comparisons),
-            Column(key="ratio", title="ratio of the p10–p90 ranges", unit="1"),
-            Column(key="ratio low", title="from", unit="1"),
-            Column(key="ratio high", title="to", unit="1"),
-            Column(key="verdict", title="verdict"),
-            Column(key="p", title="p after Holm", unit="1"),
+        columns=(*_pair_columns(audit), *ratio_columns("ratio of the p10–p90 ranges")),
+        rows=tuple(
+            {**_pair(c), **ratio_cells(c.spread), "verdict": c.spread_word or "–"}
+            for c in in_order(audit.comparisons, lambda c: c.key)
+            if c.spread is not None
         ),
-        rows=rows,
         confidence=audit.question.confidence,
         note=message("audit.comparison.spread"),
-    )
-
-
-def _stability(some: Sequence[ComparisonAudit]) -> Finding:
-    return Finding(
-        name="as_stability_would_say",
-        closed=False,
-        question="What would STABILITY say?",
-        answer=words.stability(some) or (),
-        verdict="none",
-        caveats=(message("audit.stability.pooled"),),
-        tables=(
-            Table(
-                title="In the words of STABILITY",
-                columns=(
-                    *_pair_columns(some)[:-2],
-                    Column(key="a", title="the first"),
-                    Column(key="b", title="vs. the second"),
-                    Column(key="mean", title="mean of the first is"),
-                    Column(key="sd", title="SD of the first is"),
-                ),
-                rows=tuple({**_pair(c), "mean": c.mean, "sd": c.sd} for c in some),
-                note=message("audit.stability.note", resamples=RESAMPLES),
-            ),
-        ),
     )

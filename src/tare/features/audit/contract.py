@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.audit.audit import Audit, FileAudit
+from tare.features.audit.audit import CRITERIA, Audit, FileAudit
+from tare.features.audit.cold import ColdStart
 from tare.features.audit.comparison import ComparisonAudit
-from tare.features.audit.overhead_contract import cold_as_json, overhead_as_json
+from tare.features.audit.overhead import Cost, Line, OverheadAudit
+from tare.features.audit.overhead_messages import brief, caveats
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.variance import VarianceAudit
-from tare.render.vocabulary import SPREADS
+from tare.render.vocabulary import SIZES, SPREADS, TIMES
 from tare.render.words import paragraph, sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.confirm import Repetitions
-from tare.statistics.intervals import Interval
+from tare.statistics.platform_size import PlatformSize
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1
@@ -29,7 +31,7 @@ _MOST_POINTS = 60
 
 def as_json(audit: Audit) -> dict[str, Any]:
     """Return an audit as what ``--json`` writes; absent values are None."""
-    return {
+    found = {
         "version": VERSION,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
@@ -42,20 +44,21 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "series": [_series(s) for s in audit.series],
         "comparisons": [_comparison(c) for c in audit.comparisons],
         "variance": [_variance(v) for v in audit.variance],
-        "overhead": None if audit.overhead is None else plain(overhead_as_json(audit.overhead)),
-        "cold_start": None if audit.cold is None else plain(cold_as_json(audit.cold)),
+        "overhead": audit.overhead and _overhead(audit.overhead),
+        "cold_start": audit.cold and _cold(audit.cold),
     }
+    return {name: plain(value) for name, value in found.items()}
 
 
 def _file(file: FileAudit) -> dict[str, Any]:
     return {
-        "file": str(file.path),
+        "file": file.path,
         "format": file.imported.format,
         "specification": {
-            "score": file.score.points,
-            "of": file.score.of,
-            **{name: said and text(said) for name, said in file.score.said},
-            "missing": list(file.score.missing),
+            "score": file.points,
+            "of": len(CRITERIA),
+            **{name: said and text(said) for name, said in file.specification.items()},
+            "missing": file.missing,
         },
         "notes": sentences(file.imported.notes),
     }
@@ -63,35 +66,39 @@ def _file(file: FileAudit) -> dict[str, Any]:
 
 def _series(s: SeriesAudit) -> dict[str, Any]:
     return {
-        "file": str(s.file),
+        "file": s.file,
         "key": s.key,
         "metric": s.series.metric,
         "unit": s.series.unit,
         "n": s.n,
         "values": len(s.series.values),
         "trials_known": s.trials.known,
-        "median": _number(s.median.estimate),
+        "median": s.median.estimate,
         "median_ci": _bounds(s.median),
-        "quantiles": [{"q": q, **_interval(i)} for q, i in s.quantiles],
-        "mean": _number(s.mean.estimate),
+        "quantiles": [
+            {
+                "q": q,
+                "estimate": i.estimate,
+                "ci": _bounds(i),
+                "refusal": i.refusal and text(i.refusal),
+            }
+            for q, i in s.quantiles
+        ],
+        "mean": s.mean.estimate,
         "mean_ci": _bounds(s.mean),
         "mean_coverage": s.coverage and s.coverage[0],
-        "sd": _number(s.sd.estimate) if s.n > 1 else None,
+        "sd": s.sd.estimate if s.n > 1 else None,
         "sd_ci": _bounds(s.sd),
         "sd_coverage": s.coverage and s.coverage[1],
-        "cov": _number(s.cov),
-        "cov_robust": _number(s.cov_robust),
-        "dependence": _number(s.dependence),
-        "reached": s.reached,
-        "runs_needed": s.runs_needed,
-        "tick": _number(s.median.tick),
+        **_fields(s, "cov", "cov_robust", "dependence", "reached", "runs_needed"),
+        "tick": s.median.tick,
         "repetitions": _repetitions(s.repetitions),
-        "assumptions": plain(s.assumptions),
+        "assumptions": s.assumptions,
         "verdict": s.trust.verdict,
         "reasons": sentences(s.trust.reasons),
         "remarks": sentences(s.trust.remarks),
         "used": s.used,
-        "reported": dict(s.series.reported),
+        "reported": s.series.reported,
         "notes": sentences(s.series.notes),
     }
 
@@ -99,87 +106,109 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
 def _repetitions(r: Repetitions) -> dict[str, Any]:
     count = len(r.curve.s)
     at = np.unique(np.geomspace(1, max(count, 1), min(count, _MOST_POINTS)).astype(int)) - 1
-    curve = {
-        name: [_number(v) for v in np.asarray(getattr(r.curve, name))[at]]
-        for name in ("s", "low", "high", "median")
-    }
-    return {
-        "precision": r.precision,
-        "n": r.n,
-        "n_assured": r.n_assured,
-        "converges": r.converges,
-        "curve": curve,
-    }
+    curve = _fields(r.curve, "s", "low", "high", "median")
+    curve = {name: np.asarray(values)[at] for name, values in curve.items()}
+    return {**_fields(r, "precision", "n", "n_assured", "converges"), "curve": curve}
 
 
 def _comparison(c: ComparisonAudit) -> dict[str, Any]:
-    found, spread = c.location, c.spread
+    found, difference, spread = c.location, c.difference, c.spread
     return {
-        "key": c.key,
-        "a": c.a,
-        "b": c.b,
-        "mean": c.mean,
-        "sd": c.sd,
+        **_fields(c, "key", "a", "b", "mean", "sd"),
         "verdict": c.words.of(c.verdict),
         "within_margin": c.verdict.within_margin,
-        "ratio": None if found is None else _number(found.ratio),
-        "ratio_ci": None if found is None else _pair(found.low, found.high),
-        "cliffs_delta": None if found is None else _number(found.cliffs_delta),
-        "p_adjusted": _number(c.p_adjusted) if c.location or c.difference else None,
-        "median_ratio": None if found is None else _number(found.median_ratio),
-        "detectable": None if found is None else _number(found.detectable),
-        "more": None if found is None else found.more_pairs,
-        "n": None if found is None else found.n,
+        **_fields(found, "ratio", "ratio_ci", "cliffs_delta"),
+        "p_adjusted": c.p_adjusted if found or difference else None,
+        **_fields(found, "median_ratio", "detectable"),
+        "more": found and found.more_pairs,
+        **_fields(found, "n"),
         "paired": c.matched.how,
         "because": paragraph(c.matched.because),
-        "refusal": None if c.refusal is None else text(c.refusal),
-        "difference": None
-        if c.difference is None
-        else {
-            "estimate": _number(c.difference.middle),
-            "ci": _pair(c.difference.low, c.difference.high),
-            "p": _number(c.difference.p),
-        },
-        "spread": None
-        if spread is None
-        else {
+        "refusal": c.refusal and text(c.refusal),
+        "difference": difference
+        and {"estimate": difference.middle, "ci": _bounds(difference), "p": difference.p},
+        "spread": spread
+        and {
             "verdict": SPREADS.of(spread.verdict),
             "within_margin": spread.verdict.within_margin,
-            "ratio": _number(spread.ratio),
-            "ratio_ci": _pair(spread.low, spread.high),
-            "p_adjusted": _number(spread.p_adjusted),
+            **_fields(spread, "ratio", "ratio_ci", "p_adjusted"),
         },
     }
 
 
 def _variance(v: VarianceAudit) -> dict[str, Any]:
-    return {"metric": v.metric, "factors": list(v.factors), **plain(v.decomposition)}
+    return {"metric": v.metric, "factors": v.factors, **plain(v.decomposition)}
 
 
-def _interval(i: Interval) -> dict[str, Any]:
-    why = None if i.refusal is None else text(i.refusal)
-    return {"estimate": _number(i.estimate), "ci": _bounds(i), "refusal": why}
+def _overhead(found: OverheadAudit) -> dict[str, Any]:
+    d = found.design
+    return {
+        **_fields(d, "platform", "reference", "size", "pinning", "free", "pinned", "host_cores"),
+        "sentences": sentences(said for _, said in brief(found)),
+        "caveats": sentences(caveats(found)),
+        "costs": [_cost(line, c) for line in found.lines for c in line.costs],
+        "sizes": [_model(line, line.model) for line in found.lines if line.model is not None],
+        "pinning_effects": [_cost(line, c) for line in found.pinned for c in line.costs],
+        "first_left_out": found.cold is not None,
+    }
 
 
-def _bounds(i: Interval) -> list[float | None] | None:
-    return _pair(i.low, i.high)
+def _cold(cold: ColdStart) -> dict[str, Any]:
+    return {
+        "found": cold.found,
+        "series": len(cold.firsts),
+        **_fields(cold, "largest", "p", "ratio", "later"),
+        "firsts": [
+            {"key": f.series.key, **_fields(f, "value", "rest", "ratio", "expected", "largest")}
+            for f in cold.firsts
+        ],
+    }
 
 
-def _pair(low: float | None, high: float | None) -> list[float | None] | None:
-    return None if low is None or high is None else [_number(low), _number(high)]
+def _cost(line: Line, c: Cost) -> dict[str, Any]:
+    return {
+        "key": c.place.series.key,
+        "beside": c.beside.series.key,
+        **_fields(line, "platform", "pinning"),
+        "cores": c.place.cores,
+        **_fields(c.location, "ratio", "ratio_ci"),
+        "verdict": TIMES.of(c.verdict),
+        "within_margin": c.verdict.within_margin,
+        **_fields(c.location, "p_adjusted", "n"),
+        "ratio_of_means": c.means,
+        "refusal": c.refusal and text(c.refusal),
+    }
 
 
-def _number(value: Any) -> Any:
-    """Return a number as JSON can have it: neither NaN nor infinity, no numpy type."""
-    if value is None:
-        return None
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _model(line: Line, m: PlatformSize) -> dict[str, Any]:
+    return {
+        **_fields(line, "platform", "pinning", "where"),
+        "pso": m.pso and {"value": m.pso.value, "ci": _bounds(m.pso)},
+        "pto": m.pto and {"value": m.pto.value, "ci": _bounds(m.pto)},
+        "verdict": SIZES.of(m.verdict),
+        "within_margin": m.verdict.within_margin,
+        "shape": m.curve and m.curve.shape,
+        "misfit": m.misfit and text(m.misfit),
+        "refusal": m.refusal and text(m.refusal),
+        "extrapolated": m.extrapolated and text(m.extrapolated),
+        "n": m.n,
+    }
+
+
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name, and as ``…_ci`` the bounds; None of what is absent."""
+    return {
+        name: _bounds(of) if name.endswith("_ci") else of and getattr(of, name) for name in names
+    }
+
+
+def _bounds(of: Any) -> list[float] | None:
+    """Return the bounds of what has an interval; None where it has none."""
+    return None if of is None or of.low is None or of.high is None else [of.low, of.high]
 
 
 def plain(value: Any) -> Any:
-    """Turn dataclasses, arrays, tuples and messages into what JSON has."""
+    """Turn dataclasses, arrays, paths and messages into what JSON has: no NaN, no infinity."""
     if isinstance(value, Message):
         return sentence(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -188,4 +217,8 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(v) for v in value]
-    return str(value) if isinstance(value, Path) else _number(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from tare.features.audit.audit import VERDICTS, Audit, FileAudit
+from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.variance import VarianceAudit
-from tare.render.words import sentence
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.factorial import Effect
 from tare.units import percent, quantity
@@ -23,8 +21,6 @@ from tare.units import percent, quantity
 _LEAST_SHARE = 0.01
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
-#: Numbers, signs included, by which two sentences that say the same differ.
-_NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
 #: Series that are named one by one.
 _NAMED = 3
 #: Digits of a median: it is often known to less than 0.1 %.
@@ -115,11 +111,11 @@ class Shared:
 def shared(
     some: Sequence[T], sentences: Callable[[T], Sequence[Said]], name: Callable[[T], str]
 ) -> list[Shared]:
-    """Put sentences that differ in their numbers only together, the most frequent first."""
-    found: dict[str, list[tuple[Said, str]]] = {}
+    """Put what differs in its values only together, the most frequent first."""
+    found: dict[object, list[tuple[Said, str]]] = {}
     for one in some:
         for said in sentences(one):
-            found.setdefault(_NUMBER.sub("#", sentence(said)), []).append((said, name(one)))
+            found.setdefault(_kind(said), []).append((said, name(one)))
     groups = [
         Shared(
             said=alike[0][0],
@@ -129,6 +125,13 @@ def shared(
         for alike in found.values()
     ]
     return sorted(groups, key=lambda g: -len(g.names))
+
+
+def _kind(said: Said) -> object:
+    """Return what messages have in common that differ in their values only."""
+    if not isinstance(said, Message):
+        return said
+    return said.id, *(_kind(value) for value in said.args.values() if isinstance(value, Message))
 
 
 def reasons(audit: Audit) -> list[tuple[str, Shared]]:
@@ -143,17 +146,6 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
     return found
 
 
-def counts(some: Sequence[SeriesAudit]) -> Message:
-    """Count verdicts: "TRUST 3, DOUBT 20, REJECT 1"."""
-    found = Counter[str](s.trust.verdict for s in some)
-    return message(
-        "audit.headline.counts",
-        counts=[
-            message("audit.headline.count", verdict=v, n=found[v]) for v in VERDICTS if found[v]
-        ],
-    )
-
-
 def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message | None:
     """Report medians that are known less precisely than the target; None if all meet it.
 
@@ -165,20 +157,19 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
     needed = [n for s in worse if (n := s.runs_needed) is not None]
     target = Chosen(worse[0].repetitions.precision)
     few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
+    each = [
+        message(
+            "audit.headline.each",
+            name=s.name,
+            half=Amount(s.median.half_width, "share"),
+            runs=s.runs_needed,
+            target=target,
+        )
+        for s in worse
+    ]
     return message(
         "audit.headline.missed",
-        each=[
-            message(
-                "audit.headline.each",
-                name=s.name,
-                half=Amount(s.median.half_width, "share"),
-                runs=s.runs_needed,
-                target=target,
-            )
-            for s in worse
-        ]
-        if few
-        else None,
+        each=each if few else None,
         missed=len(worse),
         total=len(some),
         span=_span([h for s in worse if (h := s.median.half_width) is not None]),
@@ -204,12 +195,13 @@ def headline(audit: Audit) -> Message:
     """Answer whether the numbers can be trusted, in one sentence."""
     total, worst = len(audit.series), audit.count(audit.verdict)
     if worst < total:
+        counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
         return message(
             "audit.headline.some",
             verdict=audit.verdict,
             worst=worst,
             total=total,
-            counts=counts(audit.series),
+            counts=[message("audit.headline.count", verdict=v, n=n) for v, n in counts if n],
         )
     return message(
         "audit.headline.all",
@@ -228,16 +220,16 @@ def _missed(audit: Audit) -> Message | None:
     return missed(audit.series, is_required=audit.question.precision_required)
 
 
-def precision(audit: Audit) -> Message | None:
-    """Say how exactly the medians are known; None where that is in the headline, or unknown.
+def precision(audit: Audit) -> list[Message]:
+    """Say how exactly the medians are known; nothing where that is in the headline, or unknown.
 
     Trust says nothing of it: a few sound values may still know their median badly.
     """
     halves = [s.median.half_width for s in audit.series]
     known = [h for h in halves if h is not None]
     if len(audit.series) == 1 or not known or _missed(audit) is not None:
-        return None
-    return message(
+        return []
+    found = message(
         "audit.headline.precision",
         span=_span(known),
         reached=sum(h <= audit.question.precision for h in known),
@@ -245,11 +237,25 @@ def precision(audit: Audit) -> Message | None:
         target=Chosen(audit.question.precision),
         unknown=len(halves) - len(known),
     )
+    return [found]
+
+
+def restless(audit: Audit) -> list[Message]:
+    """Name the series of which more runs do not help, as their intervals do not narrow."""
+    names = [s.name for s in audit.series if not s.repetitions.converges]
+    others = max(0, len(names) - _NAMED)
+    return [message("audit.runs.restless", names=names[:_NAMED], others=others)] if names else []
 
 
 def name_of(c: ComparisonAudit) -> Message:
     """Name a comparison: "docker vs. bare (workers 1)"."""
     return message("audit.comparison.name", first=c.a, second=c.b, where=c.where)
+
+
+def ratio(c: ComparisonAudit) -> Ratio | None:
+    """Return the ratio with its interval; None where there is none."""
+    found = c.location
+    return None if found is None else Ratio(found.ratio, found.low, found.high)
 
 
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
@@ -274,17 +280,24 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
             "audit.comparison.one",
             name=name_of(c),
             word=c.word if found else uncompared(c),
-            ratio=None if found is None else Ratio(found.ratio, found.low, found.high),
+            ratio=ratio(c),
             spread=c.spread_word,
             more=None if found is None or found.verdict.conclusive else found.more_pairs,
         )
-    counts = _counts(map(_short, some))
     metrics = {(c.first.series.metric, c.first.series.lower_is_better) for c in some}
     metric, lower_is_better = metrics.pop() if len(metrics) == 1 else (None, None)
     return message(
         "audit.comparison.verdicts",
         total=len(some),
-        counts=counts,
+        counts=[
+            message(
+                "audit.comparison.count",
+                n=n,
+                word=word,
+                below=None if below is None else Chosen(below),
+            )
+            for (word, below), n in Counter(map(_short, some)).most_common()
+        ],
         metric=metric,
         lower_is_better=lower_is_better,
     )
@@ -297,33 +310,10 @@ def _short(c: ComparisonAudit) -> tuple[str, float | None]:
     return c.word, None
 
 
-def _counts(found: Iterable[tuple[str, float | None]]) -> list[Message]:
-    return [
-        message(
-            "audit.comparison.count", n=n, word=word, below=None if below is None else Chosen(below)
-        )
-        for (word, below), n in Counter(found).most_common()
-    ]
-
-
-def doubtful(some: Sequence[ComparisonAudit]) -> Message | None:
-    """Say how many comparisons rest on a series that is not trusted; None where none does."""
+def doubtful(some: Sequence[ComparisonAudit]) -> list[Message]:
+    """Say how many comparisons rest on a series that is not trusted."""
     n = sum(c.doubtful for c in some)
-    return message("audit.comparison.doubtful", n=n, total=len(some)) if n else None
-
-
-def stability(some: Sequence[ComparisonAudit]) -> Message | None:
-    """Count STABILITY's words; None where nothing has them."""
-    found = [
-        (of, [(w, None) for w in words if w])
-        for of, words in (("mean", [c.mean for c in some]), ("SD", [c.sd for c in some]))
-    ]
-    parts = [
-        message("audit.stability.part", of=of, counts=_counts(words))
-        for of, words in found
-        if words
-    ]
-    return message("audit.stability.words", parts=parts) if parts else None
+    return [message("audit.comparison.doubtful", n=n, total=len(some))] if n else []
 
 
 def variance(v: VarianceAudit) -> tuple[Message, ...]:
@@ -359,12 +349,11 @@ def effect_name(effect: Effect) -> str:
 
 def specification(file: FileAudit) -> Message:
     """Say what a file states of its numbers, and what it leaves out."""
-    score = file.score
     return message(
         "audit.specification.file",
         file=file.path.name,
         format=file.imported.format,
-        missing=score.missing,
-        points=score.points,
-        of=score.of,
+        missing=file.missing,
+        points=file.points,
+        of=len(CRITERIA),
     )

@@ -14,8 +14,7 @@ from tare.features.audit.design import Design, cores_of
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import Matched, match
 from tare.features.audit.question import Question
-from tare.features.audit.series import SeriesAudit
-from tare.features.audit.trials import Trials
+from tare.features.audit.series import SeriesAudit, Trials
 from tare.results.message import Message
 from tare.results.verdict import INCONCLUSIVE, Verdict
 from tare.statistics.comparison import Comparison, adjust, holm

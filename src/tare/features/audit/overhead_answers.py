@@ -6,8 +6,8 @@ from typing import Any
 
 from tare.features.audit import overhead_messages as words
 from tare.features.audit.audit import Audit
-from tare.features.audit.cold import ColdStart
-from tare.features.audit.cold_messages import cold_start, item_name
+from tare.features.audit.cold import ColdStart, begins, item_name
+from tare.features.audit.comparison_answers import interval_columns, ratio_cells, ratio_columns
 from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.render.vocabulary import SIZES, TIMES
 from tare.render.words import text
@@ -34,14 +34,15 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
 
 def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
     """Answer whether the first value of a series is a cold start."""
-    what = item_name(audit)
+    what = item_name(audit.question)
     later: tuple[Message, ...] = ()
     if cold.later is None and audit.question.columns.block is not None:
         later = (message("audit.cold.same", what=what),)
     return Finding(
         name="cold-start",
         question=message("audit.cold.question", what=what),
-        answer=cold_start(cold, what),
+        answer=begins(cold, what),
+        summary=begins(cold, what),
         verdict="yes",
         caveats=later,
         tables=(_firsts(cold, what),),
@@ -102,24 +103,11 @@ def _row(found: OverheadAudit, line: Line, c: Cost) -> dict[str, Any]:
     if found.design.host_cores is not None and c.place.cores is not None:
         row["chr"] = c.place.cores / found.design.host_cores
     if c.location is not None:
-        row |= {
-            "n": c.location.n,
-            "ratio": c.location.ratio,
-            "ratio low": c.location.low,
-            "ratio high": c.location.high,
-            "p": c.location.p_adjusted if c.location.low is not None else None,
-        }
+        row |= {"n": c.location.n, **ratio_cells(c.location)}
     return row
 
 
-_RATIO = (
-    Column(key="ratio", title="ratio", unit="1"),
-    Column(key="ratio low", title="from", unit="1"),
-    Column(key="ratio high", title="to", unit="1"),
-    Column(key="verdict", title="verdict"),
-    Column(key="p", title="p after Holm", unit="1"),
-    Column(key="n", title="n"),
-)
+_RATIO = (*ratio_columns("ratio"), Column(key="n", title="n"))
 
 
 def _costs(audit: Audit, found: OverheadAudit) -> Table:
@@ -178,13 +166,9 @@ def _models(audit: Audit, found: OverheadAudit) -> Table | None:
         title="Overhead of the size (PSO) and of the platform type (PTO)",
         columns=(
             Column(key="what", title="what"),
-            Column(key="pso", title="PSO: smallest size over largest", unit="1"),
-            Column(key="pso low", title="from", unit="1"),
-            Column(key="pso high", title="to", unit="1"),
+            *interval_columns("pso", "PSO: smallest size over largest", "1"),
             Column(key="verdict", title="over sizes the overhead"),
-            Column(key="pto", title="PTO: cost with the whole host", unit="1"),
-            Column(key="pto low", title="from", unit="1"),
-            Column(key="pto high", title="to", unit="1"),
+            *interval_columns("pto", "PTO: cost with the whole host", "1"),
             Column(key="shape", title="shape"),
             Column(key="fits", title="fits"),
             Column(key="n", title="n"),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
 from tare.features.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
-from tare.statistics.platform_size import Factor
 from tare.units import change
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
@@ -21,8 +19,6 @@ _TOO_FAST = 0.9
 #: Platforms that collapse, and others, that are named one by one.
 _MOST_COLLAPSES = 3
 _MOST_LISTED = 8
-#: From this factor on, what the reference goes up and down over its sizes is reported.
-_OF_RUNS = 1.05
 
 
 def line_name(line: Line | Place) -> str:
@@ -193,16 +189,11 @@ def _model(found: OverheadAudit, line: Line) -> Message | None:
         line=line_name(line),
         smallest=size_name(sizes[0]),
         largest=size_name(sizes[-1]),
-        pso=factor(model.pso),
-        pto=factor(model.pto),
+        pso=Ratio(model.pso.value, model.pso.low, model.pso.high),
+        pto=Ratio(model.pto.value, model.pto.low, model.pto.high),
         host=host is not None,
         cores=Chosen(host or found.whole or 0.0, "cores"),
     )
-
-
-def factor(of: Factor) -> Ratio:
-    """Give a factor with its interval."""
-    return Ratio(of.value, of.low, of.high)
 
 
 def _others(found: OverheadAudit, others: Sequence[Line]) -> Message:
@@ -241,14 +232,7 @@ def caveats(found: OverheadAudit) -> list[Message]:
             )
         )
     if any(not p.series.trials.known for p in found.places):
-        back = _against_the_trend(found)
-        said.append(
-            message(
-                "audit.overhead.one_run",
-                reference=design.reference,
-                factor=f"{back:.2f}" if back > _OF_RUNS else None,
-            )
-        )
+        said.append(message("audit.overhead.one_run"))
     quick = [
         c for x in found.lines for c in x.costs
         if c.verdict == LOWER and c.location and (c.location.high or 1.0) < _TOO_FAST
@@ -271,20 +255,6 @@ def caveats(found: OverheadAudit) -> list[Message]:
     if found.cold is not None:
         said.append(message("audit.overhead.cold"))
     return said
-
-
-def _against_the_trend(found: OverheadAudit) -> float:
-    """Return by which factor the reference goes against its trend over the sizes at most."""
-    here = [
-        (p.cores or 0.0, p.series.median.estimate) for p in found.places
-        if p.platform == found.design.reference and p.pinning in (None, found.design.free)
-    ]  # fmt: skip
-    medians = [m for _, m in sorted(here) if m > 0]
-    if not medians:
-        return 1.0
-    pairs = list(itertools.combinations(medians, 2))
-    falls = medians[-1] <= medians[0]
-    return max((b / a if falls else a / b for a, b in pairs), default=1.0)
 
 
 def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> Message:

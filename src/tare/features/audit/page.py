@@ -11,11 +11,9 @@ import tare
 from tare.features.audit import messages as words
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit
-from tare.features.audit.cold_messages import cold_start, item_name
-from tare.features.audit.overhead_messages import brief
 from tare.features.audit.page_figures import figures
 from tare.render.words import listing
-from tare.results.message import Said, message
+from tare.results.message import Said, each, message
 from tare.results.report import Origin, Report, Section
 from tare.units import chosen, counted, percent
 
@@ -25,20 +23,20 @@ _MOST_DIGESTED = 1 << 30
 
 def make(audit: Audit, command: str) -> Report:
     """Lay the page of an audit out."""
-    drawn = figures(audit)
+    drawn, told = figures(audit), findings(audit)
     sections = tuple(
         Section(
             msgspec.structs.replace(f, tables=tuple(t for t in f.tables if t.rows)),
             drawn.get(f.name, ()),
         )
-        for f in findings(audit)
+        for f in told
     )
     names = [f.path.name for f in audit.files]
     return Report(
         name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
         question=sections[0].finding.question,
         lead=sections[0].finding.name,
-        answers=_headline(audit),
+        answers=tuple(said for f in told for said in each(f.summary)),
         strip=_strip(audit),
         sections=sections,
         doubts=_noted(audit),
@@ -47,19 +45,6 @@ def make(audit: Audit, command: str) -> Report:
         calm="Nothing was left out while reading.",
         rest=f"{command} --json -",
     )
-
-
-def _headline(audit: Audit) -> tuple[Said, ...]:
-    trusted = [words.headline(audit), *filter(None, [words.precision(audit)])]
-    platforms = [] if audit.overhead is None else [said for _, said in brief(audit.overhead)]
-    if audit.cold is not None and audit.cold.found:
-        platforms.append(cold_start(audit.cold, item_name(audit)))
-    if audit.question.finding is not None:
-        return (*platforms, *trusted)
-    compared = [words.verdicts(audit.comparisons)] if audit.comparisons else []
-    reasons = [r.of("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
-    explained = [words.variance(v)[0] for v in audit.variance]
-    return (*trusted, *platforms, *compared, *reasons, *explained)
 
 
 def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tare.features.audit import messages as words
+from tare.features.audit import overhead_messages as costs
 from tare.features.audit.answers import kinds
 from tare.features.audit.audit import VERDICTS, Audit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name as name_of
-from tare.features.audit.page_overhead import overhead_figures
+from tare.features.audit.overhead import Line, OverheadAudit, Place
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.variance import VarianceAudit
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS
 from tare.render.words import paragraph, text
-from tare.results.message import Chosen, Message, Ratio, Said, message
+from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Figure
-from tare.statistics.comparison import Comparison
-from tare.statistics.statistic import FloatArray
+from tare.statistics.intervals import Interval
 from tare.units import scale_for
 
+T = TypeVar("T")
 #: Rows of the chart of all medians; the table has all.
 _MOST_MEDIANS = 80
 #: Series that have panels of their own.
 _MOST_PANELS = 12
 #: Beyond this factor between the largest and the smallest median the scale is logarithmic.
 _WIDE = 20
+#: The same of a chart by size.
+_WIDE_BY_SIZE = 5
 
 
 def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
@@ -41,7 +44,7 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
         "difference": _forest(audit.comparisons, audit.question.margin),
     }
     if audit.overhead is not None:
-        found["overhead"] = overhead_figures(audit.overhead)
+        found["overhead"] = _overhead(audit.overhead)
     for i, v in enumerate(audit.variance):
         found[f"variance of {v.metric}"] = (_shares(v, i),)
     return found
@@ -52,52 +55,48 @@ def _figure(name: str, title: str, chart: Any, *alternative: Said) -> Figure:
 
 
 def _medians(audit: Audit) -> tuple[Figure, ...]:
-    return tuple(
-        drawn
-        for i, (metric, unit, some) in enumerate(kinds(audit))
-        if (drawn := _medians_of(f"medians-{i}", metric, unit, [s for s in some if s.n]))
-        is not None
-    )
+    drawn = (_medians_of(f"medians-{i}", *kind) for i, kind in enumerate(kinds(audit)))
+    return tuple(figure for figure in drawn if figure is not None)
 
 
 def _medians_of(
-    name: str, metric: str, unit: str | None, some: Sequence[SeriesAudit]
+    name: str, metric: str, unit: str | None, every: Sequence[SeriesAudit]
 ) -> Figure | None:
+    some = [s for s in every if s.n]
     if not some:
         return None
     shown = worst(some, _MOST_MEDIANS)
     medians = [s.median.estimate for s in shown]
     scale, shown_unit = scale_for(medians, unit or "1")
-    ranges = [_p10_p90(s) for s in shown]
-    positive = min(low for low, _ in ranges) > 0
+    ranges = [np.quantile(s.part, [0.1, 0.9]) for s in shown]
     chart = charts.interval_rows(
         [s.name for s in shown],
         [m / scale for m in medians],
         [_scaled(s.median.low, scale) for s in shown],
         [_scaled(s.median.high, scale) for s in shown],
-        [(low / scale, high / scale) for low, high in ranges],
+        [(float(low) / scale, float(high) / scale) for low, high in ranges],
         [s.trust.verdict for s in shown],
         shown_unit,
         order=VERDICTS,
-        logarithmic=positive and max(medians) > _WIDE * min(medians),
+        logarithmic=min(low for low, _ in ranges) > 0 and max(medians) > _WIDE * min(medians),
     )
-    least, most = min(shown, key=_middle), max(shown, key=_middle)
     ends = [
-        message("audit.chart.of", name=s.name, value=words.median(s))
-        for s in ([least] if most is least else [least, most])
+        message("audit.chart.of", name=s.name, value=words.median(s)) for s in _ends(shown, _middle)
     ]
     said = message("audit.chart.medians", ends=ends)
     title = text(message("audit.trust.table", metric=metric))
     return _figure(name, title, chart, said, *_left_out(some, shown))
 
 
+def _ends(some: Iterable[T], of: Callable[[T], Any]) -> list[T]:
+    """Return the smallest and the largest; one where they are the same."""
+    known = list(some)
+    least, most = min(known, key=of), max(known, key=of)
+    return [least] if most is least else [least, most]
+
+
 def _middle(s: SeriesAudit) -> float:
     return s.median.estimate
-
-
-def _p10_p90(s: SeriesAudit) -> tuple[float, float]:
-    low, high = np.quantile(s.part, [0.1, 0.9])
-    return float(low), float(high)
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
@@ -130,66 +129,38 @@ def _named(some: Iterable[tuple[SeriesAudit, Any]]) -> dict[str, Any]:
 def _shapes(audit: Audit) -> tuple[Figure, ...]:
     """Draw course, distribution and normal plot of the series of each metric."""
     drawn: list[Figure] = []
-    for i, (metric, unit, some) in enumerate(kinds(audit)):
+    quantiles, confidence = (0.5, *audit.question.quantiles), audit.question.confidence
+    for i, (metric, stored, some) in enumerate(kinds(audit)):
         known = [s for s in some if s.n > 1]
         if not known:
             continue
         shown = worst(known, _MOST_PANELS)
-        scale, shown_unit = scale_for([s.median.estimate for s in shown], unit or "1")
+        scale, unit = scale_for([s.median.estimate for s in shown], stored or "1")
         values = _named((s, s.part / scale) for s in shown)
-        left = _left_out(known, shown)
+        # Where a series is thinned, its changes of level lie at thinned places.
+        points = [[at * s.used // s.n for at in s.assumptions.changes.points] for s in shown]
+        course = charts.course(values, dict(zip(values, points, strict=True)), unit)
+        distribution = charts.distribution(values, quantiles, confidence, unit)
         drawn += [
-            _course(i, metric, shown_unit, shown, values, left),
-            _distribution(i, metric, shown_unit, audit, values, left),
-            _normal(i, metric, shown_unit, values, left),
-        ]
+            _figure(f"{name}-{i}", f"{title}: {metric}", chart, said, *_left_out(known, shown))
+            for name, title, chart, said in (
+                ("course", "In order", course, _course(shown)),
+                ("distribution", "Distribution", distribution, message("audit.chart.distribution")),
+                ("normal", "Normal plot", charts.normal_plot(values, unit),
+                 message("audit.chart.normal")),
+            )
+        ]  # fmt: skip
     return tuple(drawn)
 
 
-def _course(
-    i: int,
-    metric: str,
-    unit: str,
-    shown: Sequence[SeriesAudit],
-    values: dict[str, FloatArray],
-    left: tuple[Message, ...],
-) -> Figure:
-    # Where a series is thinned, its changes of level lie at thinned places.
-    points = {
-        name: [at * s.used // s.n for at in s.assumptions.changes.points]
-        for name, s in zip(values, shown, strict=True)
-    }
-    chart = charts.course(values, points, unit)
+def _course(shown: Sequence[SeriesAudit]) -> Message:
     shifts = [
         message("audit.chart.with", name=s.name, value=len(s.assumptions.changes.points))
         for s in shown
         if s.assumptions.changes.points
     ]
-    thin = [s.name for s in shown if s.used < s.n]
-    said = message("audit.chart.course", shifts=shifts, thinned=thin)
-    return _figure(f"course-{i}", f"In order: {metric}", chart, said, *left)
-
-
-def _distribution(
-    i: int,
-    metric: str,
-    unit: str,
-    audit: Audit,
-    values: dict[str, FloatArray],
-    left: tuple[Message, ...],
-) -> Figure:
-    quantiles = (0.5, *audit.question.quantiles)
-    chart = charts.distribution(values, quantiles, audit.question.confidence, unit)
-    said = message("audit.chart.distribution")
-    return _figure(f"distribution-{i}", f"Distribution: {metric}", chart, said, *left)
-
-
-def _normal(
-    i: int, metric: str, unit: str, values: dict[str, FloatArray], left: tuple[Message, ...]
-) -> Figure:
-    said = message("audit.chart.normal")
-    chart = charts.normal_plot(values, unit)
-    return _figure(f"normal-{i}", f"Normal plot: {metric}", chart, said, *left)
+    thinned = [s.name for s in shown if s.used < s.n]
+    return message("audit.chart.course", shifts=shifts, thinned=thinned)
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
@@ -208,21 +179,17 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
         [found.verdict for _, found in shown],
         [found.n for _, found in shown],
     )
-    least = min(known, key=lambda one: one[1].ratio)
-    most = max(known, key=lambda one: one[1].ratio)
     said = message(
         "audit.chart.comparisons",
         n=len(known),
-        ends=[_end(*one) for one in ([least] if least is most else [least, most])],
+        ends=[
+            message("audit.chart.of", name=words.name_of(c), value=words.ratio(c))
+            for c, _ in _ends(known, lambda one: one[1].ratio)
+        ],
         margin=Chosen(margin),
         drawn=len(shown) if len(known) > len(shown) else None,
     )
     return (_figure("comparisons", "Comparisons", chart, said),)
-
-
-def _end(c: ComparisonAudit, found: Comparison) -> Message:
-    ratio = Ratio(found.ratio, found.low, found.high)
-    return message("audit.chart.of", name=words.name_of(c), value=ratio)
 
 
 def _apart(names: Iterable[str]) -> list[str]:
@@ -246,3 +213,80 @@ def _shares(v: VarianceAudit, i: int) -> Figure:
     title = f"Variance of {v.metric}"
     said = (message("audit.chart.shares"), *words.variance(v))
     return _figure(f"shares-{i}", title, chart, *said)
+
+
+def _overhead(found: OverheadAudit) -> tuple[Figure, ...]:
+    """Draw values by size, then costs by size, as PINNING does; nothing where no sizes are."""
+    if found.design.size is None or not any(p.cores is not None for p in found.places):
+        return ()
+    drawn = [_values(found, "mean"), _values(found, "median"), _ratios(found, found.lines)]
+    steady = [line for line in found.lines if not costs.collapses(line)]
+    if len(steady) < len(found.lines):
+        drawn.append(_ratios(found, steady, rest=True))
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _values(found: OverheadAudit, of: str) -> Figure:
+    """Draw a statistic of every platform over sizes, a panel for each way of pinning."""
+    known: list[tuple[Place, Interval]] = [
+        (p, getattr(p.series, of)) for p in found.places if p.cores is not None
+    ]
+    metric, unit = known[0][0].series.series.metric, known[0][0].series.series.unit or "1"
+    scale, shown_unit = scale_for([e.estimate for _, e in known], unit)
+    rows = [
+        _row(p, e.estimate / scale, _scaled(e.low, scale), _scaled(e.high, scale)) for p, e in known
+    ]
+    ends = [
+        message(
+            "audit.chart.of_size",
+            name=costs.line_name(p),
+            size=costs.size_name(p),
+            value=Amount(e.estimate, unit),
+        )
+        for p, e in _ends(known, lambda one: one[1].estimate)
+    ]
+    return _figure(
+        f"{of}s-by-size",
+        f"{of.capitalize()} of {metric} by size",
+        charts.by_size(rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(found, rows)),
+        message("audit.chart.by_size", statistic=of, ends=ends),
+    )
+
+
+def _ratios(found: OverheadAudit, lines: Sequence[Line], *, rest: bool = False) -> Figure | None:
+    """Draw costs over sizes; the rest are those that do not collapse, on a scale of their own."""
+    rows = [
+        _row(c.place, c.location.ratio, c.location.low, c.location.high)
+        for line in lines
+        for c in line.costs
+        if c.location is not None and c.place.cores is not None
+    ]
+    if not rows:
+        return None
+    reference = found.design.reference
+    title = f"Overhead vs. {reference} by size"
+    return _figure(
+        "overhead-by-size-rest" if rest else "overhead-by-size",
+        f"{title}, without the largest" if rest else title,
+        charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(found, rows)),
+        message("audit.chart.overhead", reference=reference, lines=[*map(_line, lines)]),
+    )
+
+
+def _line(line: Line) -> Message:
+    known = [c for c in line.costs if c.location is not None]
+    ends = [costs.ratio(c) for c in (*known[:1], *known[1:][-1:])]
+    return message("audit.chart.line", name=costs.line_name(line), ends=ends)
+
+
+def _row(p: Place, at: float, low: float | None, high: float | None) -> dict[str, Any]:
+    panel = " · ".join(filter(None, (p.pinning, *p.rest.values())))
+    return {"panel": panel, "series": p.platform, "x": p.cores, "at": at, "low": low, "high": high}
+
+
+def _axes(found: OverheadAudit, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    values = [row["at"] for row in rows]
+    return {
+        "order": [*dict.fromkeys((found.design.reference, *(p.platform for p in found.places)))],
+        "logarithmic": min(values) > 0 and max(values) > _WIDE_BY_SIZE * min(values),
+    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.features.audit.trials import Trials
+from tare.features.audit.series import Trials
 from tare.results.message import Message, message
 from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.statistic import FloatArray

@@ -1,4 +1,4 @@
-"""What ``tare audit`` prints: the verdict, one table, reasons."""
+"""What ``tare audit`` prints: the verdict, one table, reasons; of platforms their overhead."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from tare.cli import console
 from tare.features.audit import messages as words
-from tare.features.audit.audit import VERDICTS, Audit, FileAudit
+from tare.features.audit import overhead_messages as costs
+from tare.features.audit.audit import VERDICTS, Audit
+from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
-from tare.features.audit.overhead_screen import show_costs, show_platforms
+from tare.features.audit.overhead import Line, OverheadAudit
 from tare.features.audit.series import worst
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
-from tare.results.message import Chosen, Ratio, message
+from tare.results.message import Chosen, Message, message
 from tare.units import percent
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -22,6 +24,9 @@ _MOST_FILES = 3
 _MOST_READ = 2
 _MOST_REASONS = 3
 _MOST_NOTES = 2
+#: Columns of the table of overhead, and caveats below it.
+_MOST_COLUMNS = 4
+_MOST_CAVEATS = 5
 _LEAST_NAME = 12
 #: Columns that the word takes which heads a line.
 _HEAD = 9
@@ -36,14 +41,15 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     whole = ", ".join(files) or "--json, --report"
     asked = audit.question.finding is not None
     if asked:
-        show_platforms(audit)
-    _line(audit.verdict, paragraph(filter(None, (words.headline(audit), words.precision(audit)))))
+        _show_platforms(audit)
+    _line(audit.verdict, paragraph((words.headline(audit), *words.precision(audit))))
     _show_files(audit, whole)
     if not asked:
-        show_platforms(audit)
+        _show_platforms(audit)
     console.out.print()
     if asked:
-        show_costs(audit, whole)
+        if audit.overhead is not None:
+            _show_costs(audit.overhead, audit.question.margin, whole)
         console.out.print()
         return
     if audit.comparisons:
@@ -74,17 +80,14 @@ def _show_files(audit: Audit, whole: str) -> None:
     for file in audit.files[:_MOST_FILES]:
         some = [s for s in audit.series if s.file == file.path]
         verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
-        _line(verdict if len(audit.files) > 1 else "", _stated(file), "dim")
+        stated = sentence(words.specification(file))
+        _line(verdict if len(audit.files) > 1 else "", stated, "dim")
     more = len(audit.files) - _MOST_FILES
     if more > 0:
         _line("", sentence(message("audit.screen.files", n=more, whole=whole)), "dim")
     notes = [note for file in audit.files for note in file.imported.notes]
     for note in notes[:_MOST_READ]:
         _line("", sentence(note), "dim")
-
-
-def _stated(file: FileAudit) -> str:
-    return sentence(words.specification(file))
 
 
 def _show_series(audit: Audit, whole: str) -> None:
@@ -119,23 +122,13 @@ def _show_reasons(audit: Audit, whole: str) -> None:
         noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
         for note in noted[:_MOST_NOTES]:
             _line("Note", sentence(note.of("series", total)), "dim")
-        _show_unsettled(audit)
-
-
-def _show_unsettled(audit: Audit) -> None:
-    restless = [s for s in audit.series if not s.repetitions.converges]
-    if restless:
-        said = message(
-            "audit.screen.confirm",
-            name=restless[0].name if len(restless) == 1 else None,
-            n=len(restless),
-        )
-        _line("CONFIRM", sentence(said))
+        for said in words.restless(audit):
+            _line("CONFIRM", sentence(said))
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
     rows = [
-        [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
+        [name(c), shown(words.ratio(c) or "–"), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
     metrics = {c.first.series.metric for c in some}
@@ -158,11 +151,6 @@ def _named(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _ratio(c: ComparisonAudit) -> str:
-    assert c.location is not None
-    return shown(Ratio(c.location.ratio, c.location.low, c.location.high))
-
-
 def _verdict(c: ComparisonAudit) -> str:
     if c.location is None:
         return text(words.uncompared(c))
@@ -175,6 +163,58 @@ def _verdict(c: ComparisonAudit) -> str:
 def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
     """Print what weakens comparisons."""
     weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
-    for said in (words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
-        if said is not None:
-            _line("Note", sentence(said), "dim")
+    for said in (*words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
+        _line("Note", sentence(said), "dim")
+
+
+def _show_platforms(audit: Audit) -> None:
+    """Print what platforms cost and how series begin."""
+    for head, one in [] if audit.overhead is None else costs.brief(audit.overhead):
+        _line(head, sentence(one))
+    if audit.cold is not None and audit.cold.found:
+        _line("Cold", sentence(begins(audit.cold, item_name(audit.question))))
+
+
+def _show_costs(found: OverheadAudit, margin: float, whole: str) -> None:
+    """Print the overhead of every size, a column for each way of pinning, and what weakens it."""
+    reference = found.design.reference
+    columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
+    heads = ["", *(" ".join(filter(None, c)) or f"vs. {reference}" for c in columns)]
+    rows = _rows(found.lines, columns)
+    console.table([heads, *rows[:_MOST_ROWS]])
+    if (left := len(rows) - _MOST_ROWS) > 0:
+        _line_below(message("audit.overhead.rows", left=left, whole=whole))
+    _line_below(message("audit.overhead.legend", reference=reference, margin=Chosen(margin)))
+    caveats = costs.caveats(found)
+    said = caveats[:_MOST_CAVEATS]
+    if more := caveats[_MOST_CAVEATS:]:
+        said.append(message("audit.overhead.caveats", n=len(more), whole=whole))
+    console.out.print()
+    for one in said:
+        _line("Note", sentence(one), "dim")
+
+
+def _line_below(said: Message) -> None:
+    console.out.print(sentence(said), style="dim", soft_wrap=True)
+
+
+def _rows(lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]) -> list[list[str]]:
+    rows = []
+    for platform in dict.fromkeys(x.platform for x in lines):
+        some = {(x.pinning, x.where): x for x in lines if x.platform == platform}
+        places = [c.place for x in some.values() for c in x.costs]
+        places.sort(key=lambda p: p.cores or 0.0)
+        for size in dict.fromkeys(p.size for p in places):
+            name = next(costs.size_name(p) for p in places if p.size == size)
+            row = [f"{platform}  {name}".rstrip()]
+            row += [_cell(some.get(c), size) for c in columns]
+            rows.append(row)
+    return rows
+
+
+def _cell(line: Line | None, size: str | None) -> str:
+    found = next((c for c in line.costs if c.place.size == size), None) if line else None
+    if found is None:
+        return "–"
+    sign = {"equivalent": " =", "inconclusive": " ?"}.get(found.verdict.direction, "  ")
+    return f"{shown(costs.ratio(found))}{sign}"

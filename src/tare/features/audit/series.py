@@ -12,7 +12,6 @@ import numpy as np
 
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
-from tare.features.audit.trials import Trials, recorded_tick, trials_of
 from tare.readers import Series
 from tare.results.message import Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
@@ -24,6 +23,7 @@ from tare.statistics.order import Order, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
+from tare.statistics.ticks import tick_of
 from tare.statistics.trust import Trust, Verdict, trust
 
 #: Verdicts from the best to the worst; the place is the exit code.
@@ -32,6 +32,59 @@ VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 MOST = 20_000
 #: Share of the precision that a clock's tick may take for any number of runs to reach it.
 _MOST_OF_ROOM = 0.9
+_PAGE_BYTES = 4096.0
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Values of the trials of a series: the mean over each trial's values, where it is known.
+
+    Attributes
+    ----------
+    values : array, shape (n,)
+        In order of time.
+    block : int array, shape (n,), or None
+        Block of each trial.
+    position : array, shape (n,), or None
+        Place of each trial in the order of time of all series of its file.
+    known : bool
+        Whether trials are told apart; otherwise each value is taken for one.
+    """
+
+    values: FloatArray
+    block: np.ndarray | None
+    position: np.ndarray | None
+    known: bool
+
+
+def recorded_tick(series: Series) -> float | None:
+    """Find the tick that values were recorded with, before they are averaged to trials.
+
+    What an average smooths is the noise of rounding, not what cutting off takes from every value.
+    Bytes that are all whole pages were counted in pages.
+    """
+    values = series.values
+    paged = series.unit == "bytes" and len(values) > 0 and not np.any(np.mod(values, _PAGE_BYTES))
+    return tick_of(values, _PAGE_BYTES if paged else None)
+
+
+def trials_of(series: Series) -> Trials:
+    """Reduce a series to the values of its trials."""
+    position = series.position
+    if series.trial is None:
+        return Trials(series.values, series.block, position, known=False)
+    _, first, inverse = np.unique(series.trial, return_index=True, return_inverse=True)
+    if len(first) == len(series.values):
+        return Trials(series.values, series.block, position, known=True)
+    means = np.bincount(inverse, series.values) / np.bincount(inverse)
+    order = np.argsort(first)
+    at = first[order]
+    return Trials(
+        means[order],
+        None if series.block is None else series.block[at],
+        None if position is None else position[at],
+        known=True,
+    )
 
 
 @dataclass(frozen=True, eq=False)

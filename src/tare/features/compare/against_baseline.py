@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,23 +20,18 @@ if TYPE_CHECKING:
     from tare.measure.baseline import Session
 
 
-@dataclass(frozen=True)
-class Stored:
-    """The baseline that was named."""
-
-    path: Path
-    #: Which of its workloads; None: it has one.
-    name: str | None
-
-
 def against(
     table: dict[str, Any],
-    stored: Stored,
+    stored: Path,
+    name: str | None,
     trials: int | None,
     execution: Execution,
     wanted: Wanted,
 ) -> int:
-    """Measure one command, compare it with the baseline, and return the exit code."""
+    """Measure one command, compare it with the baseline, and return the exit code.
+
+    ``name``: which workload of the baseline; None: it has one.
+    """
     from tare.experiment import plan, store
     from tare.measure import baseline
     from tare.measure.baseline.comparison import FEWEST_TRIALS
@@ -45,8 +39,8 @@ def against(
     prepared = prepare(_with_trials(table, trials or 1), execution.network)
     asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
     metric = plan.metric(prepared.experiment)
-    found = baseline.read(stored.path, metric, stored.name, asked)
-    baseline.check(stored.path, found, _before(prepared), asked)
+    found = baseline.read(stored, metric, name, asked)
+    baseline.check(stored, found, _before(prepared), asked)
     if trials is None:
         # A new session is like the stored ones if it is as long as they are, but for an interval.
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
@@ -59,7 +53,7 @@ def against(
             raise cut_short(folder, execution)
         results = store.load(folder)
         new = baseline.of(results, metric)
-        baseline.check(stored.path, found, new.sessions[-1], asked)
+        baseline.check(stored, found, new.sessions[-1], asked)
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
         code = tell((difference,), results, ended, folder, wanted)

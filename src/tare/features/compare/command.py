@@ -7,7 +7,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,9 +24,6 @@ from tare.measure.comparison.session import (
     measure,
     prepare,
 )
-
-if TYPE_CHECKING:
-    pass
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
@@ -198,10 +195,9 @@ def compare(
             supplies=ctx.obj, network=network_fingerprint,
         )  # fmt: skip
         if baseline is not None:
-            from tare.features.compare.against_baseline import Stored, against
+            from tare.features.compare.against_baseline import against
 
-            stored = Stored(baseline, baseline_name)
-            raise typer.Exit(against(table, stored, trials, execution, wanted))
+            raise typer.Exit(against(table, baseline, baseline_name, trials, execution, wanted))
         table["experiment"] |= {
             "compare": "workload",
             **given({"trials": trials, "gate": gate, "gate_on": gate_on}),
