@@ -161,8 +161,9 @@ def test_a_fresh_platform_per_trial_is_started_each_time(session: Any) -> None:
 
 
 def test_shared_instances_hold_all_workers(session: Any) -> None:
-    _, stage, _ = session(experiment(instances="shared", factors={"workers": (2,)}))
-    assert [place.workers for _, place in stage.started] == [2]
+    lines, stage, _ = session(experiment(instances="shared", factors={"workers": (2,)}))
+    assert len(stage.started) == len({stack for stack, _ in stage.started})
+    assert {line.levels["workers"] for line in starts(lines)} == {"2"}
 
 
 def test_pinned_workers_get_cpus_of_their_own(session: Any) -> None:
@@ -424,8 +425,8 @@ def test_each_quota_has_an_instance_that_is_held_to_it(session: Any) -> None:
         factors={"workers": (2,), "quota": (0.1, 1.5)}, instances="shared", quota_period_s=0.02
     )
     lines, stage, _ = session(asked)
-    given = sorted((p.cores, p.period_us, p.workers) for _, p in stage.started)
-    assert given == [(0.1, 20_000, 2), (1.5, 20_000, 2)]
+    given = sorted((p.cores, p.period_us) for _, p in stage.started)
+    assert given == [(0.1, 20_000), (1.5, 20_000)]
     assert {line.levels["quota"] for line in starts(lines)} == {"0.1", "1.5"}
 
 

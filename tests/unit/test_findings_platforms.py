@@ -18,7 +18,7 @@ from tare.experiment.results import Results
 from tare.experiment.specification import Cell
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
-from tare.results.message import Amount, Chosen, Levels, Message, Said, each, message
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
 from tare.wiring import SUPPLIES
 
 
@@ -305,6 +305,24 @@ def cheap(found: Finding) -> list[str]:
     limits = args(found.advice, "platform_advice.platform.cheap")["limits"].args["names"]
     assert all(0 < one.args["limit"].value < 0.1 for one in limits)
     return [one.args["platform"] for one in limits]
+
+
+def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        many = levels["platform"] == "docker" and levels["workers"] == "4"
+        return Behaviour(mean_ns=200 * MS * (1.2 if many else 1))
+
+    results = make(rule, platforms=("bare", "docker", "runc"), workers=(1, 2, 4), trials=20)
+    found = ask("platform_factor", results)
+    changes = {(r["platform"], r["what"]): r for r in rows(found, "platform_factor.table.title")}
+    docker = changes[("docker", "workers 4")]
+    assert docker["verdict"] == "higher"
+    assert docker["low"] <= 1.2 <= docker["high"]
+    assert changes[("runc", "workers 4")]["verdict"] != "higher"
+    depends = args(found.answer, "platform_factor.depends")
+    assert (depends["platform"], depends["factor"]) == ("docker", "workers")
+    assert (depends["level"], depends["reference"]) == ("4", "1")
+    assert depends["ratio"] == Ratio(docker["ratio"], docker["low"], docker["high"])
 
 
 def test_advice_has_at_most_six_lines_which_stand_first(

@@ -98,24 +98,6 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
     assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
 
 
-@pytest.mark.parametrize(
-    ("words", "typed"),
-    [
-        ("net emulate --replay week -- true", "tare net emulate replay:DIR"),
-        ("net emulate distribution:A --clouds own.toml -- true", "distribution 1%=100Mbit"),
-        ("net fingerprint 192.0.2.1 --out network.json", "--json FILE"),
-        ("net fingerprint 192.0.2.1 -o network.json", "--json FILE"),
-        ("net fingerprint 192.0.2.1 --no-bucket", "--quick"),
-    ],
-)
-def test_an_option_that_is_gone_says_what_to_type(
-    words: str, typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["tare", *words.split()])
-    assert enter() == USAGE
-    assert f"try: {typed}" in capsys.readouterr().err
-
-
 def test_what_stands_is_introduced_by_hosts_that_are_shaped_alike() -> None:
     found = asked(_options("none", hosts=5, host=("2=rate 10Mbit", "4=rate 10Mbit")))
     verified, unshaped = (

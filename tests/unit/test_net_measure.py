@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from tare.networks import peering
 from tare.networks.recording import folder
 from tare.networks.recording import writer as writing
 from tare.results.message import Chosen, message
-from tare.wiring import command_line, enter
+from tare.wiring import command_line
 
 _S = 10**9
 
@@ -255,9 +254,7 @@ def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
     assert folder.read(tmp_path / "m").left_ns() == {}
 
 
-def test_the_server_has_one_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_takes_a_key_and_an_address(tmp_path: Path) -> None:
     made = CliRunner().invoke(
         command_line(), ["net", "serve", "--new-key", str(tmp_path / "lab.key")]
     )
@@ -265,10 +262,6 @@ def test_the_server_has_one_name(
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(command_line(), ["net", "serve"], catch_exceptions=False)
     assert "serve --bind" in str(refused.value.hint)
-    # Who knows the old one is told what to type.
-    monkeypatch.setattr(sys, "argv", ["tare", "peer", "--bind", "192.0.2.1"])
-    assert enter() == USAGE
-    assert "net serve --bind 192.0.2.1" in capsys.readouterr().err
 
 
 def test_what_is_missing_or_impossible_on_the_command_line_is_usage(tmp_path: Path) -> None:

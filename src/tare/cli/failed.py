@@ -62,13 +62,11 @@ def remember(params: Mapping[str, Any]) -> None:
         if params.get(name) is not None and not re.match("-.", str(params[name]))
     }
     _asked.update({name: (one, _file(one)) for name, one in given.items()})
-    destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]
+    destinations = list(given.values())
     for one in destinations:
         if destinations.count(one) > 1 and one != os.devnull:
             options = [
-                f"--{name.replace('_', '-')}"
-                for name in (*_NOTES, "ndjson")
-                if str(params.get(name)) == one
+                f"--{name.replace('_', '-')}" for name in _NOTES if str(params.get(name)) == one
             ]
             _asked.clear()
             raise ExperimentError(

@@ -36,7 +36,7 @@ GROUPS = {
     ),
     "Output": (
         "out", "resume", "capture", "fingerprint", "store", "save", "file",
-        "charts", "log", "report", "markdown", "junit", "json", "ndjson", "all", "sources",
+        "charts", "log", "report", "markdown", "junit", "json", "all", "sources",
     ),
 }  # fmt: skip
 #: Where the help of a command ends: what it has besides.

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.errors import InputError
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
+from tare.statistics.exact import ranks
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
-_POWER = float(stats.norm.ppf(0.8))
+_POWER = float(special.ndtri(0.8))
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ class Comparison:
 
 def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
     """P(second > first) − P(second < first), from the ranks in O(n log n)."""
-    u = stats.mannwhitneyu(second, first, method="asymptotic").statistic
-    return float(2 * u / (len(first) * len(second)) - 1)
+    m, n = len(first), len(second)
+    u = ranks(np.concatenate([second, first])[None])[0, :n].sum() - n * (n + 1) / 2
+    return float(2 * u / (m * n) - 1)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -113,7 +115,7 @@ def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> 
 
 def detectable_change(log_half_width: float, confidence: float) -> float:
     """Smallest relative change shown with power 80 %, from an interval's half-width."""
-    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    z = float(special.ndtri(0.5 + confidence / 2))
     return math.expm1(log_half_width * (1 + _POWER / z))
 
 
@@ -305,5 +307,5 @@ def further_in_family(n: int, p: float, p_adjusted: float, confidence: float) ->
     """
     if not 0 < p <= p_adjusted:
         return None
-    alone, wanted = stats.norm.isf([p / 2, (1 - confidence) * p / p_adjusted / 2])
+    alone, wanted = -special.ndtri([p / 2, (1 - confidence) * p / p_adjusted / 2])
     return max(1, math.ceil(n * float(wanted / alone) ** 2) - n)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from tare.errors import InputError
 from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
@@ -64,6 +64,8 @@ def sizes_and_ranks(n: int, q: float, confidence: float) -> tuple[IntArray, IntA
 
 def interval_ranks(sizes: IntArray, q: float, confidence: float) -> tuple[IntArray, IntArray]:
     """Ranks as :func:`tare.statistics.intervals.quantile_ranks` has them, for many sizes."""
+    from scipy import stats  # half a second to load
+
     tail = (1 - confidence) / 2
     low, high = (stats.binom.ppf(p, sizes, q).astype(np.int64) for p in (tail, 1 - tail))
     return low, high + 1

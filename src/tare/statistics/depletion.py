@@ -11,10 +11,11 @@ from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.statistics.brunner_munzel import brunner_munzel_interval
 from tare.statistics.changes import changes, remaining
+from tare.statistics.exact import ranks
 from tare.statistics.intervals import Interval, quantile_interval, trials_needed
 from tare.statistics.order import order_of
 from tare.statistics.statistic import FloatArray
@@ -135,7 +136,7 @@ def follows(values: FloatArray, cause: FloatArray) -> Following | None:
     else:
         free = max(1.0, (n - 2) / tau)
         t = seen * math.sqrt(free / max(1 - seen**2, 1e-300))
-        p = float(stats.t.sf(t, free))
+        p = float(special.stdtr(free, -t))
     return Following(seen, p, n)
 
 
@@ -154,7 +155,7 @@ def _dependence(values: FloatArray) -> float:
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    ranks = stats.rankdata(values)
+    ranks = ranks(values[None])[0]
     ranks -= ranks.mean()
     return np.asarray(ranks / math.sqrt(float(ranks @ ranks)))
 

@@ -11,8 +11,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
+from tare.statistics.exact import ranks
 from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 499
@@ -135,8 +136,8 @@ def decompose(
         return None
     model = _Model(coded, cell, cells)
     plain = model.fit(y)
-    ranked = model.fit(stats.rankdata(y))
-    rank_p = model.permute(stats.rankdata(y), seed)
+    ranked = model.fit(ranks(y[None])[0])
+    rank_p = model.permute(ranks(y[None])[0], seed)
     effects = [
         Effect(t, plain.omega[t], ranked.omega[t], model.degrees[t], plain.f[t], plain.p[t], p)
         for t, p in rank_p.items()
@@ -254,7 +255,7 @@ class _Model:
             squares = self._explained(full, means) - self._explained(reduced, means)
             omega[term] = max(0.0, (squares - degrees * error) / (total + error))
             f[term] = squares / degrees / error if error > 0 else np.inf
-            p[term] = float(stats.f.sf(f[term], degrees, rest))
+            p[term] = float(special.fdtrc(degrees, rest, f[term]))
         return _Fit(omega, f, p)
 
     def permute(self, y: FloatArray, seed: int) -> dict[Term, float]:

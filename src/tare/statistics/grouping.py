@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from tare.statistics.statistic import FloatArray
 
@@ -68,6 +67,8 @@ def group_effect(
     values = np.concatenate(kept)
     if np.ptp(values) == 0:
         return None
+    from scipy import stats  # half a second to load
+
     sizes = [len(g) for g in kept]
     means = np.array([g.mean() for g in kept])
     sds = np.array([g.std(ddof=1) for g in kept])
@@ -85,6 +86,8 @@ def group_effect(
 def _spread_p(groups: list[FloatArray]) -> float:
     if all(np.ptp(np.abs(g - np.median(g))) == 0 for g in groups):
         return 1.0
+    from scipy import stats  # half a second to load
+
     return float(stats.levene(*groups, center="median").pvalue)
 
 

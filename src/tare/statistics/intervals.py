@@ -41,11 +41,11 @@ def share_interval(times: int, n: int, confidence: float = 0.95) -> tuple[float,
     ----------
     Clopper and Pearson 1934.
     """
-    from scipy import stats  # which a session that only measures does without
+    from scipy import special  # which a session that only measures does without
 
     tail = (1 - confidence) / 2
-    low = float(stats.beta.ppf(tail, times, n - times + 1)) if times else 0.0
-    high = float(stats.beta.ppf(1 - tail, times + 1, n - times)) if times < n else 1.0
+    low = float(special.betaincinv(times, n - times + 1, tail)) if times else 0.0
+    high = float(special.betaincinv(times + 1, n - times, 1 - tail)) if times < n else 1.0
     return low, high
 
 

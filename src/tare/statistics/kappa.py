@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.errors import InputError
 from tare.results.message import Message, message
@@ -103,7 +103,7 @@ def cohens_kappa(
         found = by_table(table)
     kappa = float(found.kappa)
     word = _grade(kappa)
-    half = float(stats.norm.ppf(0.5 + confidence / 2) * found.std_kappa)
+    half = float(special.ndtri(0.5 + confidence / 2) * found.std_kappa)
     if not half > 1e-9:
         refusal = message("kappa.constant")
         return Kappa(

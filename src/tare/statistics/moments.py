@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from tare.errors import InputError
 from tare.results.message import message
@@ -219,7 +219,9 @@ def _students_t(values: FloatArray, confidence: float) -> Interval:
     if n < 2:
         refusal = message("interval.few", n=n, needs=2)
         return Interval(estimate, None, None, confidence, method, n, refusal)
-    half = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * stats.sem(values))
+    half = float(
+        special.stdtrit(n - 1, 0.5 + confidence / 2) * np.std(values, ddof=1) / math.sqrt(n)
+    )
     return Interval(estimate, estimate - half, estimate + half, confidence, method, n)
 
 
@@ -233,7 +235,7 @@ def _refused_sd(values: FloatArray, confidence: float) -> Interval:
 
 def _limit(values: FloatArray, confidence: float) -> tuple[Interval, Interval]:
     n, method = len(values), "normal approximation"
-    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    z = float(special.ndtri(0.5 + confidence / 2))
     mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
     fourth = float(np.mean(((values - mean) / sd) ** 4))
     halves = z * sd / math.sqrt(n), z * sd * math.sqrt(max(fourth - 1, 0) / (4 * n))

@@ -9,7 +9,7 @@ import math
 from functools import partial
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge
@@ -98,7 +98,7 @@ def pair_ratio(
 
 def _mean_bounds(a: FloatArray, b: FloatArray, confidence: float) -> tuple[float, float]:
     """Logarithms of the ratios r at which "b − r a has the mean 0" is just not refused."""
-    most = float(stats.f.ppf(confidence, 1, len(a) - 1))
+    most = float(special.fdtri(1, len(a) - 1, confidence))
     middle, ratios = float(b.mean() / a.mean()), b / a
 
     def refused(ratio: float) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
@@ -108,8 +108,8 @@ class Line:
 def slack_of(line: Line, margin: float, confidence: float, *, fits: bool) -> float:
     """Return how far sizes may be off: half the margin, or as far as they are seen to be."""
     upper = 0.5 + confidence / 2
-    allowed = math.log1p(margin) / 2 * float(stats.norm.ppf(upper))
-    seen = line.scatter * float(stats.t.ppf(upper, len(line.h) - 2))
+    allowed = math.log1p(margin) / 2 * float(special.ndtri(upper))
+    seen = line.scatter * float(special.stdtrit(len(line.h) - 2, upper))
     return allowed if fits else max(allowed, seen)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.results.verdict import judge
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
@@ -86,7 +86,7 @@ def _half_width(
     """Half-width of the log-ratio's interval; None where it cannot be told."""
     if len(levels) < FEWEST_SESSIONS:
         return None
-    t = float(stats.t.ppf(0.5 + confidence / 2, len(levels) - 1))
+    t = float(special.stdtrit(len(levels) - 1, 0.5 + confidence / 2))
     # A shorter session knows its own level less well than the stored ones did theirs.
     extra = 0.0
     if len(new) < float(np.median([len(s) for s in sessions])):
@@ -107,5 +107,5 @@ def _error(values: FloatArray) -> float:
 def _p(shift: float, half: float, sessions: int, confidence: float) -> float:
     if half == 0:
         return 0.0 if shift else 1.0
-    t = float(stats.t.ppf(0.5 + confidence / 2, sessions - 1))
-    return float(2 * stats.t.sf(abs(shift) / half * t, sessions - 1))
+    t = float(special.stdtrit(sessions - 1, 0.5 + confidence / 2))
+    return float(2 * special.stdtr(sessions - 1, -abs(shift) / half * t))

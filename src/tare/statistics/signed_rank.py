@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from tare.statistics.statistic import FloatArray
 
@@ -44,7 +44,7 @@ def _rank_probability(n: int, t: float) -> float:
     if n <= _EXACT:
         return float(signed_rank_cdf(n)[int(min(t, n * (n + 1) / 2))])
     sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    return float(stats.norm.cdf((t + 0.5 - n * (n + 1) / 4) / sd))
+    return float(special.ndtr((t + 0.5 - n * (n + 1) / 4) / sd))
 
 
 def _critical_rank(n: int, alpha: float) -> int:
@@ -54,7 +54,7 @@ def _critical_rank(n: int, alpha: float) -> int:
     if n <= _EXACT:
         return int(np.searchsorted(signed_rank_cdf(n), alpha / 2, side="right")) - 1
     sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    return math.floor(n * (n + 1) / 4 - 0.5 + float(stats.norm.ppf(alpha / 2)) * sd)
+    return math.floor(n * (n + 1) / 4 - 0.5 + float(special.ndtri(alpha / 2)) * sd)
 
 
 def signed_rank_level(n: int, alpha: float) -> float:

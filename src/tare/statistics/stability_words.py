@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy import special
 
 from tare.statistics.moments import bootstrap_moments
 from tare.statistics.statistic import FloatArray
@@ -61,6 +61,9 @@ def _r_percentile(ordered: FloatArray, q: float) -> float:
     if place == k:
         return float(ordered[k - 1])
     # boot's norm.inter: interpolation on the normal scale between neighbouring order statistics.
-    below, above = norm.ppf(k / (len(ordered) + 1)), norm.ppf((k + 1) / (len(ordered) + 1))
-    share = (norm.ppf(q) - below) / (above - below)
+    below, above = (
+        special.ndtri(k / (len(ordered) + 1)),
+        special.ndtri((k + 1) / (len(ordered) + 1)),
+    )
+    share = (special.ndtri(q) - below) / (above - below)
     return float(ordered[k - 1] + share * (ordered[k] - ordered[k - 1]))

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from tare.statistics.comparison import holm
+from tare.statistics.exact import ranks
 from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 999
@@ -114,8 +114,8 @@ def explained(
 
 def _standard_ranks(values: FloatArray) -> FloatArray:
     """Ranks (ties share theirs) with mean 0 and length 1."""
-    ranks = stats.rankdata(values) - (len(values) + 1) / 2
-    return np.asarray(ranks / np.linalg.norm(ranks))
+    centred = ranks(values[None])[0] - (len(values) + 1) / 2
+    return np.asarray(centred / np.linalg.norm(centred))
 
 
 def _permutation_p(observed: float, null: FloatArray) -> float:

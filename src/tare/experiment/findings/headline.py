@@ -18,7 +18,7 @@ from tare.results.message import Message, Said, each, message
 #: What advice on platforms says as well.
 _COSTS = "overhead.summary"
 #: Findings that explain what the others answer.
-_EXPLAIN = {"causes", "platform_advice", "input_dependence"}
+_EXPLAIN = {"causes", "platform_advice", "platform_factor", "input_dependence"}
 #: How many more trials would settle something.
 _TOTAL = "cells.more"
 

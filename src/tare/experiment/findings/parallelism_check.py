@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.experiment.findings.comparison_summary import share
@@ -119,6 +118,8 @@ def _worker_p(cell: Cell) -> float:
     values = cell.workers
     if len(values) < trials_needed() or np.ptp(values - values[:, :1]) == 0:
         return 1.0
+    from scipy import stats  # half a second to load
+
     if values.shape[1] == 2:
         return float(stats.wilcoxon(values[:, 0], values[:, 1]).pvalue)
     return float(stats.friedmanchisquare(*values.T).pvalue)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy import stats
+from scipy import special
 
 from tare.experiment.findings.cells import Cell, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
@@ -49,7 +49,7 @@ class Judged:
 
 def beyond_chance(changed: int, series: int) -> bool:
     """Whether more series change than steady ones do by chance, at a level of 5 %."""
-    return changed > float(stats.binom.ppf(1 - _ALPHA, series, BY_CHANCE))
+    return changed > 0 and float(special.bdtrc(changed - 1, series, BY_CHANCE)) <= _ALPHA
 
 
 @lru_cache(maxsize=4)

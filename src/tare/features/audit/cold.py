@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
@@ -97,7 +97,7 @@ def cold_start(series: Sequence[SeriesAudit]) -> ColdStart | None:
     firsts = tuple(_first(s, some) for s in some)
     chance = float(np.mean([1 / s.n for s in some]))
     count = sum(f.largest for f in firsts)
-    return ColdStart(firsts, float(stats.binom.sf(count - 1, len(some), chance)))
+    return ColdStart(firsts, float(special.bdtrc(count - 1, len(some), chance)))
 
 
 def _fit(s: SeriesAudit) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.experiment.sweep.document import Calibration, Interval, Point
 from tare.features.calibration.matrix import Combination, Matrix, Standing
@@ -106,7 +106,7 @@ def _maximum(points: Sequence[Point]) -> _Mean:
 def _interval(mean: _Mean) -> Interval:
     if mean.variance is None:
         return Interval(value=mean.value)
-    half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, mean.freedom)) * math.sqrt(mean.variance)
+    half = float(special.stdtrit(mean.freedom, (1 + _CONFIDENCE) / 2)) * math.sqrt(mean.variance)
     return Interval(value=mean.value, low=mean.value - half, high=mean.value + half)
 
 
@@ -123,7 +123,7 @@ def _share(mean: _Mean, best: _Mean) -> Interval:
         part**2 / m.freedom for part, m in zip(parts, (mean, best), strict=True) if m.freedom > 0
     )
     freedom = total**2 / below if below > 0 else mean.freedom + best.freedom
-    half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)) * math.sqrt(total)
+    half = float(special.stdtrit(freedom, (1 + _CONFIDENCE) / 2)) * math.sqrt(total)
     return Interval(value=ratio, low=ratio * math.exp(-half), high=ratio * math.exp(half))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.render.charts.panels import Named, arrange, by_name, number
 from tare.render.drawing import colour, data
@@ -38,10 +38,10 @@ def _panel(values: FloatArray, unit: str) -> Any:
     ordered = np.sort(values)
     n = len(ordered)
     kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(int))
-    z = stats.norm.ppf((kept + 0.5) / n)
+    z = special.ndtri((kept + 0.5) / n)
     points = [{"z": number(a), "value": number(b)} for a, b in zip(z, ordered[kept], strict=True)]
     q1, q3 = np.quantile(ordered, [0.25, 0.75])
-    slope = float(q3 - q1) / (2 * float(stats.norm.ppf(0.75)))
+    slope = float(q3 - q1) / (2 * float(special.ndtri(0.75)))
     middle = float(q1 + q3) / 2
     line = [{"z": number(e), "value": number(middle + slope * e)} for e in (z[0], z[-1])]
     x = alt.X("z:Q", title=None, axis=alt.Axis(tickCount=5, grid=False))

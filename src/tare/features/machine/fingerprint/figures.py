@@ -184,11 +184,11 @@ def _is_rare(values: Sequence[float]) -> bool:
 def _mean(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
     """Return the mean with Student's interval, which ends where nothing is seen."""
     mean = float(np.mean(values))
-    if len(values) < _FEWEST:
+    if (n := len(values)) < _FEWEST:
         return mean, None
-    from scipy import stats
+    from scipy import special
 
-    half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+    half = float(special.stdtrit(n - 1, 0.975) * np.std(values, ddof=1) / math.sqrt(n))
     return mean, (max(0.0, mean - half), mean + half)
 
 

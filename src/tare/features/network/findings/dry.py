@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import pandas as pd
-from scipy import stats
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.render.words import text
@@ -105,6 +104,8 @@ def _dry(ladder: Ladder, rung: Rung, following: Following | None, p: float) -> D
     counts = (rung.use["times_dry"] > 0).groupby(rung.use["trial"]).sum()
     slope = low = high = None
     if following is not None:
+        from scipy import stats  # half a second to load
+
         fit = stats.theilslopes(rung.values, dry_times(rung), 0.95)
         slope, low, high = (float(x) for x in (fit[0], fit[2], fit[3]))
     return Dry(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tare.experiment.fingerprints.network.identified import Estimate
 from tare.features.network.identify.bursts import Plateau
@@ -91,7 +91,7 @@ def level(plateau: Plateau) -> Level:
     shared = lag1(means) + 1 / k if k > 3 else 0.0
     tau = min(k / 2, (1 + shared) / (1 - shared)) if shared > 0 else 1.0
     error = spread * math.sqrt(tau / max(1.0, k - tau))
-    reach = float(stats.t.ppf(0.975, max(2.0, k / tau - 1)))
+    reach = float(special.stdtrit(max(2.0, k / tau - 1), 0.975))
     noise = n * (error * reach / _NORMAL / value) ** 2 if value > 0 else 1.0
     return Level(value, error, reach, quantised, noise)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from tare.features.network.identify.bursts import Observed, Plateau, drained_at
 from tare.features.network.identify.estimates import level
@@ -242,7 +242,7 @@ def _scatter(refills: Sequence[Stretch], low_bps: float) -> float:
     free = len(rates) - 1
     spread = float(np.sqrt(((rates / middle - 1) ** 2).sum() / free))
     # The upper end of its 90 % interval: few rests agree by chance.
-    return spread * math.sqrt(free / float(stats.chi2.ppf(0.05, free)))
+    return spread * math.sqrt(free / float(special.chdtri(free, 0.95)))
 
 
 def _no_worse(one: Stretch, share: float) -> Stretch:

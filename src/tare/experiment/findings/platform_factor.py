@@ -1,0 +1,251 @@
+"""Does the cost of a platform depend on the number of processes, the load, the workload …."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tare.experiment.findings import emulated_cpu
+from tare.experiment.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
+from tare.experiment.findings.evidence import level_columns, verdict_cells
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.level_names import where
+from tare.experiment.findings.platform_cells import (
+    SIZES,
+    cost_basis,
+    given_cores,
+    log_costs,
+    reference_of,
+)
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.vocabulary import VALUES
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Chosen, Message, Ratio, message
+from tare.results.verdict import EQUIVALENT
+from tare.statistics.comparison import Comparison, compare_family
+from tare.statistics.shift import has_ratio
+from tare.statistics.statistic import FloatArray
+from tare.units import chosen
+
+_DESCRIPTION = Description(
+    name="platform_factor",
+    title="Overhead ratio at each level of a factor over that at its reference level",
+    question="What does the cost of a platform depend on?",
+    source="PINNING",
+)
+_METHOD = (
+    "ratio of overhead ratios within blocks that have all four cells, Hodges–Lehmann median, "
+    "signed-rank interval"
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How much more a platform costs at one level of a factor than at the reference level."""
+
+    platform: str
+    factor: str
+    reference: str
+    level: str
+    levels: dict[str, str]
+    first: FloatArray
+    second: FloatArray
+    trials: tuple[int, ...]
+
+
+#: What is compared, with what came of it.
+Changes = list[tuple[Change, Comparison]]
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the overhead ratios at the levels of every factor, the platform's own apart."""
+    factors = factors_of(results)
+    if results.trial_table["platform"].nunique() < 2 or not factors:
+        return None
+    basis = cost_basis(results)
+    if isinstance(basis, Message):
+        return uncompared(_DESCRIPTION, basis)
+    found = compared_changes(results, basis)
+    if not found:
+        return uncompared(_DESCRIPTION, message("platform_factor.no_common_block"))
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(_sentence(*of, some, results) for of, some in _groups(found).items()),
+        verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),
+        settle=_more([c for _, c in found if not c.verdict.conclusive]),
+        basis=str(basis),
+        estimates=tuple(_estimate(change, c) for change, c in found),
+        tables=(_table(found, results, basis),),
+        caveats=tuple(filter(None, [emulated_cpu.note(results)])),
+    )
+
+
+def factors_of(results: Results) -> list[str]:
+    """Factors that a cost may depend on; sizes too where they are too few for PTO and PSO."""
+    return [f for f in results.varied if f != "platform"]
+
+
+def compared_changes(results: Results, basis: Basis) -> list[tuple[Change, Comparison]]:
+    """Compare every change, Holm over all of them."""
+    changes = [
+        change
+        for factor in factors_of(results)
+        for change in _changes(cells_of(results, basis), factor)
+    ]
+    found = compare_family([(c.first, c.second) for c in changes], results.experiment.margin)
+    return list(zip(changes, found, strict=True))
+
+
+def _changes(cells: Cells, factor: str) -> Iterator[Change]:
+    results, bare = cells.results, reference_of(cells.results)
+    by_levels = {tuple(sorted(c.levels.items())): c for c in cells.all}
+    reference = _reference(cells, factor)
+    for cell in cells.all:
+        platform, level = cell.levels["platform"], cell.levels[factor]
+        if bare is None or platform == bare or level == reference or platform in results.emulated:
+            continue
+        four = [
+            by_levels.get(tuple(sorted({**cell.levels, "platform": p, factor: at}.items())))
+            for at in (reference, level)
+            for p in (bare, platform)
+        ]
+        known = [c for c in four if c is not None]
+        if len(known) < len(four):
+            continue
+        first, second = _common(cells.basis, known)
+        if len(first) and has_ratio(first, second):
+            others = {f: v for f, v in cell.levels.items() if f not in ("platform", factor)}
+            trials = tuple(t for c in known for t in c.trials)
+            yield Change(platform, factor, reference, level, others, first, second, trials)
+
+
+def _reference(cells: Cells, factor: str) -> str:
+    """Level that others are compared with: the usual one; of sizes, the largest."""
+    levels = list(dict.fromkeys(c.levels[factor] for c in cells.all))
+    if factor in SIZES:
+        given = {c.levels[factor]: given_cores(cells.results, c.levels) or 0 for c in cells.all}
+        return max(levels, key=lambda level: given[level])
+    usual = REFERENCES.get(factor)
+    return usual if usual in levels else levels[0]
+
+
+def _common(basis: Basis, four: list[Cell]) -> tuple[FloatArray, FloatArray]:
+    """Overhead ratios at both levels, of the blocks that have all four cells."""
+    (a, first), (b, second) = log_costs(basis, *four[:2]), log_costs(basis, *four[2:])
+    _, at, to = np.intersect1d(a.astype(str), b.astype(str), return_indices=True)
+    order = np.argsort(at)
+    return np.exp(first[at[order]]), np.exp(second[to[order]])
+
+
+def _groups(found: Changes) -> dict[tuple[str, str], Changes]:
+    """Put together what is of one platform and factor."""
+    groups: dict[tuple[str, str], Changes] = {}
+    for change, c in found:
+        groups.setdefault((change.platform, change.factor), []).append((change, c))
+    return groups
+
+
+def _shown(some: Changes) -> Changes:
+    return [x for x in some if x[1].verdict.differs]
+
+
+def _state(some: Changes) -> Literal["depends", "same", "inconclusive"]:
+    """Say whether the cost of one platform depends on one factor."""
+    if _shown(some):
+        return "depends"
+    return "same" if all(c.verdict == EQUIVALENT for _, c in some) else "inconclusive"
+
+
+def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Message:
+    state, shown = _state(some), _shown(some)
+    margin = Chosen(results.experiment.margin)
+    if state == "depends":
+        change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
+        return message(
+            "platform_factor.depends",
+            platform=platform,
+            factor=factor,
+            level=change.level,
+            reference=change.reference,
+            ratio=Ratio(c.ratio, c.low, c.high),
+            where=where(change.levels, results.varied),
+            some=len(shown),
+            of=len(some),
+        )
+    if state == "same":
+        return message("platform_factor.same", platform=platform, factor=factor, margin=margin)
+    return message(
+        "platform_factor.inconclusive",
+        platform=platform,
+        factor=factor,
+        margin=margin,
+        more=_more([c for _, c in some if not c.verdict.conclusive]),
+    )
+
+
+def _more(some: list[Comparison]) -> Message | None:
+    """Say how many more trials would settle these; None: not known."""
+    known = [c.more_pairs for c in some if c.more_pairs is not None]
+    if not known:
+        return None
+    few = all(c.low is None for c in some)
+    return message("cells.more", trials=max(known), time=None, few=few)
+
+
+def _estimate(change: Change, c: Comparison) -> Estimate:
+    return Estimate(
+        name="ratio of overhead ratios",
+        levels={**change.levels, "platform": change.platform, change.factor: change.level},
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=_METHOD,
+        n=c.n,
+        trials=change.trials,
+    )
+
+
+def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> Table:
+    rows = [
+        {
+            "what": f"{change.factor} {change.level}",
+            "beside": change.reference,
+            **{f: change.levels.get(f) for f in results.varied if f != "platform"},
+            "platform": change.platform,
+            "n": c.n,
+            "ratio": c.ratio,
+            "low": c.low,
+            "high": c.high,
+            "p": c.p_adjusted if c.low is not None else None,
+            **verdict_cells(c.verdict, VALUES, chosen(results.experiment.margin)),
+        }
+        for change, c in found
+    ]
+    return Table(
+        title=message("platform_factor.table.title", basis=str(basis)),
+        columns=(
+            *level_columns(["platform"]),
+            Column(key="what", title="changed to"),
+            Column(key="beside", title="from"),
+            *level_columns([f for f in results.varied if f != "platform"]),
+            Column(key="n", title="common blocks"),
+            Column(key="ratio", title="ratio of overhead ratios", unit="1"),
+            Column(key="low", title="from", unit="1"),
+            Column(key="high", title="to", unit="1"),
+            Column(key="p", title="p (Holm)", unit="1"),
+            Column(key="verdict", title="verdict"),
+        ),
+        rows=tuple(rows),
+        note=message("platform_factor.table.note", method=_METHOD),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=32, find=find, of_rates=True, over_sessions=True)
