@@ -15,7 +15,7 @@ from scipy import special
 
 from tare.statistics.brunner_munzel import brunner_munzel_interval
 from tare.statistics.changes import changes, remaining
-from tare.statistics.exact import ranks
+from tare.statistics.exact import standard_ranks
 from tare.statistics.intervals import Interval, quantile_interval, trials_needed
 from tare.statistics.order import order_of
 from tare.statistics.statistic import FloatArray
@@ -128,7 +128,7 @@ def follows(values: FloatArray, cause: FloatArray) -> Following | None:
     n = len(values)
     if n < FEWEST or np.ptp(values) == 0 or np.ptp(cause) == 0:
         return None
-    x, y = _ranks(values), _ranks(cause)
+    x, y = standard_ranks(values), standard_ranks(cause)
     seen = float(x @ y)
     tau = _dependence(values)
     if n <= _EXACT:
@@ -152,12 +152,6 @@ def _dependence(values: FloatArray) -> float:
         return 1.0
     left = remaining(order, changes(values, order=order))
     return left.tau if left.remembers else 1.0
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    ranks = ranks(values[None])[0]
-    ranks -= ranks.mean()
-    return np.asarray(ranks / math.sqrt(float(ranks @ ranks)))
 
 
 def depletion(values: FloatArray, tokens: FloatArray) -> Depletion | None:

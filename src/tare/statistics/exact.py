@@ -42,6 +42,12 @@ def ranks(rows: FloatArray) -> FloatArray:
     return found
 
 
+def standard_ranks(values: FloatArray) -> FloatArray:
+    """Rank values as :func:`ranks` does, to mean 0 and length 1."""
+    centred = ranks(values[None])[0] - (len(values) + 1) / 2
+    return np.asarray(centred / np.linalg.norm(centred))
+
+
 @lru_cache(maxsize=4096)
 def binomial_quantile(p: float, n: int, q: float) -> int:
     """Return the least k of which P(X ≤ k) is p or more, of n draws that succeed with q."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.statistics.comparison import holm
-from tare.statistics.exact import ranks
+from tare.statistics.exact import standard_ranks
 from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 999
@@ -88,8 +88,8 @@ def explained(
     varying = {k: v for k, v in covariates.items() if np.ptp(v) > 0}
     if n < max(FEWEST, 2 * len(varying) + 2) or not varying or np.ptp(values) == 0:
         return None
-    y = _standard_ranks(values)
-    x = np.column_stack([_standard_ranks(v) for v in varying.values()])
+    y = standard_ranks(values)
+    x = np.column_stack([standard_ranks(v) for v in varying.values()])
     rng = np.random.default_rng(seed)
     shuffled = rng.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1)
     basis, singular, _ = np.linalg.svd(x, full_matrices=False)
@@ -110,12 +110,6 @@ def explained(
         shares=tuple(sorted(shares, key=lambda s: -s.share)),
         n=n,
     )
-
-
-def _standard_ranks(values: FloatArray) -> FloatArray:
-    """Ranks (ties share theirs) with mean 0 and length 1."""
-    centred = ranks(values[None])[0] - (len(values) + 1) / 2
-    return np.asarray(centred / np.linalg.norm(centred))
 
 
 def _permutation_p(observed: float, null: FloatArray) -> float:
