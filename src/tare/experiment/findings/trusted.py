@@ -49,7 +49,8 @@ class Judged:
 
 def beyond_chance(changed: int, series: int) -> bool:
     """Whether more series change than steady ones do by chance, at a level of 5 %."""
-    return changed > 0 and float(special.bdtrc(changed - 1, series, BY_CHANCE)) <= _ALPHA
+    # That a single series changes has exactly this probability, but for the last digit.
+    return changed > 0 and special.bdtrc(changed - 1, series, BY_CHANCE) < _ALPHA + 1e-12
 
 
 @lru_cache(maxsize=4)
