@@ -27,7 +27,7 @@ from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.render.words import sentence
 from tare.results.message import message
-from tare.statistics import repetitions
+from tare.statistics import stopping
 from tare.statistics.interim_analysis import Target
 from tare.workloads.specification import WorkloadSpec
 
@@ -101,7 +101,7 @@ def session(
                 plan=plan.make(asked, plan.cells(asked, MACHINE)),
                 machine=MACHINE,
                 facts=[],
-                decide=lambda values: repetitions.decide(values, Target(asked.stopping.precision)),
+                decide=lambda values: stopping.decide(values, Target(asked.stopping.precision)),
                 progress=quiet,
                 past=past(journal.read_all(folder)),
                 weigh=weigh,

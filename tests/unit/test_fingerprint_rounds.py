@@ -18,7 +18,7 @@ from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.figures import gather
 from tare.features.machine.fingerprint.rounds import FIRST_LOOK, Rounds, exact
 from tare.registry import Axis, Probe, ProbeMetric, Seconds
-from tare.statistics import repetitions
+from tare.statistics import stopping
 
 #: From the probe and the number of the round to its readings, or to a fault.
 Script = Callable[[str, int], "dict[tuple[str, tuple[int, ...]], float] | str"]
@@ -94,7 +94,7 @@ def steady(name: str, number: int) -> dict[tuple[str, tuple[int, ...]], float]:
 
 
 def test_first_look_is_that_of_the_stopping_rule() -> None:
-    assert repetitions.FIRST_LOOK == FIRST_LOOK
+    assert stopping.FIRST_LOOK == FIRST_LOOK
 
 
 def test_rounds_are_fixed_beforehand_from_what_fits() -> None:

@@ -32,13 +32,13 @@ def test_a_session_does_not_hold_scipy() -> None:
     script = (
         "import sys\n"
         "from tare.experiment import pipeline, session\n"
-        "from tare.statistics import repetitions\n"
+        "from tare.statistics import stopping\n"
         "from tare.experiment.fingerprints.machine import difference\n"
         "from tare.features.machine.fingerprint import brief\n"
         "import numpy as np\n"
         "values = [(n, 1 + n % 7 / 1000) for n in range(60)]\n"
         "from tare.statistics.interim_analysis import Target\n"
-        "repetitions.decide({0: values}, Target(0.02))\n"
+        "stopping.decide({0: values}, Target(0.02))\n"
         "print(*[name for name in ('scipy', 'pandas', 'altair') if name in sys.modules])\n"
     )
     said = subprocess.run(

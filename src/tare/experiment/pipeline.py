@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.experiment.session.request import Weigh
     from tare.results.finding import Finding
-    from tare.statistics.repetitions import Decision
+    from tare.statistics.stopping import Decision
 
 
 @dataclass
@@ -263,13 +263,13 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
     metrics = (plan.metric(experiment), *stopping.also)
 
     def rule(*values: execution.Values) -> Mapping[int, Decision]:
-        from tare.statistics import repetitions
         from tare.statistics.interim_analysis import Target
+        from tare.statistics.stopping import decide, spread_target, together
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))
-        spread = repetitions.spread_target(experiment.parallel_growth) if about_spread else None
+        spread = spread_target(experiment.parallel_growth) if about_spread else None
         by_metric = {
-            metric: repetitions.decide(
+            metric: decide(
                 some,
                 Target(
                     stopping.precision,
@@ -282,10 +282,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
             )
             for metric, some in zip(metrics, values, strict=True)
         }
-        return {
-            cell: repetitions.together({m: by_metric[m][cell] for m in metrics})
-            for cell in values[0]
-        }
+        return {cell: together({m: by_metric[m][cell] for m in metrics}) for cell in values[0]}
 
     return rule
 

@@ -85,7 +85,7 @@ def interval_at_stop(
     values : array, shape (n,)
         Trial values in order of time.
     quantile, anytime, family
-        As for :func:`tare.statistics.repetitions.decide_cell`.
+        As for :func:`tare.statistics.stopping.decide_cell`.
     fixed : bool
         Whether n was decided beforehand, so that nobody looked.
     tick : float, optional

@@ -15,9 +15,9 @@ from tare.render.words import text
 from tare.results.message import Message, message
 from tare.statistics.interim_analysis import Target
 from tare.statistics.intervals import Interval, p10_and_p90
-from tare.statistics.repetitions import Why, clock, unsteady
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
+from tare.statistics.stopping import Why, clock, unsteady
 from tare.statistics.watched import watched_interval
 from tare.units import percent, quantile_name
 

@@ -17,9 +17,9 @@ from tare.experiment.plan import Plan, metric
 from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
-from tare.statistics.repetitions import Decision
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
+from tare.statistics.stopping import Decision
 
 #: Probability that any comparison of an experiment alarms where nothing differs.
 ERROR = 0.05

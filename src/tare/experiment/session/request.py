@@ -16,7 +16,7 @@ from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
 
 if TYPE_CHECKING:
-    from tare.statistics.repetitions import Decision
+    from tare.statistics.stopping import Decision
 
 #: Trial values by cell, each with the block it belongs to.
 Values = Mapping[int, list[tuple[int, float]]]

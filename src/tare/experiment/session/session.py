@@ -19,7 +19,7 @@ from tare.agent import client
 from tare.errors import CutShortError, StoreError, TareError, TrialError
 from tare.experiment import journal, machine_facts, plan, plan_file, remnants
 from tare.experiment.placement import placement
-from tare.experiment.session import repetitions
+from tare.experiment.session import iteration_length
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.files import needed
 from tare.experiment.session.hooks import Hooks
@@ -37,7 +37,7 @@ from tare.results.message import Duration, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
-    from tare.statistics.repetitions import Decision
+    from tare.statistics.stopping import Decision
 
 
 def conduct(request: Request) -> str:
@@ -200,7 +200,7 @@ class _Session:
 
     def _find_repetitions(self) -> None:
         request = self.request
-        frozen = repetitions.find(request.plan, self._rehearse, request.progress.stage)
+        frozen = iteration_length.find(request.plan, self._rehearse, request.progress.stage)
         if frozen != request.plan.repetitions:
             request.plan = plan.freeze(request.plan, frozen)
             plan_file.write(request.plan, request.folder)

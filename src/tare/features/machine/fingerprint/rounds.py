@@ -250,7 +250,7 @@ def _settled(values: Sequence[float], precision: float) -> bool:
         return True  # it never varies, or there is nothing that it could be relative to
     import numpy as np
 
-    from tare.statistics import repetitions
+    from tare.statistics import stopping
     from tare.statistics.interim_analysis import Target
 
-    return repetitions.decide_cell(np.array(values, dtype=float), Target(precision)).stop
+    return stopping.decide_cell(np.array(values, dtype=float), Target(precision)).stop

@@ -15,7 +15,8 @@ from scipy.signal import lfilter
 from tare.results.message import Deviation, message
 from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import Target, look, next_look
-from tare.statistics.repetitions import (
+from tare.statistics.series_intervals import series_interval
+from tare.statistics.stopping import (
     FIRST_LOOK,
     Decision,
     decide,
@@ -25,7 +26,6 @@ from tare.statistics.repetitions import (
     spread_target,
     together,
 )
-from tare.statistics.series_intervals import series_interval
 
 
 def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> np.ndarray:
