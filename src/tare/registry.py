@@ -1,7 +1,7 @@
 """The registry: every unit is one file with one self-describing constant ``UNIT``.
 
 Help, documentation, validation and contract tests are derived from what is scanned here, so a
-new unit needs no line anywhere else. A unit that fails to import fails loudly.
+new unit needs no line anywhere to be found. A unit that fails to import fails loudly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What each feature supplies, in one list. Whatever needs a part of it receives it as an argument.
+"""Every command, and what the pipeline is handed of features: questions, charts, probing.
 
 Nothing registers itself, and nothing below imports a feature. A new feature is a folder in
-``features`` and its lines here.
+``features`` and its lines here; where its units are, `tare.registry.PACKAGES` says.
 """
 
 from __future__ import annotations

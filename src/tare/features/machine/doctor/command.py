@@ -36,13 +36,15 @@ def doctor(
         str | None,
         typer.Option(metavar="TIME", help="With --fix: hold so long. [default: 1 h]"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Do not measure noise.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do not watch the machine, nor measure noise.")
+    ] = False,
     noise_window: Annotated[
         str, typer.Option(metavar="TIME", help="How long to measure noise.")
     ] = "10 s",
     as_root: options.AsRoot = False,
     all: Annotated[
-        bool, typer.Option("--all", help="Also print checks that are ok or not visible.")
+        bool, typer.Option("--all", help="Print values and reasons of all checks.")
     ] = False,
     json: options.Json = None,
 ) -> int:

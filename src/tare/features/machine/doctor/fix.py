@@ -83,7 +83,7 @@ def _wanted(asked: str) -> dict[str, str]:
     if asked == "all":
         from tare.features.machine.doctor import examination
 
-        return examination.examine(examination.look(watch_s=0)).fixes()
+        return examination.examine(examination.look()).fixes()
     known = units()
     found: dict[str, str] = {}
     name = ""
