@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,24 @@ def test_every_message_has_a_template_that_shows_what_it_has() -> None:
 def test_every_template_is_of_a_message() -> None:
     patterns = re.compile("|".join({ids for _, _, ids in made()}))
     assert [id_ for id_ in TEMPLATES if not patterns.fullmatch(id_)] == []
+
+
+def test_no_feature_has_the_words_of_what_stands_below_or_beside_it() -> None:
+    source = Path(tare.__file__).parent
+    features = source / "features"
+    ids = {
+        id_: file.relative_to(features).parts[0]
+        for file in features.rglob("*words.toml")
+        for id_, _ in words.flat(tomllib.loads(file.read_text(encoding="utf-8")))
+    }
+    wrong = [
+        (where, id_)
+        for where, call, _ in made()
+        if isinstance(call.args[0], ast.Constant)
+        and (id_ := call.args[0].value) in ids
+        and not where.startswith(f"{features / ids[id_]}/")
+    ]
+    assert wrong == []
 
 
 def test_templates_are_short_and_in_the_terms_of_the_field() -> None:

@@ -88,32 +88,29 @@ def listing(items: Iterable[Any], word: str = "and") -> str:
     return f"{', '.join(most)} {word} {last}" if most else last
 
 
+@functools.cache
 def templates() -> Mapping[str, str]:
     """Return all templates by id."""
-    return _templates()
-
-
-@functools.cache
-def _templates() -> dict[str, str]:
     found: dict[str, str] = {}
     for file in sorted(_PACKAGE.rglob(FILES)):
-        for id_, template in _flat(tomllib.loads(file.read_text(encoding="utf-8"))):
+        for id_, template in flat(tomllib.loads(file.read_text(encoding="utf-8"))):
             assert id_ not in found, f"{id_} is in two files, {file} is one"
             found[id_] = template
     return found
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Return the templates of tables in tables, each with its id."""
     for key, value in table.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
+            yield from flat(value, f"{above}{key}.")
         else:
             yield f"{above}{key}", value
 
 
 @functools.cache
 def _template(id_: str) -> Template:
-    return environment().from_string(_templates()[id_])
+    return environment().from_string(templates()[id_])
 
 
 @functools.cache
