@@ -30,6 +30,7 @@ SOURCE = Path(__file__).parent / "attacks" / "attack.c"
 #: Who called sudo, as far as tare knows: nobody that this machine has.
 CALLER = 54321
 SECRET = "what only root may read"
+IMAGE = "tare-test-attacked"
 KEY = "tare-attacked"
 #: Numbers of system calls, and of what keyctl does.
 ADD_KEY, KEYCTL = {"x86_64": 248, "aarch64": 217}, {"x86_64": 250, "aarch64": 219}
@@ -143,6 +144,8 @@ def host() -> Iterator[Host]:
     finally:
         listening.close()
         shutil.rmtree(folder)
+        if shutil.which("docker"):
+            subprocess.run(["docker", "rmi", "--force", IMAGE], capture_output=True, check=False)
 
 
 @contextlib.contextmanager
@@ -197,7 +200,8 @@ def measured(
         text += ["[[workload]]", *lines(workload)]
         text += ["[workload.environment]", *lines(host.environment)]
     text += ["[factors]", *lines({"platform": [stack], "workers": [2]})]
-    text += ["[platforms.docker]", *lines({"root": str(host.program.parent)})]
+    if "docker" in stack:
+        text += ["[platforms.docker]", *lines({"image": imported(host.program.parent)})]
     text += ["[platforms.isolate]", *lines({"extra": f"--dir={host.program.parent}"})]
     file = out.with_suffix(".toml")
     file.write_text("\n".join(text) + "\n")
@@ -212,6 +216,14 @@ def measured(
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def imported(folder: Path) -> str:
+    """Make an image of a folder, and return its name."""
+    archive = subprocess.run(["tar", "-C", folder, "-c", "."], check=True, capture_output=True)
+    making = ["docker", "import", "-", IMAGE]
+    subprocess.run(making, input=archive.stdout, check=True, capture_output=True)
+    return IMAGE
 
 
 def lines(table: Mapping[str, object]) -> list[str]:

@@ -83,7 +83,7 @@ def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--whole",), 10, "--full"),
+        (("--whole",), 10, "--whole"),
         (("--budget", "5"), 10, "--budget"),
         (("--max-memory", "much"), 10, "--max-memory"),
         (("--directory", "/nowhere/at/all"), 11, "mkdir -p /nowhere/at/all"),

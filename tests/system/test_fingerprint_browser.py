@@ -62,7 +62,7 @@ def test_the_staircase_names_its_caches(browser, pages):
     told = browser.ask(
         "document.querySelector('#chart-memory-latency svg').textContent.replace(/\\s+/g, ' ')"
     )
-    for word in ("L1", "L2", "L3", "4 KiB pages", "2 MiB pages", "64 KiB", "time [ns]"):
+    for word in ("L1", "L2", "L3", "page 4 KiB", "page 2 MiB", "64 KiB", "time [ns]"):
         assert word in told
 
 

@@ -40,9 +40,7 @@ def busy(stack: str, **given: object) -> Iterator[tuple[platforms.Instance, str]
         folder.mkdir()
         folder.chmod(0o777)
         cpus = given.get("cpus")
-        place = platforms.Place(
-            name=f"{name}-0", shared=str(folder), workers=2, period_us=PERIOD_US
-        )
+        place = platforms.Place(name=f"{name}-0", shared=str(folder), period_us=PERIOD_US)
         try:
             instance = platforms.start(stack, msgspec.structs.replace(place, **given))
         except PlatformError as error:

@@ -40,7 +40,7 @@ def limited(stack: str) -> Iterator[tuple[platforms.Instance, Path]]:
         folder.mkdir()
         folder.chmod(0o777)
         place = platforms.Place(
-            name=f"{name}-0", shared=str(folder), workers=2, cores=QUOTA,
+            name=f"{name}-0", shared=str(folder), cores=QUOTA,
             period_us=PERIOD_NS // 1000, runs_commands=stack == "bare",
         )  # fmt: skip
         try:
