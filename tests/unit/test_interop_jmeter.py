@@ -92,10 +92,18 @@ def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
     (series,) = imported.series
     assert series.values.tolist() == [0.01]
     assert list(series.defects) == [
-        left_out(2, 4, "not_finite", lines(3, 6)),
-        left_out(1, 4, "negative", lines(4)),
+        left_out(2, 5, "not_finite", lines(3, 6)),
+        left_out(1, 5, "negative", lines(4)),
+        left_out(1, 5, "no_timestamp", lines(5)),
     ]
-    assert args(imported.notes, "interop.table.rows") == {"n": 1, "place": "line", "first": 5}
+
+
+def test_requests_that_all_failed_are_said_to(tmp_path: Path) -> None:
+    rows = "".join(f"{i},10,a,false\n" for i in range(5))
+    imported = read(written(tmp_path, f"timeStamp,elapsed,label,success\n{rows}"))
+    (series,) = imported.series
+    assert len(series.values) == 0
+    assert args(series.notes, "interop.failed")["n"] == 5
 
 
 def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:

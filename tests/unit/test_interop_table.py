@@ -558,3 +558,15 @@ def test_a_date_beyond_all_nanoseconds_is_no_order(tmp_path: Path) -> None:
     text = "v,at\n" + "".join(f"{i},{9663 + i}-01-01\n" for i in range(8))
     with pytest.raises(InputError, match="neither numbers nor dates"):
         made(tmp_path, text, value="v", order="at")
+
+
+def test_a_packed_table_made_to_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tare.readers.compression._ALWAYS", 1 << 20)
+    file = tmp_path / "bomb.csv.gz"
+    file.write_bytes(gzip.compress(b"x\n" + b"1\n" * (16 << 20), 9))
+    with pytest.raises(InputError, match="MiB unpacked"):
+        read(file, Columns())
+    file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1000, 9))
+    assert len(read(file, Columns()).series[0].values) == 1000

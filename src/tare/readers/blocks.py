@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers.compression import take, unpacked
+from tare.readers.compression import most_unpacked, take, unpacked
 from tare.readers.text_file import encoding
 from tare.results.message import Message, message
 
@@ -95,7 +95,9 @@ class Text:
     def _decoded(self) -> Iterator[bytes]:
         """Go through the file as UTF-8 with LF at the ends of lines; nothing comes at the end."""
         with unpacked(self.file) as source:
+            most = most_unpacked(self.file)
             raw = take(self.file, source, BLOCK_BYTES)
+            came = len(raw)
             decoder, skip = self._decoder(raw)
             raw = raw[skip:]
             held = b""
@@ -114,6 +116,13 @@ class Text:
                     yield b""
                     return
                 raw = take(self.file, source, BLOCK_BYTES, self._line)
+                came += len(raw)
+                if most is not None and came > most:
+                    raise InputError(
+                        f"{self.file} is larger than {most >> 20} MiB unpacked, far more than"
+                        " measurements come to",
+                        "unpack it first, if that is what it should be",
+                    )
 
     def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, int]:
         """Return what turns the bytes into text (None: they are UTF-8), and the BOM's length."""

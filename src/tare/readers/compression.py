@@ -18,10 +18,25 @@ _PACKED = {
 #: What is known, but not unpacked here; a zip may hold anything, a spreadsheet for one.
 _ELSEWHERE = {b"PK\x03\x04": "zip", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf\x27\x1c": "7z"}
 
+#: Bytes that any packed file may come to, and otherwise times its size.
+_ALWAYS, _MOST_FACTOR = 1 << 28, 200
+
 
 def packing(head: bytes) -> str | None:
     """Return how a file is packed; None if it is not."""
     return next((how for mark, how in _PACKED.items() if head.startswith(mark)), None)
+
+
+def most_unpacked(file: Path) -> int | None:
+    """Return how many bytes a packed file may come to; None if it is not packed.
+
+    Tables of measurements come to ten times their packed size, those made to fill a memory to a
+    thousand times.
+    """
+    with file.open("rb") as source:
+        if packing(source.read(6)) is None:
+            return None
+    return max(_ALWAYS, _MOST_FACTOR * file.stat().st_size)
 
 
 def unpacked(file: Path) -> Any:

@@ -46,6 +46,9 @@ class LongTable:
         self._cells = Cells(self._unit)
         self._parting = Parting(file, roles.keys)
         self._faults = {"not_finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
+        # What says of itself whether it failed is one tool's log, and damaged without a time.
+        if roles.status is not None:
+            self._faults["no_timestamp"] = Faults()
         self._without = Faults()
         self._failed = Faults()
         self._rows_read = 0
@@ -74,7 +77,7 @@ class LongTable:
             self._made(one, key, [column[one] for column in gathered])
             for one, key in enumerate(keys)
         )
-        if not any(len(one.values) for one in made):
+        if not any(len(one.values) for one in made) and not self._failed.count:
             self._no_numbers()
         return made
 
@@ -115,7 +118,8 @@ class LongTable:
         for i in extra:
             numbers, absent = self._numbered(i, chunk)
             if absent is not None:
-                self._tally(self._without, absent, series, chunk)
+                stamped = i == self._roles.order and self._faults.get("no_timestamp")
+                self._tally(stamped or self._without, absent & kept, series, chunk)
                 kept &= ~absent
             columns.append(numbers)
         if not kept.all():
