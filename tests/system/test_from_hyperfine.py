@@ -63,6 +63,8 @@ class Script:
     calls: int = 2
 
 
+#: Half a minute of one program in many settings.
+LONG = {"From one thread to eight"}
 SCRIPTS = {
     "Two builds, and a threshold": Script(
         ("base-sel", "head-sel"),
@@ -184,7 +186,10 @@ def executed(
     return done, set(log.read_text().splitlines()) if log.exists() else set()
 
 
-@pytest.mark.parametrize("key", SCRIPTS)
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(key, marks=[pytest.mark.slow] if key in LONG else []) for key in SCRIPTS],
+)
 def test_the_line_of_tare_does_the_same(key: str, tmp_path: Path) -> None:
     script = SCRIPTS[key]
     _, theirs, ours = next(one for one in sections() if one[0].startswith(key))

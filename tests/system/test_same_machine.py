@@ -27,6 +27,7 @@ def run(out: Path) -> tuple[str, ...]:
     return ("run", "-n", "7", "--out", str(out))
 
 
+@pytest.mark.slow  # probes the machine twice
 def test_a_machine_that_changed_between_sessions_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
     tare(*run(out), "--", "sleep", "0.01")

@@ -19,6 +19,8 @@ from tare.networks.emulator import Emulator
 
 pytestmark = pytest.mark.system
 
+#: Pages of three quarters of a minute; the README has the like of what they do.
+LONG = {"benchmark-author", "judge-operator"}
 TARE = Path(sys.executable).with_name("tare")
 #: Verdicts, and that the machine changed meanwhile, which is none of the documents' fault.
 FINE = {0, 1, 2, 17}
@@ -75,7 +77,13 @@ def possible() -> None:
         pytest.skip(f"no network can be made here: {error}")
 
 
-@pytest.mark.parametrize("page", documents.EXECUTED, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in documents.EXECUTED
+    ],
+)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
     programs, folder, log = tmp_path / "programs", tmp_path / "folder", tmp_path / "log"
     programs.mkdir()
