@@ -45,6 +45,8 @@ peer.recv(1)
 LITTLE, MUCH = 2_000_000, 20_000_000
 #: Of a packet of 1,500 bytes: payload, and what the wire carries.
 PAYLOAD, WIRE = 1448, 1514
+#: What TCP may send twice where a busy machine answers late: some segments as it hands them down.
+REPEATED_BITS = 8 * 4 * 65536
 EXPERIMENT = """
 [experiment]
 name = "spending"
@@ -141,7 +143,8 @@ def test_what_each_workload_sends_is_counted_with_its_headers(
     made: dict[str, Any] = json.loads(done.stdout)
     trials = {trial["cell"]: trial for trial in made["trials"]}
     for cell, payload in (("little", LITTLE), ("much", MUCH)):
-        assert trials[cell]["spends_bits"] == pytest.approx(8 * payload * WIRE / PAYLOAD, rel=0.02)
+        whole = 8 * payload * WIRE / PAYLOAD
+        assert 0.98 * whole < trials[cell]["spends_bits"] < 1.02 * whole + REPEATED_BITS
         assert trials[cell]["source"] == "1 trial, tadva"
     assert trials["nothing"]["spends_bits"] < 0.01 * trials["little"]["spends_bits"]
     # All of it is what a bucket would have counted.
