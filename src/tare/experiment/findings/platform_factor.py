@@ -23,7 +23,7 @@ from tare.experiment.findings.platform_cells import (
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import VALUES
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT
 from tare.statistics.comparison import Comparison, compare_family
@@ -237,9 +237,7 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             Column(key="beside", title="from"),
             *level_columns([f for f in results.varied if f != "platform"]),
             Column(key="n", title="common blocks"),
-            Column(key="ratio", title="ratio of overhead ratios", unit="1"),
-            Column(key="low", title="from", unit="1"),
-            Column(key="high", title="to", unit="1"),
+            *interval_columns("ratio", "ratio of overhead ratios", "1"),
             Column(key="p", title="p (Holm)", unit="1"),
             Column(key="verdict", title="verdict"),
         ),

@@ -9,13 +9,13 @@ import numpy as np
 
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
-from tare.features.audit.comparison_answers import comparison_finding, interval_columns
+from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.naming import in_order
 from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.variance import VarianceAudit
 from tare.render.words import text
-from tare.results.finding import Column, Finding, Table
+from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Said, message
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
@@ -92,10 +92,10 @@ def _series_table(
     columns = [
         Column(key="series", title="series"),
         Column(key="n", title="n"),
-        *interval_columns("median", "median", stored),
-        *(c for q in others for c in interval_columns(quantile_name(q), quantile_name(q), stored)),
-        *interval_columns("mean", "mean", stored),
-        *interval_columns("sd", "SD", stored),
+        *interval_columns("median", "median", stored, "median "),
+        *(c for q in map(quantile_name, others) for c in interval_columns(q, q, stored, f"{q} ")),
+        *interval_columns("mean", "mean", stored, "mean "),
+        *interval_columns("sd", "SD", stored, "sd "),
         Column(key="covered", title="simulated coverage of mean, SD"),
         Column(key="cov", title="CoV", unit="%"),
         Column(key="cov_robust", title="robust CoV", unit="%"),

@@ -9,25 +9,16 @@ from tare.features.audit.audit import Audit
 from tare.features.audit.comparison import MOST_COMPARED, ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.render.words import text
-from tare.results.finding import Column, Finding, Table
+from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Said, message
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 
 
-def interval_columns(key: str, title: str, unit: str) -> tuple[Column, Column, Column]:
-    """Make the columns of an estimate and its interval."""
-    return (
-        Column(key=key, title=title, unit=unit),
-        Column(key=f"{key} low", title="from", unit=unit),
-        Column(key=f"{key} high", title="to", unit=unit),
-    )
-
-
 def ratio_columns(title: str) -> tuple[Column, ...]:
     """Make the columns of ``ratio_cells`` and of the verdict on the ratio."""
     return (
-        *interval_columns("ratio", title, "1"),
+        *interval_columns("ratio", title, "1", "ratio "),
         Column(key="verdict", title="verdict"),
         Column(key="p", title="p after Holm", unit="1"),
     )

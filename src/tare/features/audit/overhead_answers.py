@@ -7,11 +7,11 @@ from typing import Any
 from tare.features.audit import overhead_messages as words
 from tare.features.audit.audit import Audit
 from tare.features.audit.cold import ColdStart, begins, item_name
-from tare.features.audit.comparison_answers import interval_columns, ratio_cells, ratio_columns
+from tare.features.audit.comparison_answers import ratio_cells, ratio_columns
 from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.render.vocabulary import SIZES, TIMES
 from tare.render.words import text
-from tare.results.finding import Column, Finding, Table
+from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.platform_size import Factor
 
@@ -166,9 +166,9 @@ def _models(audit: Audit, found: OverheadAudit) -> Table | None:
         title="Overhead of the size (PSO) and of the platform type (PTO)",
         columns=(
             Column(key="what", title="what"),
-            *interval_columns("pso", "PSO: smallest size over largest", "1"),
+            *interval_columns("pso", "PSO: smallest size over largest", "1", "pso "),
             Column(key="verdict", title="over sizes the overhead"),
-            *interval_columns("pto", "PTO: cost with the whole host", "1"),
+            *interval_columns("pto", "PTO: cost with the whole host", "1", "pto "),
             Column(key="shape", title="shape"),
             Column(key="fits", title="fits"),
             Column(key="n", title="n"),

@@ -11,7 +11,7 @@ from tare.experiment.findings.network_cells import applies, networks_of
 from tare.experiment.results import Results
 from tare.features.network.findings.depletion import Course, State, courses
 from tare.registry import Description
-from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.finding import Answer, Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.statistics.depletion import BOUND, FEWEST
 from tare.units import p_value
@@ -203,9 +203,7 @@ def _table(found: Sequence[Course]) -> Table:
         Column(key="n", title="trials"),
         Column(key="first", title="tokens when the first began", unit="bits"),
         Column(key="last", title="when the last began", unit="bits"),
-        Column(key="ratio", title="value with fewest tokens over that with most", unit="1"),
-        Column(key="low", title="from", unit="1"),
-        Column(key="high", title="to", unit="1"),
+        *interval_columns("ratio", "value with fewest tokens over that with most", "1"),
         Column(key="p", title="p (Holm)", unit="1"),
         Column(key="narrowing", title="width of interval, all over first quarter", unit="1"),
         Column(key="off", title="median of all relative to the first quarter's", unit="1"),

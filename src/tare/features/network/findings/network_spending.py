@@ -18,7 +18,7 @@ from tare.features.network.findings.need import (
 )
 from tare.features.network.findings.network_slowdown import Slowed
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.intervals import Interval, share_interval
 from tare.units import quantity
@@ -229,15 +229,11 @@ def _table(found: Sequence[Need]) -> Table:
         Column(key="level", title="network"),
         Column(key="host", title="host"),
         Column(key="n", title="trials"),
-        Column(key="sent", title="sent in a trial", unit="bits"),
-        Column(key="sent_low", title="from", unit="bits"),
-        Column(key="sent_high", title="to", unit="bits"),
+        *interval_columns("sent", "sent in a trial", "bits", "sent_"),
         Column(key="taken", title="most taken from the bucket", unit="bits"),
         Column(key="budget", title="initial budget", unit="bits"),
         Column(key="dry", title="trials depleted"),
-        Column(key="share", title="share of trials", unit="1"),
-        Column(key="share_low", title="from", unit="1"),
-        Column(key="share_high", title="to", unit="1"),
+        *interval_columns("share", "share of trials", "1", "share_"),
         Column(key="state", title="budget"),
     ]
     rows = (

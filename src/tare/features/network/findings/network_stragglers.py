@@ -10,7 +10,7 @@ from tare.experiment.results import Results
 from tare.features.network.findings.dry import Dry, DryHost, droughts
 from tare.features.network.findings.need import FEWEST_TRIALS
 from tare.registry import Description
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import share_interval
 from tare.units import p_value
@@ -145,9 +145,7 @@ def _host_table(found: Sequence[Dry]) -> Table:
         Column(key="host", title="host"),
         Column(key="n", title="trials"),
         Column(key="times", title="trials depleted"),
-        Column(key="share", title="share of trials", unit="1"),
-        Column(key="share_low", title="from", unit="1"),
-        Column(key="share_high", title="to", unit="1"),
+        *interval_columns("share", "share of trials", "1", "share_"),
         Column(key="first", title="first after", unit="ns"),
         Column(key="dry", title="depleted for", unit="ns"),
         Column(key="spells", title="times depleted in a trial", unit="1"),
@@ -176,9 +174,7 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
             Column(key="alone", title="trials with only one host depleted"),
             Column(key="correlation", title="rank correlation", unit="1"),
             Column(key="p", title="p (Holm)", unit="1"),
-            Column(key="slope", title="longer for each second depleted", unit="1"),
-            Column(key="slope_low", title="from", unit="1"),
-            Column(key="slope_high", title="to", unit="1"),
+            *interval_columns("slope", "longer for each second depleted", "1", "slope_"),
         ]
         note = message("network_stragglers.table.note", basis=str(networks.basis))
         yield Table.of("Duration of trials by time depleted", heads, rows, note)
