@@ -25,9 +25,6 @@ class Unit:
     factor: float = 1.0
 
 
-SECONDS = Unit("s", "s")
-
-
 def _scaled(base: str, spellings: dict[str, float]) -> dict[str, Unit]:
     return {
         spelling: Unit(spelling if factor != 1.0 else base, base, factor)

@@ -22,8 +22,6 @@ from tare.results.finding import Finding, Table
 from tare.results.message import Message, Said, message
 from tare.results.report import Figure, Origin, Report, Section
 
-_LINEAR = "Does this machine scale linearly with the CPU it is given?"
-
 
 def of_fit(sweep: Sweep, source: str, command: str) -> Report:
     """Lay the page of somebody else's sweep out."""
