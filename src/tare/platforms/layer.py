@@ -40,6 +40,17 @@ class Held(NamedTuple):
 NOT_HELD = Held()
 
 
+class Root(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of an application, which are seen in the place of this machine's."""
+
+    #: Directory whose files are the root; nobody writes to it.
+    path: str
+    #: Of what is in it: what is made of it once, such as an image for Docker, is called by it.
+    digest: str
+    #: Further directories that are seen, read-only: path inside, and here.
+    layers: tuple[tuple[str, str], ...] = ()
+
+
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """What one instance of a platform is given."""
 
@@ -68,6 +79,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.
     network: str | None = None
+    #: What is seen in the place of this machine's files; None: those.
+    root: Root | None = None
 
     @property
     def scratch(self) -> str:

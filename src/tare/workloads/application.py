@@ -1,0 +1,113 @@
+"""An application as it is described: its image, what it runs, its metrics, what makes it valid.
+
+The content of ``application.toml``, read and checked; nothing of it is built or run here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from tare.registry import Parameter
+
+#: Inside an image, on every platform: files of the application's folder and artefacts; what
+#: ``prepare`` made; where commands start and may write.
+FILES, DATA, SCRATCH = "/application", "/data", "/tmp"
+#: How the machine is called inside, which ``/etc/hosts`` of every image knows.
+HOST_NAME = "tare"
+
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all parts have in common: they are stored with results, and read back."""
+
+
+class Artefact(_Strict, frozen=True, kw_only=True):
+    """A file of a package registry, put into ``/application``."""
+
+    registry: Literal["maven", "pypi"]
+    #: ``group:artifact`` of Maven, the project's name of PyPI.
+    name: str
+    version: str
+    sha256: Sha256
+
+
+class Image(_Strict, frozen=True, kw_only=True):
+    """The files in which it runs: from Debian packages, an engine's image, or a directory."""
+
+    #: Debian packages, with ``=version`` where it matters.
+    packages: tuple[str, ...] = ()
+    #: Debian's release; None: that of the machine where the image is built, or else the newest
+    #: that tare knows.
+    suite: str | None = None
+    artefacts: tuple[Artefact, ...] = ()
+    #: Files and directories of the application's folder that are put into ``/application``.
+    files: tuple[str, ...] = ()
+    #: Instead of packages: an image that the local Docker or Podman has.
+    oci: str | None = None
+    #: Instead of packages: a directory of this machine, absolute.
+    root: str | None = None
+
+
+class ApplicationMetric(_Strict, frozen=True, kw_only=True):
+    """A number that a trial's output holds."""
+
+    name: str
+    meaning: str
+    #: ``s``, ``bytes``, ``1``, ``frames/s`` …
+    unit: str
+    better: Literal["lower", "higher"]
+    stream: Literal["stdout", "stderr"] = "stdout"
+    #: Exactly one of these three: an expression with one group, keys of a JSON document by dots,
+    #: or one of the formats that ``tare audit`` reads, whose median it is.
+    pattern: str | None = None
+    json: str | None = None
+    format: str | None = None
+
+
+class OutputCheck(_Strict, frozen=True, kw_only=True):
+    """What a trial's output must or must not hold."""
+
+    stream: Literal["stdout", "stderr"] = "stdout"
+    #: An expression that is found there.
+    pattern: str | None = None
+    #: What the last match's group must be: a text with placeholders, or that of a file in /data.
+    equals: str | None = None
+    equals_file: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    #: An expression that is not found there.
+    absent: str | None = None
+    #: Of the whole stream.
+    sha256: Sha256 | None = None
+
+
+class Check(_Strict, frozen=True, kw_only=True):
+    """What makes a trial valid."""
+
+    exit_codes: tuple[int, ...] = (0,)
+    outputs: tuple[OutputCheck, ...] = ()
+    #: Runs after the trial where the trial ran, not in its time; must exit with 0.
+    command: tuple[str, ...] | None = None
+
+
+class Application(_Strict, frozen=True, kw_only=True):
+    """What an ``application.toml`` says."""
+
+    name: str
+    question: str
+    source: str | None = None
+    #: Absolute path of its folder.
+    folder: str
+    #: SHA-256 of ``application.toml`` and of all files that it names.
+    digest: Sha256
+    image: Image
+    #: Commands that run once, in order, in the image; what they leave in ``/data`` is a layer.
+    prepare: tuple[tuple[str, ...], ...] = ()
+    command: tuple[str, ...]
+    environment: dict[str, str] = {}
+    metrics: tuple[ApplicationMetric, ...] = ()
+    check: Check = Check()
+    parameters: tuple[Parameter, ...] = ()
