@@ -18,6 +18,7 @@ SOURCES = (
     # The agent's own share is in it.
     "host_cgroup",
     "around",
+    "output",
     "isolate",
     "qdisc",
 )
@@ -44,6 +45,8 @@ def tick(metric: str, source: str | None = None) -> float | None:
 
     Counts are exact. CPU time is counted by what counts it on the platform, some by 10 ms.
     """
+    if source == "output":
+        return None
     if metric.endswith("_ns"):
         if "cpu" in metric:
             return _ISOLATE_NS if source == "isolate" else None

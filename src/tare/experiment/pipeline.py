@@ -277,7 +277,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
                     quantile=stopping.quantile,
                     anytime=stopping.anytime,
                     family=len(metrics),
-                    tick=tick(metric),
+                    tick=tick(metric, "output" if metric in experiment.printed else None),
                 ),
             )
             for metric, some in zip(metrics, values, strict=True)

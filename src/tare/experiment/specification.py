@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tare.units.bounded import Bytes, Count, Duration, Positive, Proportion
+from tare.workloads.application import ApplicationMetric
 from tare.workloads.specification import WorkloadSpec
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
@@ -197,7 +198,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def runs_commands(self) -> bool:
         """Whether a platform must have files of the user's: not for what the agent brings."""
-        return any(w.command is not None and not w.of_agent for w in self.workloads)
+        return any(
+            w.command is not None and not w.of_agent and w.application is None
+            for w in self.workloads
+        )
+
+    @property
+    def printed(self) -> dict[str, ApplicationMetric]:
+        """Metrics that applications print, by name."""
+        applications = [w.application for w in self.workloads if w.application is not None]
+        return {metric.name: metric for one in applications for metric in one.metrics}
 
     @property
     def networked(self) -> bool:

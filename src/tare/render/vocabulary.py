@@ -67,6 +67,7 @@ _SOURCES = {
     "reaped": "kernel accounting at the end of each process",
     "rusage": "kernel accounting at its end",
     "around": "tare's clock",
+    "output": "printed by the program",
     "qdisc": "counted by the queueing discipline",
 }
 

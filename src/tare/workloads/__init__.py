@@ -8,12 +8,19 @@ from types import MappingProxyType
 
 from tare.agent import record
 from tare.workloads import placeholders
+from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
 
-__all__ = ["inherited", "job", "of_hosts"]
+__all__ = ["CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "inherited", "job", "of_hosts", "parameters"]
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
 CAPTURE_LIMIT_BYTES = 1 << 20
+#: Of what runs in an application's image, where no user's own is.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": SCRATCH,
+    "LANG": "C.UTF-8",
+}
 #: How what the agent launches finds the agent's file, wherever that is.
 AGENT = "/proc/self/exe"
 
@@ -53,7 +60,7 @@ def job(
             seed=seed,
         )
     assert spec.command is not None
-    levels = {**levels, placeholders.SEED: str(seed)}
+    levels = {**parameters(spec, levels), **levels, placeholders.SEED: str(seed)}
 
     def fill(text: str) -> str:
         return placeholders.fill(text, {**levels, **hosts})
@@ -61,6 +68,7 @@ def job(
     return record.Command(
         argv=(*((AGENT,) if spec.of_agent else ()), *(fill(word) for word in spec.command)),
         environment={
+            **({} if spec.application is None else ENVIRONMENT),
             **inherited(spec.inherit, surroundings),
             **{f"TARE_{name.upper()}": level for name, level in levels.items()},
             **of_hosts(hosts),
@@ -68,9 +76,23 @@ def job(
         },
         directory=None if spec.directory is None else fill(spec.directory),
         input=None if spec.input is None else fill(spec.input),
-        capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES) if spec.capture else None,
+        capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES)
+        if spec.capture or spec.application is not None
+        else None,
         ignored_exits=spec.ignore_failure,
     )
+
+
+def parameters(spec: WorkloadSpec, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of an application's parameters as text; factors of their names go first."""
+    return {name: levels.get(name, written(value)) for name, value in spec.arguments.items()}
+
+
+def written(value: bool | int | float | str) -> str:
+    """Write a parameter's value as a command takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def of_hosts(hosts: Mapping[str, str]) -> dict[str, str]:

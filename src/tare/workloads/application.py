@@ -54,21 +54,22 @@ class Image(_Strict, frozen=True, kw_only=True):
 class ApplicationMetric(_Strict, frozen=True, kw_only=True):
     """A number that a trial's output holds."""
 
+    #: With the unit in which it is kept as its end: ``mpi_ns``.
     name: str
     meaning: str
-    #: ``s``, ``bytes``, ``1``, ``frames/s`` …
+    #: As the program prints it.
     unit: str
+    #: What a printed value is multiplied by.
+    scale: float
     better: Literal["lower", "higher"]
     stream: Literal["stdout", "stderr"] = "stdout"
-    #: Exactly one of these three: an expression with one group, keys of a JSON document by dots,
-    #: or one of the formats that ``tare audit`` reads, whose median it is.
+    #: One of these: an expression, whose last match's group it is; keys of a JSON document.
     pattern: str | None = None
-    json: str | None = None
-    format: str | None = None
+    json: tuple[str, ...] | None = None
 
 
 class OutputCheck(_Strict, frozen=True, kw_only=True):
-    """What a trial's output must or must not hold."""
+    """What a trial's output must hold, or must not."""
 
     stream: Literal["stdout", "stderr"] = "stdout"
     #: An expression that is found there.
@@ -76,6 +77,7 @@ class OutputCheck(_Strict, frozen=True, kw_only=True):
     #: What the last match's group must be: a text with placeholders, or that of a file in /data.
     equals: str | None = None
     equals_file: str | None = None
+    #: What the number there must be at least, and at most.
     minimum: float | None = None
     maximum: float | None = None
     #: An expression that is not found there.
@@ -87,7 +89,8 @@ class OutputCheck(_Strict, frozen=True, kw_only=True):
 class Check(_Strict, frozen=True, kw_only=True):
     """What makes a trial valid."""
 
-    exit_codes: tuple[int, ...] = (0,)
+    #: Exit codes beside 0.
+    exit_codes: tuple[int, ...] = ()
     outputs: tuple[OutputCheck, ...] = ()
     #: Runs after the trial where the trial ran, not in its time; must exit with 0.
     command: tuple[str, ...] | None = None
@@ -101,7 +104,7 @@ class Application(_Strict, frozen=True, kw_only=True):
     source: str | None = None
     #: Absolute path of its folder.
     folder: str
-    #: SHA-256 of ``application.toml`` and of all files that it names.
+    #: SHA-256 of ``application.toml`` and of the files that it names.
     digest: Sha256
     image: Image
     #: Commands that run once, in order, in the image; what they leave in ``/data`` is a layer.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from tare.units.bounded import Count, Positive
+from tare.workloads.application import Application
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One ``[[workload]]``: a kernel with its parameters, or a command."""
+    """One ``[[workload]]``: a kernel, a command, or an application with what it runs."""
 
     name: str
     kernel: str | None = None
@@ -17,6 +18,10 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     #: Executions inside one timed region; None: found once, on bare, then frozen.
     repetitions: Count | None = None
     command: tuple[str, ...] | None = None
+    #: What the command is of; it runs in the application's image.
+    application: Application | None = None
+    #: Values of the application's parameters.
+    arguments: dict[str, bool | int | float | str] = {}
     #: The command is words for the agent itself, which is wherever the platform is: no file of
     #: the user's is needed.
     of_agent: bool = False

@@ -10,7 +10,15 @@ from typing import Any
 
 from tare import files
 from tare.errors import ExperimentError
-from tare.experiment.file import factors, keys, networks, sections, substitution, windows
+from tare.experiment.file import (
+    application,
+    factors,
+    keys,
+    networks,
+    sections,
+    substitution,
+    windows,
+)
 from tare.experiment.file.table import Table, closest, suggestion
 from tare.experiment.specification import TOPOLOGY, Experiment
 from tare.registry import Catalogue
@@ -134,11 +142,11 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
     """Refuse what only kernels can do where there are commands, and metrics that are none."""
     metrics = [m for m in (experiment.metric, *experiment.stopping.also) if m is not None]
     for metric in metrics:
-        if metric not in catalogue.metrics:
+        if metric not in catalogue.metrics and metric not in experiment.printed:
             raise table.error(
                 "metric",
                 f"there is no metric {metric!r}",
-                closest(metric, catalogue.metrics)
+                closest(metric, [*catalogue.metrics, *experiment.printed])
                 or "wall, cpu, memory, or another of: tare describe metrics",
             )
     commands = [workload.name for workload in experiment.workloads if workload.command]
@@ -187,8 +195,10 @@ def _check_compared(table: Table, experiment: Experiment) -> None:
         raise table.error("order", "is to be blocks where cells are compared within blocks")
 
 
-def template() -> str:
-    """Return an experiment file to start from, every key explained."""
+def template(reference: str | None = None) -> str:
+    """Return an experiment file to start from, every key explained; or that of an application."""
+    if reference is not None:
+        return application.template(reference)
     return resources.files(__name__).joinpath("template.toml").read_text()
 
 

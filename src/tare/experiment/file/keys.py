@@ -161,6 +161,15 @@ KERNEL = (
         "windows",
     ),
 )
+APPLICATION = (
+    Key(
+        "application",
+        kinds.TEXT,
+        "one of `tare describe applications`, or a folder with an `application.toml`, with a slash "
+        "in it",
+    ),
+    Key("capture", kinds.FLAG, "keep standard output and error"),
+)
 COMMAND = (
     Key("command", kinds.COMMAND, "program and arguments, with placeholders; no shell"),
     Key("environment", kinds.TEXTS, "variables that the command gets, with placeholders"),

@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from tare.experiment.file import keys, kinds
+from tare.errors import ExperimentError
+from tare.experiment.file import application, keys, kinds
 from tare.experiment.file.factors import LEAST_MEMORY_BYTES
 from tare.experiment.file.table import Table, closest, suggestion
 from tare.experiment.specification import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping
 from tare.registry import Catalogue, Description
+from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
+
+#: What a workload is, by the key that says so.
+KINDS = ("kernel", "command", "application")
 
 
 def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
@@ -72,15 +77,18 @@ def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[W
 
 
 def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
-    if "kernel" in table.values and "command" in table.values:
-        raise table.error("command", "excludes kernel: a workload is one of them", "remove one")
-    if "kernel" not in table.values and "command" not in table.values:
+    given = [kind for kind in KINDS if kind in table.values]
+    if len(given) > 1:
+        raise table.error(given[1], f"excludes {given[0]}: a workload is one of them", "remove one")
+    if not given:
         hint = _meant(table) or 'such as kernel = "exp_float"'
-        raise table.error(None, "expected either kernel or command", hint)
-    if "command" in table.values:
-        given = table.read((*keys.WORKLOAD, *keys.COMMAND))
-        given.setdefault("name", PurePath(given["command"][0]).name or given["command"][0])
-        return WorkloadSpec(**given)
+        raise table.error(None, f"expected one of {', '.join(KINDS)}", hint)
+    if given == ["application"]:
+        return _application(table)
+    if given == ["command"]:
+        found = table.read((*keys.WORKLOAD, *keys.COMMAND))
+        found.setdefault("name", PurePath(found["command"][0]).name or found["command"][0])
+        return WorkloadSpec(**found)
     name = table.value("kernel", keys.KERNEL[0].kind)
     if name not in catalogue.kernels:
         raise table.error(
@@ -91,14 +99,40 @@ def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     defaults = {p.name: p.default for p in described.parameters}
     table.only([*(key.name for key in known), *defaults], f"kernel {name}")
     chosen = table.part(defaults).parameters(described.parameters, name)
-    given = table.part(key.name for key in known).read(known)
-    return WorkloadSpec(**{"name": name, **given, "parameters": {**defaults, **chosen}})
+    own = table.part(key.name for key in known).read(known)
+    return WorkloadSpec(**{"name": name, **own, "parameters": {**defaults, **chosen}})
+
+
+def _application(table: Table) -> WorkloadSpec:
+    reference = table.value("application", kinds.TEXT)
+    try:
+        found = application.read(reference)
+    except ExperimentError as error:
+        raise table.error("application", error.message, error.hint) from error
+    known = (*keys.WORKLOAD, *keys.APPLICATION)
+    defaults = {p.name: p.default for p in found.parameters}
+    table.only([*(key.name for key in known), *defaults], f"the application {found.name}")
+    chosen = table.part(defaults).parameters(found.parameters, found.name)
+    own = table.part(key.name for key in known).read(known)
+    own["application"] = found
+    return WorkloadSpec(
+        **{
+            "name": found.name,
+            **own,
+            "arguments": {**defaults, **chosen},
+            "command": found.command,
+            "environment": found.environment,
+            "inherit": (),
+            "directory": SCRATCH,
+            "ignore_failure": found.check.exit_codes or None,
+        }
+    )
 
 
 def _meant(table: Table) -> str | None:
-    """Return what was meant by a key that is almost ``kernel`` or ``command``."""
+    """Return what was meant by a key that is almost one of ``KINDS``."""
     for key in table.values:
-        hint = closest(key, ("kernel", "command"))
+        hint = closest(key, KINDS)
         if hint is not None:
             return f"by {key!r}, {hint}"
     return None

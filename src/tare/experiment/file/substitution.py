@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tare import registry
 from tare.experiment.file.table import Table, closest, shown, suggestion
 from tare.experiment.specification import KNOWN_FACTORS, Experiment
 from tare.workloads import placeholders
@@ -30,7 +31,9 @@ def check(source: str, experiment: Experiment) -> None:
     known = ("workload", *always, *varied, *own, *of_hosts, placeholders.SEED)
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
-        used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), known)
+        named = (*known, *workload.arguments)
+        used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), named)
+        used |= _of_application(Table(source, "factors", {}), workload, experiment)
     for command in experiment.network.serve:
         own_hosts = (*of_hosts, placeholders.HOST)
         _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
@@ -45,6 +48,22 @@ def check(source: str, experiment: Experiment) -> None:
             )
         if meant is not None:
             raise table.error(name, "is used by no command", meant)
+
+
+def _of_application(table: Table, workload: WorkloadSpec, experiment: Experiment) -> set[str]:
+    """Return the factors that are parameters of an application, whose levels it can have."""
+    if workload.application is None:
+        return set()
+    of = {p.name: p for p in workload.application.parameters if p.name in experiment.factors}
+    for name, parameter in of.items():
+        for level in experiment.factors[name]:
+            if not registry.fits(parameter, level):
+                raise table.error(
+                    name,
+                    f"{shown(level)} is not possible for {workload.application.name}; expected "
+                    f"{registry.expected(parameter)}",
+                )
+    return set(of)
 
 
 def _of_hosts(experiment: Experiment) -> tuple[str, ...]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from tare.experiment.findings.cells import answer_metric
+from tare.experiment.findings.cells import answer_metric, more_is_better
 from tare.experiment.findings.finding import FindingUnit
-from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.finding import Finding
@@ -38,7 +37,7 @@ def all_findings(
     units = sorted(questions.values(), key=lambda unit: unit.order)
     if swept(results) is not None:
         units = [unit for unit in units if unit.of_sweeps]
-    elif answer_metric(results) in RATES:
+    elif more_is_better(results, answer_metric(results)):
         units = [unit for unit in units if unit.of_sweeps or unit.of_rates]
     answered = []
     for number, unit in enumerate(units):

@@ -37,6 +37,8 @@ class Basis:
 
     metric: str
     source: str
+    #: Of times and sizes, less is.
+    more_is_better: bool = False
 
     @property
     def unit(self) -> str:
@@ -329,10 +331,18 @@ def answer_metric(results: Results) -> str:
     return plan.metric(results.experiment)
 
 
+def more_is_better(results: Results, metric: str) -> bool:
+    """Tell which way of a metric is the better one."""
+    printed = results.experiment.printed.get(metric)
+    return metric in RATES if printed is None else printed.better == "higher"
+
+
 def verdict_words(basis: Basis) -> Words:
     """Return what verdicts on a metric are called: a longer time is slower."""
     if basis.metric in RATES:
         return vocabulary.RATES
+    if basis.more_is_better:
+        return vocabulary.VALUES
     return vocabulary.TIMES if basis.unit == "ns" else vocabulary.VALUES
 
 
@@ -341,7 +351,7 @@ def basis_of(results: Results, metric: str | None = None) -> Basis | Message:
     metric = metric or answer_metric(results)
     common = results.sources(metric)
     if common:
-        return Basis(metric, common[0])
+        return Basis(metric, common[0], more_is_better(results, metric))
     if not (results.trial_table["status"] == "ok").any():
         return message("cells.none_good")
     rows = results.samples()

@@ -23,7 +23,6 @@ from tare.experiment.findings.evidence import (
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import cost_basis
-from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Finding, Table
@@ -73,7 +72,7 @@ def find(results: Results) -> Finding | None:
         ),
         verdict=settled(c.verdict.conclusive for _, c in compared),
         summary=(
-            _summary(compared, margin, rate=basis.metric in RATES),
+            _summary(compared, margin, rate=basis.more_is_better),
             *corrected([c for _, c in compared]),
             *([apart] if apart else []),
         ),

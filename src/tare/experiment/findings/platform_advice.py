@@ -19,7 +19,6 @@ from tare.experiment.findings.platform_cells import (
     ratio_of,
     size_name,
 )
-from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Finding
@@ -80,7 +79,7 @@ def advise(results: Results, basis: Basis, compared: Compared) -> list[Line]:
     lines = [*_platform(compared, results)]
     if set(results.varied) & {*SIZES}:
         lines += _sizes(over_sizes(results, basis), results)
-    if basis.metric not in RATES:
+    if not basis.more_is_better:
         lines += _pinning(results, basis)
     return lines[:MOST_LINES]
 

@@ -19,7 +19,6 @@ from tare.experiment.findings.cells import (
     cells_of,
 )
 from tare.experiment.findings.level_names import where
-from tare.experiment.metrics import RATES
 from tare.experiment.results import Results
 from tare.results.message import Chosen, Message, Ratio, Said, message
 from tare.statistics.platform_size import Factor, PlatformSize, platform_size
@@ -259,7 +258,7 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
     good = (a > 0) & (b > 0)
     names = np.array([f"{session}/{block}" for session, block in common], dtype=object)
     logs = np.log(b[good]) - np.log(a[good])
-    sign = -1.0 if basis.metric in RATES else 1.0
+    sign = -1.0 if basis.more_is_better else 1.0
     return names[good], sign * logs
 
 

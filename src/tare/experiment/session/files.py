@@ -91,7 +91,8 @@ def _jobs(
     # Where they are is not known yet, and no file of the user's is called so.
     unknown = placeholders.of_hosts(("",) * hosts, "") if hosts else {}
     for cell in cells:
-        if cell.workload.command is None or cell.workload.of_agent:
+        workload = cell.workload
+        if workload.command is None or workload.of_agent or workload.application is not None:
             continue
         job = workloads.job(
             cell.workload,

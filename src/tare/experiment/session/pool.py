@@ -14,7 +14,7 @@ from tare.experiment.journal import ClockCheck, InstanceEnd, InstanceStart, Mach
 from tare.experiment.session import instance_facts, verify_limits
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.specification import Cell, Experiment
-from tare.platforms import processes
+from tare.platforms import Root, processes
 
 #: Starting a container takes a fifth of a second; a VM takes seconds.
 START_S = 120.0
@@ -28,14 +28,16 @@ MACHINE_BYTES = 1 << 30
 Told = InstanceStart | InstanceEnd | ClockCheck | MachineFact
 
 
-def keys_of(experiment: Experiment, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
+def keys_of(
+    experiment: Experiment, cell: Cell, cpus: tuple[Cpus, ...], root: Root | None = None
+) -> list[Key]:
     """Return what the instances of a cell are given, its workers on those CPUs."""
     workers = tuple(range(cell.workers))
     e = experiment
     given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
     if e.instances == "shared":
-        return [Key(*given, workers, cpus)]
-    return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
+        return [Key(*given, workers, cpus, root)]
+    return [Key(*given, (worker,), (cpus[worker],), root) for worker in workers]
 
 
 class Pool:
@@ -89,8 +91,10 @@ class Pool:
         #: Memory of machines whose size is not given, by stack that is one.
         self._machines: dict[str, int] = {}
 
-    def get(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Resident]:
+    def get(self, cell: Cell, cpus: tuple[Cpus, ...], root: Root | None = None) -> list[Resident]:
         """Return the instances for a cell's workers, starting those that are not there yet.
+
+        ``root`` is what they show in the place of this machine's files.
 
         Raises
         ------
@@ -98,7 +102,7 @@ class Pool:
             If one cannot be started, or is not what was asked; those that were stay for the next
             trial.
         """
-        keys = keys_of(self._experiment, cell, cpus)
+        keys = keys_of(self._experiment, cell, cpus, root)
         missing = [key for key in keys if key not in self._residents]
         self._make_room(keys, missing)
         numbers = range(self._started, self._started + len(missing))
@@ -197,6 +201,7 @@ class Pool:
             files=self._files,
             network=self._network,
             user=self._user,
+            root=key.root,
         )
         instance = platforms.start(key.platform, place)
         try:

@@ -22,6 +22,8 @@ class Key(NamedTuple):
     period_s: float
     workers: tuple[int, ...]
     cpus: tuple[Cpus, ...]
+    #: What is seen in it in the place of this machine's files.
+    root: platforms.Root | None = None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from tare.experiment.session.observer import Observer
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.pool import Pool, Told
 from tare.experiment.session.request import Request
+from tare.experiment.session.roots import Roots
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Conductor
 from tare.experiment.specification import Cell, Stopping
@@ -107,6 +108,8 @@ class _Session:
         #: Whether the first instance's control group is still to be seen.
         self._grouped = True
         self.block = request.past.blocks
+        roots = Roots(request.plan.cells, request.folder, request.progress.stage, stack)
+        writer.write(*roots.facts)
         request.progress.stage("starting the observer")
         shared = stack.enter_context(session_folder.made(name))
         outputs = None
@@ -147,6 +150,7 @@ class _Session:
             user=request.user,
             write=writer.write,
             hooks=self.hooks,
+            roots=roots,
             cpus=len(request.machine.spread),
             hosts=hosts,
         )

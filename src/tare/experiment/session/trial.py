@@ -26,14 +26,21 @@ from tare.experiment.session.meeting import Meeting
 from tare.experiment.session.observer import NoObserverError, Observer
 from tare.experiment.session.output import Keep, Outputs
 from tare.experiment.session.pool import Pool
+from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Cpus, Key, Resident
+from tare.experiment.session.roots import Roots
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.render.words import text
+from tare.results.message import message
+from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
 
 
+#: How long an application's check may take.
+CHECK_S = 600.0
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
 
@@ -41,8 +48,10 @@ MOST = 10**18
 class Values:
     """Sums of metrics by source, over measured iterations and workers; what went wrong."""
 
-    def __init__(self, metrics: tuple[str, ...]) -> None:
+    def __init__(self, metrics: tuple[str, ...], printed: Printed | None = None) -> None:
         self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
+        #: What an application printed; None: nobody asks.
+        self.printed = printed
         self.wrong = False
         #: The first fault for which the trial failed.
         self.fault: record.Fault | None = None
@@ -94,6 +103,8 @@ class Conductor:
     user: record.User | None
     write: Callable[..., None]
     hooks: Hooks
+    #: Files of applications.
+    roots: Roots
     #: Of the machine.
     cpus: int
     #: The network in which trials take place; None: the machine's own.
@@ -154,7 +165,10 @@ class Conductor:
         """
         began = time.monotonic_ns()
         command = cell.workload.command is not None
-        captured = command and (cell.workload.capture or self._errors.wants(cell))
+        application = cell.workload.application
+        captured = command and (
+            application is not None or cell.workload.capture or self._errors.wants(cell)
+        )
         self.write(
             TrialStart(
                 trial=number,
@@ -172,7 +186,8 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        values = Values((metric, *also))
+        printed = None if application is None else Printed(workloads.CAPTURE_LIMIT_BYTES)
+        values = Values((metric, *also), printed)
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -182,7 +197,7 @@ class Conductor:
                 keep = partial(self._keep, values=values)
                 network = self.hosts.during(number, cell, block, began, keep)
             with self.hooks.around(cell, seed):
-                failure = self._surrounded(job, cell, cpus, values, network)
+                failure = self._surrounded(job, cell, cpus, values, network, seed)
         except TareError as error:
             failure = error.message + (f" (try: {error.hint})" if error.hint else "")
             last = error if isinstance(error, NoObserverError) else None
@@ -220,6 +235,8 @@ class Conductor:
             return job
         if job.capture is None and captured:
             job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
+        if cell.workload.application is not None:
+            return job
         if platforms.own_files(cell.platform) and platforms.brings_files(
             cell.platform, self.experiment.platforms
         ):
@@ -266,9 +283,10 @@ class Conductor:
         cpus: tuple[Cpus, ...],
         values: Values,
         network: AbstractContextManager[None],
+        seed: int,
     ) -> str | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
-        residents = self.pool.get(cell, cpus)
+        residents = self.pool.get(cell, cpus, self.roots.of(cell))
         if len(residents) > 1 and not all(r.instance.shares_memory for r in residents):
             raise TrialError(
                 f"workers in several instances of {cell.platform} have no memory to meet in",
@@ -282,10 +300,63 @@ class Conductor:
             load.check()
         finally:
             load.stop()
+        if failure is None and cell.workload.application is not None:
+            failure = self._judged(job, cell, residents, values, seed)
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
+
+    def _judged(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values, seed: int
+    ) -> str | None:
+        """Keep what an application printed of its metrics; return why the trial is not valid."""
+        application, printed = cell.workload.application, values.printed
+        assert application is not None
+        assert printed is not None
+        levels = cell.levels()
+        levels = {**workloads.parameters(cell.workload, levels), **levels}
+        levels[placeholders.SEED] = str(seed)
+        data = self.roots.data(cell)
+        wrong = printed.refusal(application, lambda part: placeholders.fill(part, levels), data)
+        if wrong is not None:
+            return text(wrong)
+        self._keep(printed.samples(application, job.trial), values)
+        command = application.check.command
+        if command is None:
+            return None
+        filled = tuple(placeholders.fill(word, levels) for word in command)
+        found = (self._check_failed(filled, job, resident) for resident in residents)
+        return next((why for why in found if why is not None), None)
+
+    def _check_failed(
+        self, argv: tuple[str, ...], job: record.Trial, resident: Resident
+    ) -> str | None:
+        """Run an application's check where a trial took place; return how it failed, or None."""
+        assert isinstance(job.workload, record.Command)
+        checking = msgspec.structs.replace(
+            job,
+            id=resident.agent.next_id(),
+            # Whoever observes the trial sees nothing of it.
+            nonce=job.nonce ^ 1,
+            observe=False,
+            workload=msgspec.structs.replace(
+                job.workload, argv=argv, capture=record.Capture(limit_bytes=0), ignored_exits=None
+            ),
+            workers=(record.Worker(worker=resident.workers[0], cpus=None),),
+            iterations=1,
+            warmup=0,
+            rendezvous=None,
+            window=None,
+            timeout_ns=round(CHECK_S * 1e9),
+            user=job.user if resident.instance.users else None,
+        )
+        for got in resident.agent.ask(checking, CHECK_S + 10):
+            if isinstance(got, record.Fault) and got.kind != "warning":
+                last = (got.evidence or "").strip().splitlines()[-1:]
+                why = "; ".join([got.message, *last])
+                return text(message("application.check.command", command=list(argv), why=why))
+        return None
 
     def _measured(
         self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
@@ -322,7 +393,7 @@ class Conductor:
                 patient = limit is not None or resident.instance.shares_memory
                 patience = limit if patient else patience_s(self._longest_s.get(cell.cell))
                 asked.append(Asked(resident, answer, patience))
-            keeps = self._keeps(job, residents, stack)
+            keeps = self._keeps(job, cell, residents, stack)
             for resident, got in answers(asked):
                 failure = self._said(got, job.trial, resident, keeps, values) or failure
         return failure
@@ -364,11 +435,13 @@ class Conductor:
         )
 
     def _keeps(
-        self, job: record.Trial, residents: list[Resident], stack: ExitStack
+        self, job: record.Trial, cell: Cell, residents: list[Resident], stack: ExitStack
     ) -> dict[Key, Keep]:
         """Return what keeps the output of each instance, where it is wanted."""
         capture = job.workload.capture if isinstance(job.workload, record.Command) else None
         if capture is None or not capture.limit_bytes or self.outputs is None:
+            return {}
+        if not cell.workload.capture:
             return {}
         return {
             r.key: stack.enter_context(self.outputs.trial(capture.limit_bytes)) for r in residents
@@ -393,10 +466,13 @@ class Conductor:
                 # With the instance, what is left of it may end as well.
                 self.write(got)
                 raise AgentError(got.message)
+            if values.printed is not None and not isinstance(got, record.Fault):
+                values.printed.add(got)
             if isinstance(got, record.Output):
-                if resident.key not in keeps:
+                if resident.key in keeps:
+                    keeps[resident.key].add(got)
+                elif values.printed is None:
                     raise AgentError("the agent sent an output that nobody asked for")
-                keeps[resident.key].add(got)
         return self._keep([got], values)
 
     def _keep(self, records: Iterable[record.Record | Line], values: Values) -> str | None:

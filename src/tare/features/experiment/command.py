@@ -39,17 +39,22 @@ def new(
     file: Annotated[Path, typer.Argument(help="File to write.", metavar="[FILE]")] = Path(
         "experiment.toml"
     ),
+    application: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|DIR", help="Of an application: tare describe applications."),
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Write an experiment file to start from.
 
-    tare experiment new mine.toml
+    tare experiment new mine.toml --application mpi-prime
     """
     from tare.experiment.file import template
 
+    text = template(application)
     try:
         with file.open("x") as target:
-            target.write(template())
+            target.write(text)
     except FileExistsError as error:
         raise StoreError(
             f"{file} is there already, so nothing was written", "choose another name"

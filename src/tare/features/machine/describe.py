@@ -14,6 +14,7 @@ from tare.errors import ExperimentError
 from tare.registry import Availability
 from tare.render.words import text
 from tare.results.message import message
+from tare.units import quantity
 
 #: What can be asked for; kernels, metrics and probes are the agent's to tell.
 KINDS = (
@@ -27,6 +28,7 @@ KINDS = (
     "formats",
     "findings",
     "charts",
+    "applications",
 )
 #: Platforms that are tried side by side: a machine that boots takes a CPU.
 AT_ONCE = 2
@@ -34,6 +36,8 @@ AT_ONCE = 2
 COMMAND = "/bin/true"
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
+#: Without the last, it is not built yet.
+APPLICATION = ["name", "question", "needs", "image"]
 
 
 def describe(
@@ -71,7 +75,9 @@ def describe(
             return
     for name, units in told.items():
         console.out.print(name, style="italic")
-        columns = {"platforms": PLATFORM, "metrics": METRIC}.get(name, UNIT)
+        columns = {
+            "platforms": PLATFORM, "metrics": METRIC, "applications": APPLICATION,
+        }.get(name, UNIT)  # fmt: skip
         rows = [[_cell(unit, column) for column in columns] for unit in units]
         console.table([columns, *rows], left=len(columns))
 
@@ -82,6 +88,8 @@ def _units(kind: str) -> list[dict[str, Any]]:
     if kind in ("kernels", "metrics", "probes"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
+    if kind == "applications":
+        return _applications()
     units = registry.units_of(kind.removesuffix("s")).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
@@ -108,6 +116,30 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
             raise
     told = [_platform(stack, *future.result()) for future, stack in futures.items()]
     return told if stacks else [*told, *map(_untried, platforms.slow())]
+
+
+def _applications() -> list[dict[str, Any]]:
+    """Return what comes with tare, what it needs, and whether it is built."""
+    from tare.applications import image
+    from tare.experiment.file import application
+
+    rows = []
+    for name in application.built_in():
+        found = application.read(name)
+        held = image.size_bytes(found)
+        needs = found.image.packages or (found.image.oci or found.image.root or "",)
+        rows.append(
+            {
+                "name": name,
+                "question": found.question,
+                "needs": list(needs),
+                "parameters": [msgspec.to_builtins(one) for one in found.parameters],
+                "metrics": [msgspec.to_builtins(one) for one in found.metrics],
+                "image": None if held is None else quantity(held, "bytes"),
+                "image_bytes": held,
+            }
+        )
+    return rows
 
 
 def _tried(stack: str) -> tuple[Availability, Availability]:
@@ -162,4 +194,4 @@ def _cell(unit: dict[str, Any], column: str) -> str:
         return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
     if column == "why" and unit["emulated"]:
         return text(message("describe.emulated"))
-    return "" if value is None else str(value)
+    return "" if value is None else " ".join(value) if isinstance(value, list) else str(value)

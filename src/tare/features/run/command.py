@@ -20,7 +20,7 @@ from tare.cli.command_line import (
     workload,
 )
 from tare.cli.standard_input import standard_input
-from tare.errors import ExperimentError, IncompleteError, TrialError
+from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
@@ -36,12 +36,26 @@ BUDGET_S, CELL_S = 10, 3
 def run(
     ctx: typer.Context,
     command: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="Words of a command after --, or commands in quotes.",
             metavar="-- COMMAND… | 'COMMAND'…",
         ),
-    ],
+    ] = None,
+    application: Annotated[
+        str | None,
+        typer.Option(
+            "--application",
+            metavar="NAME|DIR",
+            help="Instead of a command: tare describe applications.",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the application; repeatable."
+        ),
+    ] = None,
     name: lines.Name = None,
     metric: Annotated[
         list[str] | None,
@@ -101,9 +115,11 @@ def run(
         tare run -- sleep 0.1
         tare run 'sleep 0.1' 'sleep 0.103'
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
+        tare run --application ffmpeg -p bare -p docker
     """
     from tare.experiment import file as experiment_file
     from tare.experiment.catalogue import catalogue
+    from tare.features.run import application as applications
     from tare.features.run import table as run_table
     from tare.measure.comparison.session import Execution, Wanted, check_report
     from tare.platforms import own_files
@@ -117,7 +133,20 @@ def run(
         setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
     )
     parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
-    measured = lines.typed(command, around, name or (), parameters, several=False)
+    if application is None:
+        if not command:
+            raise UsageError("there is no command", "tare run -- COMMAND…, or --application NAME")
+        if set_:
+            raise UsageError("--set is of an application", "--application NAME")
+        measured = lines.typed(command, around, name or (), parameters, several=False)
+    else:
+        of_commands = {
+            "a command": bool(command), "--name": bool(name), "--input": input is not None,
+            "--image": image is not None, "--shell": shell is not None,
+            "--ignore-failure": ignore_failure is not None,
+            "lines around it": any(around.lines.values()), "parameters": bool(parameters),
+        }  # fmt: skip
+        measured = [applications.line(application, set_ or (), of_commands)]
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
     where = places(platforms, workers, pinning, image, size, network, hosts, serve or ())
@@ -149,6 +178,11 @@ def run(
                     line.name, line.words, main, capture=capture, timeout=timeout,
                     input=given, hosts=network is not None, options=line.options,
                 )
+                if application is None
+                else {
+                    **line.options, "capture": capture,
+                    **({"timeout": timeout} if timeout else {}),
+                }
                 for line in measured
             ],
             **where,

@@ -1,0 +1,154 @@
+"""What a trial of an application printed: its metrics, and whether it came to a right result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tare import files
+from tare.results.message import Message, message
+from tare.workloads.application import Application, ApplicationMetric, OutputCheck
+
+#: Of a file in /data that is compared with what is printed.
+_MOST_EXPECTED = 1 << 16
+#: Of what was printed, as an error shows it.
+_SHOWN = 80
+
+#: Standard output and error.
+Streams = Mapping[str, bytes]
+
+
+def values(application: Application, streams: Streams) -> Iterator[tuple[str, float]]:
+    """Yield name and value of each metric that was printed, in the unit of its name."""
+    for metric in application.metrics:
+        found = _printed(metric, streams[metric.stream])
+        if found is not None:
+            yield metric.name, found * metric.scale
+
+
+def refusal(
+    application: Application, streams: Streams, fill: Callable[[str], str], data: Path | None
+) -> Message | None:
+    """Return why an execution is not valid; None: it is.
+
+    Parameters
+    ----------
+    application : Application
+    streams : mapping
+        What was printed.
+    fill : callable
+        Puts parameters and levels in the place of placeholders.
+    data : Path or None
+        Where what is seen as /data is on this machine.
+    """
+    for check in application.check.outputs:
+        found = _broken(check, streams[check.stream], fill, data)
+        if found is not None:
+            return found
+    given = dict(values(application, streams))
+    missing = next((m for m in application.metrics if m.name not in given), None)
+    if missing is not None:
+        return message("application.no_metric", metric=missing.name, stream=missing.stream)
+    return None
+
+
+def _broken(
+    check: OutputCheck, printed: bytes, fill: Callable[[str], str], data: Path | None
+) -> Message | None:
+    stream = check.stream
+    if check.sha256 is not None and hashlib.sha256(printed).hexdigest() != check.sha256:
+        return message("application.check.sha256", stream=stream)
+    text = printed.decode(errors="replace")
+    if check.absent is not None and (found := re.search(check.absent, text)):
+        return message("application.check.present", stream=stream, found=_short(found[0]))
+    if check.pattern is None:
+        return None
+    last = _last(check.pattern, text)
+    if last is None:
+        return message("application.check.absent", stream=stream, pattern=_short(check.pattern))
+    return _unlike(check, last.strip(), fill, data)
+
+
+def _unlike(
+    check: OutputCheck, got: str, fill: Callable[[str], str], data: Path | None
+) -> Message | None:
+    """Return why what an expression found is not what it has to be."""
+    wanted = None if check.equals is None else fill(check.equals)
+    if check.equals_file is not None:
+        wanted = _expected(check.equals_file, data)
+    if wanted is not None and got != wanted.strip():
+        return message("application.check.unequal", found=_short(got), wanted=_short(wanted))
+    low, high = check.minimum, check.maximum
+    if low is None and high is None:
+        return None
+    number = _number(got)
+    if number is None or (low is not None and number < low) or (high is not None and number > high):
+        return message("application.check.range", found=_short(got), low=low, high=high)
+    return None
+
+
+def _expected(name: str, data: Path | None) -> str:
+    """Return what a file in /data holds; of what cannot be read, nothing that is ever printed."""
+    if data is None:
+        return f"\0{name}"
+    try:
+        with files.open_plain(data / name) as file:
+            return file.read(_MOST_EXPECTED).decode(errors="replace")
+    except OSError:
+        return f"\0{name}"
+
+
+def _printed(metric: ApplicationMetric, printed: bytes) -> float | None:
+    text = printed.decode(errors="replace")
+    if metric.pattern is not None:
+        last = _last(metric.pattern, text)
+        return None if last is None else _number(last)
+    assert metric.json is not None
+    return _in_json(metric.json, text)
+
+
+def _in_json(keys: tuple[str, ...], text: str) -> float | None:
+    """Return the number at some keys of all of a text, or of its last line that is a document."""
+    for part in (text, *reversed(text.splitlines())):
+        if not part.lstrip().startswith(("{", "[")):
+            continue
+        try:
+            found = json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        for key in keys:
+            if isinstance(found, dict):
+                found = found.get(key)
+            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                found = None
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            return _number(str(found))
+    return None
+
+
+def _last(pattern: str, text: str) -> str | None:
+    """Return the group of an expression's last match, or all of it; None: there is no match."""
+    last = next(iter(deque(re.finditer(pattern, text, re.MULTILINE), maxlen=1)), None)
+    if last is None:
+        return None
+    return str(last[1] or "") if last.re.groups else str(last[0])
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) and abs(found) < 1e15 else None
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -1,0 +1,447 @@
+"""From a folder with an ``application.toml`` to an application: hostile until parsed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from tare import files, units
+from tare.errors import ExperimentError
+from tare.experiment.file import keys, kinds
+from tare.experiment.file.table import Key, Table, shown, suggestion
+from tare.registry import Parameter, expected
+from tare.workloads import placeholders
+from tare.workloads.application import (
+    Application,
+    ApplicationMetric,
+    Artefact,
+    Check,
+    Image,
+    OutputCheck,
+)
+
+FILE = "application.toml"
+#: Where the applications are that come with tare: package and folder.
+BUILT_IN = ("tare.applications", "library")
+SIZE_LIMIT = 1 << 20
+#: Of all files of a folder that go into an image.
+MOST_FILES, MOST_BYTES = 10_000, 2 << 30
+
+STREAM = kinds.choice(("stdout", "stderr"))
+TABLES = ("application", "image", "prepare", "run", "metrics", "check", "parameters")
+#: Placeholders that are no parameters of the application.
+FACTORS = ("workload", "platform", "workers", "pinning", "load", "size", placeholders.SEED)
+
+
+def _pattern(value: Any) -> str:
+    text = str(kinds.TEXT.read(value))
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError from error
+    return text
+
+
+def _number_pattern(value: Any) -> str:
+    if re.compile(text := _pattern(value)).groups != 1:
+        raise ValueError
+    return text
+
+
+PATTERN = kinds.Kind("a regular expression", _pattern)
+NUMBER_PATTERN = kinds.Kind('a regular expression with one group, such as "took ([0-9.]+) s"',
+                            _number_pattern)  # fmt: skip
+
+
+def _inside(value: Any) -> str:
+    path = PurePosixPath(str(kinds.NAME.read(value)))
+    if path.is_absolute() or ".." in path.parts or path == PurePosixPath("."):
+        raise ValueError
+    return str(path)
+
+
+def _matching(expected: str, pattern: str) -> kinds.Kind:
+    return kinds.fitting(expected, lambda text: re.fullmatch(pattern, text, re.ASCII))
+
+
+def _list_of(kind: kinds.Kind, what: str) -> kinds.Kind:
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError
+        return tuple(kind.read(one) for one in value)
+
+    return kinds.Kind(what, read)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
+        raise ValueError
+    return float(value)
+
+
+NUMBER = kinds.Kind("a number", _number)
+PACKAGE = _matching("a Debian package", r"[a-z0-9][a-z0-9+.-]{1,200}(=[A-Za-z0-9.+:~-]{1,200})?")
+SHA256 = _matching("a SHA-256, 64 hexadecimal digits", r"[0-9a-f]{64}")
+VERSION = _matching("a version", r"[A-Za-z0-9][A-Za-z0-9.+_!-]{0,100}")
+
+APPLICATION = (
+    Key("name", kinds.NAME, "what it is called", required=True),
+    Key("question", kinds.TEXT, "what its time answers", required=True),
+    Key("source", kinds.TEXT, "where the method or the program comes from"),
+)
+IMAGE = (
+    Key(
+        "packages",
+        _list_of(PACKAGE, 'a list of Debian packages, such as ["ffmpeg", "python3=3.11.2-1+b1"]'),
+        "Debian packages that it needs, with `=version` where that matters",
+    ),
+    Key(
+        "suite",
+        _matching("a release of Debian", r"[a-z][a-z0-9-]{0,40}"),
+        "Debian's release; by default that of the machine where the image is built",
+    ),
+    Key(
+        "files",
+        _list_of(kinds.Kind("", _inside), "a list of files and folders beside application.toml"),
+        "files and folders beside application.toml that are put into `/application`",
+    ),
+    Key(
+        "oci",
+        _matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,250}"),
+        "instead of packages: an image that the local Docker or Podman has",
+    ),
+    Key("root", kinds.TEXT, "instead of packages: a directory of this machine"),
+)
+ARTEFACT = (
+    Key("name", kinds.NAME, "`group:artifact` of Maven, or a project of PyPI", required=True),
+    Key("version", VERSION, "its version", required=True),
+    Key("sha256", SHA256, "what its file must be", required=True),
+)
+PREPARE = (
+    Key(
+        "commands",
+        kinds.COMMANDS,
+        "commands that run once before the first trial, in the image; what they leave in `/data` "
+        "is kept and shown to every trial; with placeholders of parameters",
+        required=True,
+    ),
+)
+RUN = (
+    Key(
+        "command",
+        kinds.COMMAND,
+        "what a trial runs in the image, in `/tmp`: program and arguments, with placeholders of "
+        "parameters and factors; no shell",
+        required=True,
+    ),
+    Key("environment", kinds.TEXTS, "variables that it gets, with placeholders"),
+)
+METRIC = (
+    Key("meaning", kinds.TEXT, "what it is", required=True),
+    Key("unit", kinds.NAME, "its unit as printed: s, ms, MB, MB/s, 1 …", required=True),
+    Key("better", kinds.choice(("lower", "higher")), "which is better", required=True),
+    Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
+    Key("pattern", NUMBER_PATTERN, "expression whose last match's group is the number"),
+    Key(
+        "json",
+        _matching("keys with dots between them", r"[^.\0]+(\.[^.\0]+)*"),
+        "keys, with dots between them, of the number in the last line that is a JSON document",
+    ),
+)
+OUTPUT = (
+    Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
+    Key("pattern", PATTERN, "expression that must be found"),
+    Key("equals", kinds.TEXT, "what the last match's group must be, with placeholders"),
+    Key(
+        "equals_file",
+        kinds.Kind("a file in /data", _inside),
+        "the same: the content of a file that `prepare` left in `/data`",
+    ),
+    Key("minimum", NUMBER, "what the number in the last match's group must be at least"),
+    Key("maximum", NUMBER, "what it must be at most"),
+    Key("absent", PATTERN, "expression that must not be found"),
+    Key("sha256", SHA256, "what the whole stream must be"),
+)
+CHECK = (
+    Key(
+        "exit_codes",
+        _list_of(kinds.whole(1, 255), "a list of exit codes"),
+        "exit codes that are no failure beside 0",
+    ),
+    Key(
+        "command",
+        kinds.COMMAND,
+        "runs after a trial where the trial ran, in none of its times; must exit with 0",
+    ),
+)
+PARAMETER = (
+    Key("meaning", kinds.TEXT, "what it is", required=True),
+    Key("default", kinds.Kind("a number, a text, true or false", lambda value: value),
+        "its value where none is given", required=True),
+    Key("unit", kinds.NAME, "its unit"),
+    Key("minimum", NUMBER, "least value"),
+    Key("maximum", NUMBER, "largest value"),
+    Key("choices", kinds.NAMES, "all values that it can have"),
+)  # fmt: skip
+
+#: What a printed unit is kept as: the end of the metric's name, and the factor.
+_TIMES = {name: float(10**9 * seconds) for name, seconds in units.TIMES.items()}
+
+
+def read(reference: str) -> Application:
+    """Read an application.
+
+    Parameters
+    ----------
+    reference : str
+        Name of one that comes with tare; or a folder, with a slash in it.
+
+    Raises
+    ------
+    ExperimentError
+        Names the file, the key, and what was expected.
+    """
+    if "/" not in reference and reference not in (".", ".."):
+        known = built_in()
+        if reference not in known:
+            hint = suggestion(reference, known)
+            if Path(reference, FILE).is_file():
+                hint = f"./{reference}   (a folder is named with a slash)"
+            raise ExperimentError(f"there is no application {reference!r}", hint)
+        folder = known[reference]
+    else:
+        folder = Path(reference).expanduser().absolute()
+    return _parsed(_text(folder / FILE), folder)
+
+
+def template(reference: str) -> str:
+    """Return an experiment file about an application, with all of its parameters."""
+    found = read(reference)
+    lines = [
+        "[experiment]",
+        f"name = {_toml(found.name)}",
+        f"question = {_toml(found.question)}",
+        "trials = 20",
+        *(f"# metric = {_toml(metric.name)}   # {metric.meaning}" for metric in found.metrics),
+        "skip_missing = true",
+        "",
+        "[[workload]]",
+        f"application = {_toml(reference)}",
+    ]
+    for one in found.parameters:
+        unit = f", in {one.unit}" if one.unit else ""
+        lines.append(f"# {one.meaning}{unit}: {expected(one)}")
+        lines.append(f"{one.name} = {_toml(one.default)}")
+    lines += [
+        "",
+        "# A parameter may also be a factor, with several levels.",
+        "[factors]",
+        'platform = ["bare", "docker", "bubblewrap"]',
+        'size = ["1c", "2c"]',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML does, whose texts are JSON's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def built_in() -> dict[str, Path]:
+    """Return the folders of the applications that come with tare, by name."""
+    package, library = BUILT_IN
+    top = Path(str(resources.files(package))) / library
+    return {one.parent.name: one.parent for one in sorted(top.glob(f"*/{FILE}"))}
+
+
+def _text(path: Path) -> str:
+    try:
+        with files.open_plain(path) as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot read {path}: {error.strerror}",
+            "an application is a folder with an application.toml (docs/applications.md)",
+        ) from error
+    if len(data) > SIZE_LIMIT:
+        raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no application")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ExperimentError(f"{path} is no text in UTF-8: byte {error.start}") from error
+
+
+def _parsed(text: str, folder: Path) -> Application:
+    path = str(folder / FILE)
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ExperimentError(f"{path} is no TOML: {error}", "docs/applications.md") from error
+    file = Table(path, "", values)
+    file.only(TABLES)
+    for needed in ("application", "image", "run"):
+        if needed not in values:
+            raise file.error(needed, "is missing", f"[{needed}] (docs/applications.md)")
+    image = _image(file.table("image"), folder)
+    parameters = tuple(_parameter(one) for one in file.table("parameters").subtables().values())
+    prepare: tuple[tuple[str, ...], ...] = ()
+    if "prepare" in values:
+        prepare = file.table("prepare").read(PREPARE)["commands"]
+    run = file.table("run").read(RUN)
+    check = _check(file.table("check"))
+    names = [parameter.name for parameter in parameters]
+    _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, names)
+    _placeholders(
+        file.table("run"),
+        {"command": run["command"], "environment": run.get("environment", {}).values()},
+        (*names, *FACTORS),
+    )
+    _placeholders(
+        file.table("check"),
+        {
+            "command": check.command or (),
+            "output": [one.equals for one in check.outputs if one.equals is not None],
+        },
+        (*names, *FACTORS),
+    )
+    return Application(
+        **file.table("application").read(APPLICATION),
+        folder=str(folder),
+        digest=_digest(file, text, folder, image),
+        image=image,
+        prepare=prepare,
+        **run,
+        metrics=tuple(_metric(one) for one in file.table("metrics").subtables().values()),
+        check=check,
+        parameters=parameters,
+    )
+
+
+def _image(table: Table, folder: Path) -> Image:
+    registries: tuple[Literal["maven", "pypi"], ...] = ("maven", "pypi")
+    table.only([*(key.name for key in IMAGE), *registries])
+    given = table.part(key.name for key in IMAGE).read(IMAGE)
+    artefacts = tuple(
+        Artefact(registry=registry, **one.read(ARTEFACT))
+        for registry in registries
+        for one in table.tables(registry)
+    )
+    ways = [way for way in ("packages", "oci", "root") if given.get(way)]
+    if len(ways) != 1:
+        raise table.error(
+            ways[1] if ways else None,
+            f"excludes {ways[0]}" if ways else "expected packages, oci or root",
+            'packages = ["ffmpeg"], oci = "name:tag", or root = "DIR"',
+        )
+    if given.get("root"):
+        given["root"] = str((folder / given["root"]).expanduser())
+    return Image(**given, artefacts=artefacts)
+
+
+def _metric(table: Table) -> ApplicationMetric:
+    given = table.read(METRIC)
+    stem = table.path.rpartition(".")[2]
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", stem, re.ASCII):
+        raise table.error(None, "is no name of a metric", "small letters, digits and _")
+    if ("pattern" in given) == ("json" in given):
+        raise table.error(None, "expected either pattern or json")
+    end, scale = _kept(given["unit"])
+    name = stem if stem.endswith(end) else f"{stem}{end}"
+    keys_ = given.pop("json", None)
+    return ApplicationMetric(
+        name=name, scale=scale, json=None if keys_ is None else tuple(keys_.split(".")), **given
+    )
+
+
+def _kept(unit: str) -> tuple[str, float]:
+    """Return how a unit is kept: what the metric's name ends with, and the factor."""
+    if unit in _TIMES:
+        return "_ns", _TIMES[unit]
+    if unit in units.BYTES:
+        return "_bytes", float(units.BYTES[unit])
+    return "", 1.0
+
+
+def _check(table: Table) -> Check:
+    table.only([*(key.name for key in CHECK), "output"])
+    given = table.part(key.name for key in CHECK).read(CHECK)
+    outputs = []
+    for one in table.tables("output"):
+        found = one.read(OUTPUT)
+        judged = [key for key in ("equals", "equals_file", "minimum", "maximum") if key in found]
+        if judged and ("pattern" not in found or re.compile(found["pattern"]).groups != 1):
+            raise one.error(judged[0], "needs a pattern with one group, which it is about")
+        if not {"pattern", "absent", "sha256"} & set(found):
+            raise one.error(None, "expected pattern, absent or sha256")
+        outputs.append(OutputCheck(**found))
+    return Check(**given, outputs=tuple(outputs))
+
+
+def _parameter(table: Table) -> Parameter:
+    given = table.read(PARAMETER)
+    name = table.path.rpartition(".")[2]
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII) or name in FACTORS:
+        raise table.error(None, "is no name of a parameter", "small letters, digits and _")
+    if isinstance(given["default"], dict | list) or given["default"] is None:
+        raise table.error("default", f"{shown(given['default'])} is not possible")
+    found = Parameter(name=name, **given)
+    try:
+        kinds.of(found).read(found.default)
+    except ValueError:
+        raise table.error("default", f"{shown(found.default)} is not in its own range") from None
+    taken = [key.name for key in (*keys.WORKLOAD, *keys.APPLICATION)]
+    if name in taken:
+        raise table.error(None, f"is a key of every workload, as are {', '.join(taken)}")
+    return found
+
+
+def _placeholders(table: Table, texts: Mapping[str, Any], known: Any) -> None:
+    for key, some in texts.items():
+        for text in some:
+            try:
+                used = placeholders.names(text)
+            except ValueError as error:
+                raise table.error(key, f"{shown(text)}: {error}", "{{ is a brace itself") from None
+            for name in sorted(used.difference(known)):
+                raise table.error(key, f"there is no parameter {{{name}}}", suggestion(name, known))
+
+
+def _digest(file: Table, text: str, folder: Path, image: Image) -> str:
+    """Hash the text and the files that it names, without following links out of the folder."""
+    found = hashlib.sha256(text.encode())
+    total = 0
+    for count, path in enumerate(_all(file, folder, image.files)):
+        about = path.lstat()
+        total += about.st_size
+        if count >= MOST_FILES or total > MOST_BYTES:
+            most = f"{MOST_FILES} files or {MOST_BYTES} bytes"
+            raise file.error("image.files", f"are more than {most}")
+        found.update(f"\0{path.relative_to(folder)}\0{stat.S_IMODE(about.st_mode):o}\0".encode())
+        with files.open_plain(path) as one:
+            while part := one.read(1 << 20):
+                found.update(part)
+    return found.hexdigest()
+
+
+def _all(file: Table, folder: Path, named: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the plain files that are named, and those of folders; links are refused."""
+    for name in named:
+        top = folder / name
+        several = [Path(at) / one for at, _, some in os.walk(top) for one in sorted(some)]
+        for path in sorted(several) if top.is_dir() and not top.is_symlink() else [top]:
+            try:
+                mode = path.lstat().st_mode
+            except OSError as error:
+                raise file.error("image.files", f"{name}: {error.strerror}") from error
+            if not stat.S_ISREG(mode):
+                raise file.error("image.files", f"{path.relative_to(folder)} is no plain file")
+            yield path

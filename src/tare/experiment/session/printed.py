@@ -1,0 +1,76 @@
+"""What the executions of one trial printed, where an application's values and checks need it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from tare.agent import record
+from tare.applications import output
+from tare.errors import AgentError
+from tare.results.message import Message
+from tare.workloads.application import Application
+
+#: Where a value was had from that the program itself printed.
+SOURCE = "output"
+_STREAMS: dict[str, Literal["stdout", "stderr"]] = {"out": "stdout", "err": "stderr"}
+
+#: Worker and iteration.
+Execution = tuple[int, int]
+
+
+class Printed:
+    """Takes a trial's records, and yields the values that were printed.
+
+    Parameters
+    ----------
+    limit_bytes : int
+        Of each stream of an execution; more was not asked for.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._streams: defaultdict[Execution, dict[str, bytearray]] = defaultdict(
+            lambda: {name: bytearray() for name in _STREAMS.values()}
+        )
+        self._phases: dict[Execution, record.Phase] = {}
+
+    def add(self, got: record.Output | record.Sample) -> None:
+        """Take a record; raises AgentError where it is none that the agent may send."""
+        if isinstance(got, record.Sample):
+            if got.worker is not None and got.iteration is not None:
+                self._phases[got.worker, got.iteration] = got.phase
+            return
+        kept = self._streams[got.worker, got.iteration][_STREAMS[got.stream]]
+        try:
+            kept += base64.b64decode(got.data, validate=True)
+        except binascii.Error as error:
+            raise AgentError(f"the agent sent an output that is not in base 64: {error}") from error
+        if len(kept) > self._limit_bytes:
+            raise AgentError(f"the agent sent more than {self._limit_bytes} bytes of an output")
+
+    def samples(self, application: Application, trial: int) -> Iterator[record.Sample]:
+        """Yield the values that executions printed."""
+        for (worker, iteration), phase in self._phases.items():
+            streams = self._of((worker, iteration))
+            for metric, value in output.values(application, streams):
+                yield record.Sample(
+                    id=0, trial=trial, worker=worker, iteration=iteration, phase=phase,
+                    metric=metric, source=SOURCE, value=value,
+                )  # fmt: skip
+
+    def refusal(
+        self, application: Application, fill: Callable[[str], str], data: Path | None
+    ) -> Message | None:
+        """Return why the first execution that is not valid is not; None: all are."""
+        found = (
+            output.refusal(application, self._of(one), fill, data) for one in sorted(self._phases)
+        )
+        return next((one for one in found if one is not None), None)
+
+    def _of(self, execution: Execution) -> dict[str, bytes]:
+        return {name: bytes(data) for name, data in self._streams[execution].items()}

@@ -1,0 +1,95 @@
+"""The files of applications that a session's trials take place in: built once, before the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from tare import files, platforms, workloads
+from tare.applications import image
+from tare.experiment.journal import MachineFact
+from tare.experiment.specification import Cell
+from tare.workloads import placeholders
+from tare.workloads.application import DATA
+
+#: Where the locks are in the folder of results, one an application.
+LOCKS = "applications"
+
+
+class Roots:
+    """Gives each cell the files in which its workload runs.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Of the plan.
+    folder : Path
+        Of the results, which keeps what images were made of.
+    stage : callable
+        Takes what goes on, as text.
+    stack : ExitStack
+        As long as it lasts, the files stay.
+
+    Raises
+    ------
+    PlatformError
+        If an image cannot be built, or what it prepares fails.
+    """
+
+    def __init__(
+        self, cells: Iterable[Cell], folder: Path, stage: Callable[[str], None], stack: ExitStack
+    ) -> None:
+        self._roots: dict[int, platforms.Root] = {}
+        self.facts: list[MachineFact] = []
+        images: dict[str, image.Built] = {}
+        for cell in cells:
+            application = cell.workload.application
+            if application is None:
+                continue
+            if application.digest not in images:
+                built = stack.enter_context(image.held(application, stage))
+                images[application.digest] = built
+                self._keep(application.name, built, folder)
+            built = images[application.digest]
+            layers: tuple[tuple[str, str], ...] = ()
+            if application.prepare:
+                data = stack.enter_context(
+                    image.prepared(application, built, _commands(cell), stage)
+                )
+                layers = ((DATA, str(data.path)),)
+            self._roots[cell.cell] = platforms.Root(
+                path=str(built.path), digest=built.digest, layers=layers
+            )
+
+    def of(self, cell: Cell) -> platforms.Root | None:
+        """Return what a cell's instances show in the place of this machine's files; None: those."""
+        return self._roots.get(cell.cell)
+
+    def data(self, cell: Cell) -> Path | None:
+        """Return where what a cell's application prepared is on this machine."""
+        root = self._roots.get(cell.cell)
+        layers = {} if root is None else dict(root.layers)
+        return Path(layers[DATA]) if DATA in layers else None
+
+    def _keep(self, name: str, built: image.Built, folder: Path) -> None:
+        """Keep what an image was made of, from which it can be built again."""
+        self.facts.append(
+            MachineFact(name=f"application_{name}_image", value=built.digest, source="image")
+        )
+        locks = folder / LOCKS
+        locks.mkdir(exist_ok=True)
+        data = msgspec.json.format(msgspec.json.encode(built.lock), indent=1)
+        files.write(locks / f"{name}.lock.json", data, "free some room, or choose another --out")
+
+
+def _commands(cell: Cell) -> tuple[tuple[str, ...], ...]:
+    """Return what prepares a cell's application, with its parameters in place."""
+    assert cell.workload.application is not None
+    given = workloads.parameters(cell.workload, cell.levels())
+    return tuple(
+        tuple(placeholders.fill(word, given) for word in command)
+        for command in cell.workload.application.prepare
+    )

@@ -1,0 +1,60 @@
+"""``tare run --application``: what is typed, as the table that an experiment file would have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tare.cli.lines import Line
+from tare.errors import UsageError
+from tare.registry import Parameter, expected
+
+
+def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> Line:
+    """Return an application with its parameters, in the place of a command.
+
+    Parameters
+    ----------
+    reference : str
+        Its name, or its folder.
+    given : sequence of str
+        ``NAME=VALUE`` of parameters.
+    refused : mapping
+        What is of commands alone, to whether it was given.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is none, or something was given that is of commands alone.
+    ExperimentError
+        If there is no such application.
+    """
+    from tare.experiment.file import application
+
+    option = next((name for name, is_given in refused.items() if is_given), None)
+    if option is not None:
+        raise UsageError(
+            f"--application excludes {option}",
+            "leave one of both out; an application has its own command (docs/applications.md)",
+        )
+    found = application.read(reference)
+    known = {parameter.name: parameter for parameter in found.parameters}
+    values = dict(_value(one, known) for one in given)
+    text = " ".join([found.name, *given])
+    return Line(found.name, text, [found.name], options={"application": reference, **values})
+
+
+def _value(given: str, known: Mapping[str, Parameter]) -> tuple[str, Any]:
+    """Return name and value of a parameter, of the type that it has; its file checks the range."""
+    name, sign, text = given.partition("=")
+    if not sign or name not in known:
+        names = ", ".join(known) or "it has no parameters"
+        raise UsageError(f"--set {given} sets no parameter", f"--set NAME=VALUE, of: {names}")
+    default = known[name].default
+    try:
+        if isinstance(default, bool):
+            return name, {"true": True, "false": False}[text]
+        kind = type(default) if isinstance(default, int | float) else str
+        return name, kind(text)
+    except (ValueError, KeyError):
+        raise UsageError(f"--set {given}: expected {expected(known[name])}") from None
