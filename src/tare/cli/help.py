@@ -16,8 +16,8 @@ INDENT = 26
 GROUPS = {
     "What": (
         "application", "set_", "name", "metric", "quantile", "margin", "gate", "baseline",
-        "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep", "identify", "spend",
-        "kappa", "finding", "table", "cpus", "session", "direction", "streams",
+        "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
+        "identify", "spend", "kappa", "finding", "table", "cpus", "session", "direction", "streams",
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: Where a value is from that the program itself printed.
+PRINTED = "output"
 #: Best first. The instrument must not be confounded with the platform: what is compared is
 #: compared on a source that is common to all of it.
 SOURCES = (
@@ -18,7 +20,7 @@ SOURCES = (
     # The agent's own share is in it.
     "host_cgroup",
     "around",
-    "output",
+    PRINTED,
     "isolate",
     "qdisc",
 )
@@ -45,7 +47,7 @@ def tick(metric: str, source: str | None = None) -> float | None:
 
     Counts are exact. CPU time is counted by what counts it on the platform, some by 10 ms.
     """
-    if source == "output":
+    if source == PRINTED:
         return None
     if metric.endswith("_ns"):
         if "cpu" in metric:

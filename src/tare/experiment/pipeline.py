@@ -24,7 +24,7 @@ from tare.experiment import machine_facts as machine
 from tare.experiment import session as execution
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.network import cache as networks
-from tare.experiment.metrics import tick
+from tare.experiment.metrics import PRINTED, tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
@@ -277,7 +277,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
                     quantile=stopping.quantile,
                     anytime=stopping.anytime,
                     family=len(metrics),
-                    tick=tick(metric, "output" if metric in experiment.printed else None),
+                    tick=tick(metric, PRINTED if metric in experiment.printed else None),
                 ),
             )
             for metric, some in zip(metrics, values, strict=True)

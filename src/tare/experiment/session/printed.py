@@ -12,11 +12,10 @@ from typing import Literal
 from tare.agent import record
 from tare.applications import output
 from tare.errors import AgentError
+from tare.experiment.metrics import PRINTED
 from tare.results.message import Message
 from tare.workloads.application import Application
 
-#: Where a value was had from that the program itself printed.
-SOURCE = "output"
 _STREAMS: dict[str, Literal["stdout", "stderr"]] = {"out": "stdout", "err": "stderr"}
 
 #: Worker and iteration.
@@ -60,7 +59,7 @@ class Printed:
             for metric, value in output.values(application, streams):
                 yield record.Sample(
                     id=0, trial=trial, worker=worker, iteration=iteration, phase=phase,
-                    metric=metric, source=SOURCE, value=value,
+                    metric=metric, source=PRINTED, value=value,
                 )  # fmt: skip
 
     def refusal(

@@ -17,7 +17,7 @@ from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failed, Failure, reasons, together
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.experiment.findings.level_names import unit_of
-from tare.experiment.metrics import ranked
+from tare.experiment.metrics import PRINTED, ranked
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json
@@ -125,6 +125,12 @@ class Summary:
             return None
         values = self.values(metric, source)
         return know(metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile)
+
+    @property
+    def printed(self) -> list[str]:
+        """Metrics that the program printed in all good trials, but for the one that was asked."""
+        some = [{m for m, s in trial.values if s == PRINTED} for trial in self.of_levels]
+        return sorted(set.intersection(*some) - {self.metric} if some else ())
 
     @property
     def asked(self) -> list[Known]:
@@ -360,6 +366,10 @@ def _show_resources(summary: Summary) -> None:
             name = message(f"run.resource_name.{metric}")
             amount = Amount(median, unit_of(metric))
             parts.append(message("run.resource", name=name, amount=amount))
+    for metric in summary.printed:
+        median = float(np.median(summary.values(metric, PRINTED)))
+        name = metric.removesuffix(f"_{unit_of(metric)}")
+        parts.append(message("run.resource", name=name, amount=Amount(median, unit_of(metric))))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
