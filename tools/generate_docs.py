@@ -29,13 +29,21 @@ from tare import registry
 from tare import statistics as package
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
-from tare.experiment.file import keys
+from tare.experiment.file import application, keys
 from tare.experiment.file.kinds import of
 from tare.experiment.file.table import Key
 from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.tables import TABLES as TABLES_OF_STORE
-from tare.registry import Description, Metric, Probe
+from tare.registry import Description, Metric, Parameter, Probe
 from tare.wiring import command_line
+from tare.workloads.application import (
+    Application,
+    ApplicationMetric,
+    Artefact,
+    Check,
+    Image,
+    OutputCheck,
+)
 from tare.workloads.specification import WorkloadSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +51,7 @@ REFERENCE, STORE = (ROOT / f"docs/reference/{name}.md" for name in ("reference",
 
 #: Pages beside the generated one.
 EXPERIMENT_FILE = "[the experiment file](experiment-file.md)"
+APPLICATIONS = "[applications](../applications.md)"
 FINGERPRINT = "[fingerprints](fingerprint.md)"
 
 HEAD = """# Reference of commands and units
@@ -73,8 +82,26 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
     ("`[[workload]]`", keys.WORKLOAD, WorkloadSpec),
     ("`[[workload]]` with a kernel; its parameters are keys as well", keys.KERNEL, WorkloadSpec),
     ("`[[workload]]` with a command", keys.COMMAND, WorkloadSpec),
+    (
+        "`[[workload]]` with an application; its parameters are keys as well",
+        keys.APPLICATION,
+        WorkloadSpec,
+    ),
     ("`[sizes.NAME]`", keys.SIZE, SizeSpec),
     ("`[window]`", keys.WINDOW, WindowSpec),
+)
+
+#: The same of an application.toml.
+APPLICATION_TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
+    ("`[application]`", application.APPLICATION, Application),
+    ("`[image]`", application.IMAGE, Image),
+    ("`[[image.maven]]`, `[[image.pypi]]`", application.ARTEFACT, Artefact),
+    ("`[prepare]`", application.PREPARE, Application),
+    ("`[run]`", application.RUN, Application),
+    ("`[metrics.NAME]`", application.METRIC, ApplicationMetric),
+    ("`[check]`", application.CHECK, Check),
+    ("`[[check.output]]`", application.OUTPUT, OutputCheck),
+    ("`[parameters.NAME]`", application.PARAMETER, Parameter),
 )
 
 #: Sections from the registry, in the order of the data's way.
@@ -122,6 +149,9 @@ def reference() -> str:
     lines = [HEAD, "## Commands", *commands(typer.main.get_command(command_line()), "tare")]
     lines += ["## Experiment file", f"What its parts mean together: {EXPERIMENT_FILE}."]
     for title, of_table, struct in TABLES:
+        lines += [f"### {title}", key_table(of_table, struct)]
+    lines += ["## Applications", f"What the parts of `application.toml` mean: {APPLICATIONS}."]
+    for title, of_table, struct in APPLICATION_TABLES:
         lines += [f"### {title}", key_table(of_table, struct)]
     lines.append("## Kernels")
     for name in sorted(there.kernels):

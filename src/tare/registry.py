@@ -245,6 +245,22 @@ def fits(parameter: Parameter, value: Any) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
+def typed(parameter: Parameter, text: str) -> int | float | str | bool:
+    """Return the value of a parameter that is written as a text.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be that of the parameter.
+    """
+    kind = _type(parameter)
+    value = {"true": True, "false": False}.get(text) if kind is bool else kind(text)
+    if not fits(parameter, value):
+        raise ValueError(f"{parameter.name} cannot be {text}")
+    assert value is not None
+    return value
+
+
 def expected(parameter: Parameter) -> str:
     """Return what a parameter's value must be, in words that follow "expected"."""
     if parameter.choices is not None:

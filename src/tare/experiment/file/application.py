@@ -29,6 +29,8 @@ from tare.workloads.application import (
 )
 
 FILE = "application.toml"
+#: Where it is described.
+DOCUMENT = "docs/applications.md"
 #: Where the applications are that come with tare: package and folder.
 BUILT_IN = ("tare.applications", "library")
 SIZE_LIMIT = 1 << 20
@@ -219,7 +221,12 @@ def read(reference: str) -> Application:
         folder = known[reference]
     else:
         folder = Path(reference).expanduser().absolute()
-    return _parsed(_text(folder / FILE), folder)
+    text = _text(folder / FILE)
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ExperimentError(f"{folder / FILE} is no TOML: {error}", DOCUMENT) from error
+    return parsed(values, text, folder)
 
 
 def template(reference: str) -> str:
@@ -270,7 +277,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ExperimentError(
             f"cannot read {path}: {error.strerror}",
-            "an application is a folder with an application.toml (docs/applications.md)",
+            f"an application is a folder with an application.toml ({DOCUMENT})",
         ) from error
     if len(data) > SIZE_LIMIT:
         raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no application")
@@ -280,17 +287,13 @@ def _text(path: Path) -> str:
         raise ExperimentError(f"{path} is no text in UTF-8: byte {error.start}") from error
 
 
-def _parsed(text: str, folder: Path) -> Application:
-    path = str(folder / FILE)
-    try:
-        values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ExperimentError(f"{path} is no TOML: {error}", "docs/applications.md") from error
-    file = Table(path, "", values)
+def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
+    """Read an application from what its TOML holds, and the text that goes into its digest."""
+    file = Table(str(folder / FILE), "", values)
     file.only(TABLES)
     for needed in ("application", "image", "run"):
         if needed not in values:
-            raise file.error(needed, "is missing", f"[{needed}] (docs/applications.md)")
+            raise file.error(needed, "is missing", f"[{needed}] ({DOCUMENT})")
     image = _image(file.table("image"), folder)
     parameters = tuple(_parameter(one) for one in file.table("parameters").subtables().values())
     prepare: tuple[tuple[str, ...], ...] = ()

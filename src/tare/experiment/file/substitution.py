@@ -57,12 +57,14 @@ def _of_application(table: Table, workload: WorkloadSpec, experiment: Experiment
     of = {p.name: p for p in workload.application.parameters if p.name in experiment.factors}
     for name, parameter in of.items():
         for level in experiment.factors[name]:
-            if not registry.fits(parameter, level):
+            try:
+                registry.typed(parameter, str(level))
+            except ValueError:
                 raise table.error(
                     name,
                     f"{shown(level)} is not possible for {workload.application.name}; expected "
                     f"{registry.expected(parameter)}",
-                )
+                ) from None
     return set(of)
 
 

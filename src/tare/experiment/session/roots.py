@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tare import files, platforms, workloads
-from tare.applications import image
 from tare.experiment.journal import MachineFact
 from tare.experiment.specification import Cell
 from tare.workloads import placeholders
 from tare.workloads.application import DATA
+
+if TYPE_CHECKING:
+    from tare.applications.image import Built
 
 #: Where the locks are in the folder of results, one an application.
 LOCKS = "applications"
@@ -44,11 +47,16 @@ class Roots:
     ) -> None:
         self._roots: dict[int, platforms.Root] = {}
         self.facts: list[MachineFact] = []
-        images: dict[str, image.Built] = {}
+        cells = [cell for cell in cells if cell.workload.application is not None]
+        if not cells:
+            return
+        # What builds images is not loaded where there are none.
+        from tare.applications import image
+
+        images: dict[str, Built] = {}
         for cell in cells:
             application = cell.workload.application
-            if application is None:
-                continue
+            assert application is not None
             if application.digest not in images:
                 built = stack.enter_context(image.held(application, stage))
                 images[application.digest] = built
@@ -74,7 +82,7 @@ class Roots:
         layers = {} if root is None else dict(root.layers)
         return Path(layers[DATA]) if DATA in layers else None
 
-    def _keep(self, name: str, built: image.Built, folder: Path) -> None:
+    def _keep(self, name: str, built: Built, folder: Path) -> None:
         """Keep what an image was made of, from which it can be built again."""
         self.facts.append(
             MachineFact(name=f"application_{name}_image", value=built.digest, source="image")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.cli.lines import Line
 from tare.errors import UsageError
-from tare.registry import Parameter, expected
+from tare.registry import Parameter, expected, typed
 
 
 def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> Line:
@@ -45,16 +45,12 @@ def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> L
 
 
 def _value(given: str, known: Mapping[str, Parameter]) -> tuple[str, Any]:
-    """Return name and value of a parameter, of the type that it has; its file checks the range."""
+    """Return name and value of a parameter, of the type that it has."""
     name, sign, text = given.partition("=")
     if not sign or name not in known:
         names = ", ".join(known) or "it has no parameters"
         raise UsageError(f"--set {given} sets no parameter", f"--set NAME=VALUE, of: {names}")
-    default = known[name].default
     try:
-        if isinstance(default, bool):
-            return name, {"true": True, "false": False}[text]
-        kind = type(default) if isinstance(default, int | float) else str
-        return name, kind(text)
-    except (ValueError, KeyError):
+        return name, typed(known[name], text)
+    except ValueError:
         raise UsageError(f"--set {given}: expected {expected(known[name])}") from None

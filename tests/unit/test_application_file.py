@@ -1,0 +1,228 @@
+"""What an application.toml may say, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offered import catalogue
+
+from tare.errors import ExperimentError
+from tare.experiment import file as experiment_file
+from tare.experiment.file import application
+from tare.experiment.specification import Cell, Experiment
+from tare.workloads import job
+from tare.workloads.application import Application
+
+SHOP = """
+[application]
+name = "shop"
+question = "How long does it take to sort?"
+[image]
+packages = ["python3-minimal=3.11.2-1+b1"]
+files = ["sorted.py"]
+[prepare]
+commands = [["sh", "-c", "seq {orders} > /data/orders"]]
+[run]
+command = ["python3", "/application/sorted.py", "{orders}", "{workers}"]
+environment = {MODE = "{mode}"}
+[parameters.orders]
+meaning = "orders"
+default = 10
+minimum = 1
+maximum = 100
+[parameters.mode]
+meaning = "mode"
+default = "fast"
+choices = ["fast", "slow"]
+[metrics.sorting]
+meaning = "time"
+unit = "ms"
+better = "lower"
+json = "times.0"
+[metrics.rate]
+meaning = "orders a second"
+unit = "orders/s"
+better = "higher"
+from = "stderr"
+pattern = 'rate ([0-9.]+)'
+[check]
+exit_codes = [3]
+command = ["test", "-e", "/tmp/done"]
+[[check.output]]
+pattern = 'orders ([0-9]+)'
+equals = "{orders}"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "application.toml").write_text(SHOP)
+    (shop / "sorted.py").write_text("print(1)\n")
+    return shop
+
+
+def read(folder: Path, text: str | None = None) -> Application:
+    if text is not None:
+        (folder / "application.toml").write_text(text)
+    return application.read(f"{folder}/")
+
+
+def refused(folder: Path, text: str) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        read(folder, text)
+    # The file and the key stand first.
+    path, _, what = caught.value.message.partition(": ")
+    assert path == str(folder / "application.toml")
+    return what
+
+
+def experiment(folder: Path, more: str = "") -> Experiment:
+    head = '[experiment]\nname = "a"\nquestion = "b?"\n[[workload]]\n'
+    text = f'{head}application = "{folder}"\n{more}'
+    return experiment_file.parse(text, "mine.toml", catalogue())
+
+
+def test_all_of_it_is_read(folder: Path) -> None:
+    found = read(folder)
+    assert found.image.packages == ("python3-minimal=3.11.2-1+b1",)
+    assert found.prepare == (("sh", "-c", "seq {orders} > /data/orders"),)
+    assert [(m.name, m.scale, m.better) for m in found.metrics] == [
+        ("sorting_ns", 1e6, "lower"), ("rate", 1.0, "higher"),
+    ]  # fmt: skip
+    assert found.metrics[0].json == ("times", "0")
+    assert found.check.exit_codes == (3,)
+    assert found.check.outputs[0].equals == "{orders}"
+
+
+def test_the_digest_changes_with_the_files_that_are_named(folder: Path) -> None:
+    first = read(folder).digest
+    (folder / "other.py").write_text("not named")
+    assert read(folder).digest == first
+    (folder / "sorted.py").write_text("print(2)\n")
+    second = read(folder).digest
+    (folder / "sorted.py").chmod(0o755)
+    assert len({first, second, read(folder).digest}) == 3
+
+
+def test_built_in_applications_are_whole() -> None:
+    known = application.built_in()
+    assert {"ffmpeg", "mpi-prime", "mpi-search"} <= set(known)
+    for name in known:
+        found = application.read(name)
+        assert found.name == name
+        assert found.check.outputs or found.check.command
+
+
+@pytest.mark.parametrize(
+    ("was", "is_", "key"),
+    [
+        ("[run]\n", "[ran]\n", "ran"),
+        ('question = "How long does it take to sort?"\n', "", "application.question"),
+        ("python3-minimal=3.11.2-1+b1", "x; rm -rf /", "image.packages"),
+        ('files = ["sorted.py"]', 'files = ["../secret"]', "image.files"),
+        ('files = ["sorted.py"]', 'files = ["/etc/passwd"]', "image.files"),
+        ('files = ["sorted.py"]', 'files = ["absent"]', "image.files"),
+        ("[prepare]", 'root = "/"\n[prepare]', "image.root"),
+        ("seq {orders}", "seq {workers}", "prepare.commands"),
+        ('"{orders}", "{workers}"', '"{order}"', "run.command"),
+        ('"{orders}", "{workers}"', '"{orders"', "run.command"),
+        ("rate ([0-9.]+)", "rate", "metrics.rate.pattern"),
+        ("rate ([0-9.]+)", "rate ([0-9.]+", "metrics.rate.pattern"),
+        ('json = "times.0"\n', "", "metrics.sorting"),
+        ('better = "higher"', 'better = "more"', "metrics.rate.better"),
+        ("exit_codes = [3]", "exit_codes = [0]", "check.exit_codes"),
+        ("pattern = 'orders ([0-9]+)'\n", "", "check[1]"),
+        ("default = 10\n", "default = 1000\n", "parameters.orders.default"),
+        ("default = 10\n", "default = {}\n", "parameters.orders.default"),
+        ("[parameters.mode]", "[parameters.platform]", "parameters.platform"),
+        ("[parameters.mode]", "[parameters.timeout]", "parameters.timeout"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_key(folder: Path, was: str, is_: str, key: str) -> None:
+    assert was in SHOP
+    said = refused(folder, SHOP.replace(was, is_, 1))
+    assert said.startswith((key, key.replace("check[1]", "output[1]"))), said
+
+
+def test_a_link_among_the_files_is_refused(folder: Path) -> None:
+    (folder / "sorted.py").unlink()
+    (folder / "sorted.py").symlink_to("/etc/passwd")
+    assert refused(folder, SHOP).startswith("image.files")
+
+
+def test_an_application_that_is_not_there_is_told_with_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        application.read("ffmpge")
+    assert caught.value.hint == "did you mean 'ffmpeg'?"
+    with pytest.raises(ExperimentError):
+        application.read(f"{tmp_path}/nothing")
+
+
+@given(st.recursive(
+    st.one_of(st.integers(), st.text(max_size=5), st.booleans(), st.floats(allow_nan=False)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["name", "default", "pattern", "packages", "x"]), inner, max_size=3
+    ),
+    max_leaves=6,
+), st.sampled_from(
+    ["application", "image", "prepare", "run", "metrics", "check", "parameters"]
+))  # fmt: skip
+def test_whatever_a_table_holds_is_read_or_refused(value: Any, table: str) -> None:
+    given_ = tomllib.loads(SHOP.replace('files = ["sorted.py"]\n', "")) | {table: value}
+    said = None
+    try:
+        application.parsed(given_, "", Path("/nowhere"))
+    except ExperimentError as error:
+        said = error.message
+    assert said is None or said.startswith("/nowhere/application.toml: ")
+
+
+def test_a_workload_has_what_the_application_runs_and_its_parameters(folder: Path) -> None:
+    asked = experiment(folder, "orders = 20\n")
+    spec = asked.workloads[0]
+    assert spec.name == "shop"
+    assert spec.arguments == {"orders": 20, "mode": "fast"}
+    assert spec.ignore_failure == (3,)
+    assert not asked.runs_commands
+    cell = Cell(cell=0, workload=spec, workers=2)
+    made = job(spec, cell.levels(), repetitions=None, seed=7, surroundings={"HOME": "/root"})
+    assert made.argv == ("python3", "/application/sorted.py", "20", "2")
+    assert made.directory == "/tmp"
+    assert made.environment["HOME"] == "/tmp"
+    assert made.environment["MODE"] == "fast"
+    assert made.environment["TARE_ORDERS"] == "20"
+    assert made.capture is not None
+
+
+def test_a_parameter_may_be_a_factor_within_its_range(folder: Path) -> None:
+    asked = experiment(folder, "[factors]\norders = [5, 50]\n")
+    assert asked.factors["orders"] == ("5", "50")
+    with pytest.raises(ExperimentError) as caught:
+        experiment(folder, "[factors]\norders = [5, 500]\n")
+    assert caught.value.message.startswith("mine.toml: factors.orders: ")
+
+
+def test_a_metric_that_the_application_prints_can_be_what_is_asked(folder: Path) -> None:
+    text = '[experiment]\nname = "a"\nquestion = "b?"\nmetric = "sorting_ns"\n'
+    workload = f'[[workload]]\napplication = "{folder}"\n'
+    asked = experiment_file.parse(text + workload, "mine.toml", catalogue())
+    assert asked.metric == "sorting_ns"
+    assert asked.printed["rate"].better == "higher"
+    with pytest.raises(ExperimentError) as caught:
+        experiment_file.parse(
+            text.replace("sorting_ns", "sortin_ns") + workload, "mine.toml", catalogue()
+        )
+    assert caught.value.hint == "did you mean 'sorting_ns'?"
+
+
+def test_a_template_of_an_application_is_an_experiment(folder: Path) -> None:
+    text = experiment_file.template(str(folder))
+    asked = experiment_file.parse(text, "mine.toml", catalogue())
+    assert asked.workloads[0].arguments == {"orders": 10, "mode": "fast"}

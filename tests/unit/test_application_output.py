@@ -1,0 +1,179 @@
+"""What an application printed: its metrics, and whether the execution is valid."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare.agent import record
+from tare.applications import output
+from tare.errors import AgentError
+from tare.experiment.session.printed import Printed
+from tare.render.words import text
+from tare.workloads import placeholders
+from tare.workloads.application import (
+    Application,
+    ApplicationMetric,
+    Check,
+    Image,
+    OutputCheck,
+)
+
+NONE: dict[str, bytes] = {"stdout": b"", "stderr": b""}
+
+
+def application(*checks: OutputCheck, metrics: tuple[ApplicationMetric, ...] = ()) -> Application:
+    return Application(
+        name="a", question="b?", folder="/nowhere", digest="0" * 64, image=Image(root="/"),
+        command=("true",), metrics=metrics, check=Check(outputs=checks),
+    )  # fmt: skip
+
+
+def metric(**more: Any) -> ApplicationMetric:
+    return ApplicationMetric(
+        **{"name": "x_ns", "meaning": "x", "unit": "s", "scale": 1e9, "better": "lower", **more}
+    )
+
+
+def value(asked: ApplicationMetric, printed: bytes) -> float | None:
+    found = dict(output.values(application(metrics=(asked,)), {**NONE, asked.stream: printed}))
+    return found.get("x_ns")
+
+
+def why(check: OutputCheck, printed: bytes, data: Path | None = None) -> str | None:
+    def fill(part: str) -> str:
+        return placeholders.fill(part, {"n": "3"})
+
+    found = output.refusal(application(check), {**NONE, check.stream: printed}, fill, data)
+    return None if found is None else found.id
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (b"took 0.5 s\n", 0.5e9),
+        (b"took 0.5 s\ntook 0.25 s\n", 0.25e9),
+        (b"took 1,234 s\n", 1234e9),
+        (b"took - s\n", None),
+        (b"took nan s", None),
+        (b"took 1e400 s", None),
+        (b"\xff\xfe took 2 s", 2e9),
+        (b"", None),
+    ],
+)
+def test_the_last_match_of_an_expression_is_the_value(
+    printed: bytes, expected: float | None
+) -> None:
+    assert value(metric(pattern=r"took (\S+) s"), printed) == expected
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (b'{"a": {"b": [1, 2.5]}}', 2.5e9),
+        (b'log line\n{"a": {"b": [0, 1]}}\n{"a": {"b": [0, 2]}}\nbye\n', 2e9),
+        (b'{"a": {"b": [1]}}', None),
+        (b'{"a": {"b": [0, true]}}', None),
+        (b'{"a": {"b": [0, "3"]}}', None),
+        (b'{"a": ' * 100_000, None),
+        (b'{"a": {"b": [0, 1e999]}}', None),
+        (b"[]", None),
+    ],
+)
+def test_keys_lead_into_the_last_document(printed: bytes, expected: float | None) -> None:
+    assert value(metric(json=("a", "b", "1")), printed) == expected
+
+
+def test_standard_error_is_read_where_it_is_named() -> None:
+    assert value(metric(pattern="t=(.)", stream="stderr"), b"t=7") == 7e9
+
+
+@pytest.mark.parametrize(
+    ("check", "printed", "expected"),
+    [
+        (OutputCheck(pattern="ok"), b"it is ok", None),
+        (OutputCheck(pattern="ok"), b"it is not", "application.check.absent"),
+        (OutputCheck(absent="CPU mask"), b"fine", None),
+        (OutputCheck(absent="CPU mask"), b"no CPU mask", "application.check.present"),
+        (OutputCheck(pattern="n=(.)", equals="{n}"), b"n=3", None),
+        (OutputCheck(pattern="n=(.)", equals="{n}"), b"n=3 n=4", "application.check.unequal"),
+        (OutputCheck(pattern="n=(.*)", minimum=2, maximum=4), b"n=4", None),
+        (OutputCheck(pattern="n=(.*)", minimum=2, maximum=4), b"n=4.1", "application.check.range"),
+        (OutputCheck(pattern="n=(.*)", minimum=2), b"n=1", "application.check.range"),
+        (OutputCheck(pattern="n=(.*)", minimum=2), b"n=many", "application.check.range"),
+        (OutputCheck(sha256=hashlib.sha256(b"x").hexdigest()), b"x", None),
+        (OutputCheck(sha256=hashlib.sha256(b"x").hexdigest()), b"y", "application.check.sha256"),
+        (OutputCheck(pattern="n=(.)", equals_file="n"), b"n=3", "application.check.unequal"),
+    ],
+)
+def test_a_check_tells_right_from_wrong(
+    check: OutputCheck, printed: bytes, expected: str | None
+) -> None:
+    assert why(check, printed) == expected
+
+
+def test_a_file_that_was_prepared_tells_what_is_expected(tmp_path: Path) -> None:
+    check = OutputCheck(pattern="frame= *([0-9]+)", equals_file="frames")
+    (tmp_path / "frames").write_text("60\n")
+    assert why(check, b"frame=   60 fps", tmp_path) is None
+    assert why(check, b"frame=   59 fps", tmp_path) == "application.check.unequal"
+    (tmp_path / "frames").unlink()
+    (tmp_path / "frames").symlink_to("/proc/self/status")
+    assert why(check, b"frame=   60 fps", tmp_path) == "application.check.unequal"
+
+
+def test_a_metric_that_is_not_printed_makes_it_invalid() -> None:
+    asked = application(metrics=(metric(pattern="t=(.)"),))
+    found = output.refusal(asked, NONE, str, None)
+    assert found is not None
+    assert found.id == "application.no_metric"
+    assert "x_ns" in text(found)
+
+
+def sample(worker: int, iteration: int, phase: record.Phase) -> record.Sample:
+    return record.Sample(
+        id=1, trial=5, worker=worker, iteration=iteration, phase=phase,
+        metric="wall_ns", source="around", value=1,
+    )  # fmt: skip
+
+
+def piece(worker: int, iteration: int, data: bytes) -> record.Output:
+    return record.Output(
+        id=1, trial=5, worker=worker, iteration=iteration, stream="out",
+        data=base64.b64encode(data).decode(),
+    )  # fmt: skip
+
+
+def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
+    printed = Printed(100)
+    for worker in (0, 1):
+        for iteration, phase in ((0, "warmup"), (1, "measured")):
+            printed.add(sample(worker, iteration, phase))  # type: ignore[arg-type]
+            printed.add(piece(worker, iteration, b"t="))
+            printed.add(piece(worker, iteration, f"{2 * worker + iteration}\n".encode()))
+    asked = application(metrics=(metric(pattern="t=(.)"),))
+    found = [(s.worker, s.iteration, s.phase, s.value) for s in printed.samples(asked, 5)]
+    assert found == [
+        (0, 0, "warmup", 0.0), (0, 1, "measured", 1e9),
+        (1, 0, "warmup", 2e9), (1, 1, "measured", 3e9),
+    ]  # fmt: skip
+    assert printed.refusal(asked, str, None) is None
+    printed.add(sample(1, 2, "measured"))
+    refused = printed.refusal(asked, str, None)
+    assert refused is not None
+    assert refused.id == "application.no_metric"
+
+
+def test_an_agent_that_sends_too_much_or_garbage_is_refused() -> None:
+    printed = Printed(10)
+    printed.add(piece(0, 0, b"12345"))
+    with pytest.raises(AgentError):
+        printed.add(piece(0, 0, b"123456"))
+    with pytest.raises(AgentError):
+        printed.add(
+            record.Output(id=1, trial=5, worker=0, iteration=0, stream="err", data="not base 64!")
+        )
