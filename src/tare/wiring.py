@@ -27,11 +27,20 @@ def _probing(progress: Progress) -> Weigh:
     return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
 
 
+def _reading(
+    printed: bytes, format: str, series: str | None, quantile: float | None
+) -> float | None:
+    from tare.readers.printed import value
+
+    return value(printed, format, series, quantile)
+
+
 #: What every experiment is handed.
 SUPPLIES = Supplies(
     findings=partial(units_of, "finding"),
     charts=partial(units_of, "chart"),
     probing=_probing,
+    reading=_reading,
 )
 
 

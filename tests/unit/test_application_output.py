@@ -13,6 +13,7 @@ from tare.agent import record
 from tare.applications import output
 from tare.errors import AgentError
 from tare.experiment.session.printed import Printed
+from tare.readers.printed import value as printed_value
 from tare.render.words import text
 from tare.workloads import placeholders
 from tare.workloads.application import (
@@ -40,7 +41,8 @@ def metric(**more: Any) -> ApplicationMetric:
 
 
 def value(asked: ApplicationMetric, printed: bytes) -> float | None:
-    found = dict(output.values(application(metrics=(asked,)), {**NONE, asked.stream: printed}))
+    streams = {**NONE, asked.stream: printed}
+    found = dict(output.values(application(metrics=(asked,)), streams, printed_value))
     return found.get("x_ns")
 
 
@@ -48,7 +50,7 @@ def why(check: OutputCheck, printed: bytes, data: Path | None = None) -> str | N
     def fill(part: str) -> str:
         return placeholders.fill(part, {"n": "3"})
 
-    found = output.refusal(application(check), {**NONE, check.stream: printed}, fill, data)
+    found = output.refusal(application(check), {**NONE, check.stream: printed}, {}, fill, data)
     return None if found is None else found.id
 
 
@@ -86,6 +88,17 @@ def test_the_last_match_of_an_expression_is_the_value(
 )
 def test_keys_lead_into_the_last_document(printed: bytes, expected: float | None) -> None:
     assert value(metric(json=("a", "b", "1")), printed) == expected
+
+
+def test_a_format_of_another_tool_has_a_statistic() -> None:
+    jtl = b"timeStamp,elapsed,label,success\n" + b"".join(
+        b"%d,%d,home,true\n" % (1_700_000_000_000 + n, 10 * n) for n in range(1, 11)
+    )
+    assert value(metric(format="jmeter", quantile=0.5), jtl) == pytest.approx(0.055e9)
+    assert value(metric(format="jmeter", quantile=None), jtl) == pytest.approx(0.055e9)
+    assert value(metric(format="jmeter", quantile=0.9), jtl) == pytest.approx(0.091e9)
+    assert value(metric(format="jmeter", quantile=0.5), b"none") is None
+    assert value(metric(format="jmeter", quantile=0.5, series="no such"), jtl) is None
 
 
 def test_standard_error_is_read_where_it_is_named() -> None:
@@ -128,7 +141,7 @@ def test_a_file_that_was_prepared_tells_what_is_expected(tmp_path: Path) -> None
 
 def test_a_metric_that_is_not_printed_makes_it_invalid() -> None:
     asked = application(metrics=(metric(pattern="t=(.)"),))
-    found = output.refusal(asked, NONE, str, None)
+    found = output.refusal(asked, NONE, {}, str, None)
     assert found is not None
     assert found.id == "application.no_metric"
     assert "x_ns" in text(found)
@@ -149,7 +162,7 @@ def piece(worker: int, iteration: int, data: bytes) -> record.Output:
 
 
 def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
-    printed = Printed(100)
+    printed = Printed(100, printed_value)
     for worker in (0, 1):
         for iteration, phase in ((0, "warmup"), (1, "measured")):
             printed.add(sample(worker, iteration, phase))  # type: ignore[arg-type]
@@ -161,15 +174,15 @@ def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
         (0, 0, "warmup", 0.0), (0, 1, "measured", 1e9),
         (1, 0, "warmup", 2e9), (1, 1, "measured", 3e9),
     ]  # fmt: skip
-    assert printed.refusal(asked, str, None) is None
+    assert printed.judged(asked, str, None) is None
     printed.add(sample(1, 2, "measured"))
-    refused = printed.refusal(asked, str, None)
+    refused = printed.judged(asked, str, None)
     assert refused is not None
     assert refused.id == "application.no_metric"
 
 
 def test_an_agent_that_sends_too_much_or_garbage_is_refused() -> None:
-    printed = Printed(10)
+    printed = Printed(10, printed_value)
     printed.add(piece(0, 0, b"12345"))
     with pytest.raises(AgentError):
         printed.add(piece(0, 0, b"123456"))

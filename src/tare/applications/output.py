@@ -21,18 +21,26 @@ _SHOWN = 80
 
 #: Standard output and error.
 Streams = Mapping[str, bytes]
+#: Reads a statistic of what was printed in a format: of what, quantile or None for the mean.
+Reading = Callable[[bytes, str, str | None, float | None], float | None]
 
 
-def values(application: Application, streams: Streams) -> Iterator[tuple[str, float]]:
+def values(
+    application: Application, streams: Streams, reading: Reading
+) -> Iterator[tuple[str, float]]:
     """Yield name and value of each metric that was printed, in the unit of its name."""
     for metric in application.metrics:
-        found = _printed(metric, streams[metric.stream])
+        found = _printed(metric, streams[metric.stream], reading)
         if found is not None:
             yield metric.name, found * metric.scale
 
 
 def refusal(
-    application: Application, streams: Streams, fill: Callable[[str], str], data: Path | None
+    application: Application,
+    streams: Streams,
+    given: Mapping[str, float],
+    fill: Callable[[str], str],
+    data: Path | None,
 ) -> Message | None:
     """Return why an execution is not valid; None: it is.
 
@@ -41,6 +49,8 @@ def refusal(
     application : Application
     streams : mapping
         What was printed.
+    given : mapping
+        Its :func:`values`.
     fill : callable
         Puts parameters and levels in the place of placeholders.
     data : Path or None
@@ -50,7 +60,6 @@ def refusal(
         found = _broken(check, streams[check.stream], fill, data)
         if found is not None:
             return found
-    given = dict(values(application, streams))
     missing = next((m for m in application.metrics if m.name not in given), None)
     if missing is not None:
         return message("application.no_metric", metric=missing.name, stream=missing.stream)
@@ -103,7 +112,9 @@ def _expected(name: str, data: Path | None) -> str:
         return f"\0{name}"
 
 
-def _printed(metric: ApplicationMetric, printed: bytes) -> float | None:
+def _printed(metric: ApplicationMetric, printed: bytes, reading: Reading) -> float | None:
+    if metric.format is not None:
+        return reading(printed, metric.format, metric.series, metric.quantile)
     text = printed.decode(errors="replace")
     if metric.pattern is not None:
         last = _last(metric.pattern, text)

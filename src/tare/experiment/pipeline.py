@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.findings.sessions import Caveat
     from tare.experiment.results import Results
-    from tare.experiment.session.request import Weigh
+    from tare.experiment.supplies import Supplies
     from tare.results.finding import Finding
     from tare.statistics.stopping import Decision
 
@@ -122,11 +122,11 @@ def execute(
     as_root: bool = False,
     teardown: bool = False,
     spent_s: float = 0.0,
-    probing: Callable[[execution.Progress], Weigh] | None = None,
+    supplies: Supplies | None = None,
 ) -> str:
     """Measure one session into a folder.
 
-    ``spent_s`` seconds of its budget are not for measuring. ``probing`` is of the supplies: what
+    ``spent_s`` seconds of its budget are not for measuring. ``supplies`` has what
     probes the machine before and after, where the experiment asks for that.
 
     Returns
@@ -159,7 +159,10 @@ def execute(
             notes=prepared.notes,
             first_look=first_look(prepared.experiment),
             spent_s=spent_s,
-            weigh=probing(progress) if probing and prepared.experiment.fingerprint else None,
+            weigh=supplies.probing(progress)
+            if supplies and prepared.experiment.fingerprint
+            else None,
+            **({} if supplies is None else {"reading": supplies.reading}),
         )
         return execution.conduct(request)
 

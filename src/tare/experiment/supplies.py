@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tare.applications.output import Reading
     from tare.experiment.findings.charts.chart import ChartUnit
     from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.session import Progress
@@ -25,8 +26,11 @@ class Supplies:
         Every chart by name.
     probing : callable
         Takes who is told of repeated probes to what probes the machine before and after trials.
+    reading : callable
+        Reads a number of what a program printed in a format of another tool.
     """
 
     findings: Callable[[], Mapping[str, FindingUnit]]
     charts: Callable[[], Mapping[str, ChartUnit]]
     probing: Callable[[Progress], Weigh]
+    reading: Reading

@@ -63,9 +63,14 @@ class ApplicationMetric(_Strict, frozen=True, kw_only=True):
     scale: float
     better: Literal["lower", "higher"]
     stream: Literal["stdout", "stderr"] = "stdout"
-    #: One of these: an expression, whose last match's group it is; keys of a JSON document.
+    #: One of these: an expression, whose last match's group it is; keys of a JSON document; a
+    #: format that ``tare audit`` reads.
     pattern: str | None = None
     json: tuple[str, ...] | None = None
+    format: str | None = None
+    #: Of a format: what is measured, where several things are, and the quantile; None: the mean.
+    series: str | None = None
+    quantile: float | None = None
 
 
 class OutputCheck(_Strict, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from tare import files, units
+from tare import files, registry, units
 from tare.errors import ExperimentError
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, shown, suggestion
@@ -156,6 +156,19 @@ METRIC = (
         "json",
         _matching("keys with dots between them", r"[^.\0]+(\.[^.\0]+)*"),
         "keys, with dots between them, of the number in the last line that is a JSON document",
+    ),
+    Key(
+        "format",
+        kinds.fitting("a format", lambda name: registry.units_of("format").get(name)),
+        "format of all that is printed there, one of `tare describe formats`: the number is a "
+        "statistic of its values",
+    ),
+    Key("series", kinds.NAME, "with `format`: what is measured, where several things are"),
+    Key(
+        "statistic",
+        kinds.GATE_ON,
+        "with `format`: `median` (default), `mean`, or a quantile such as `p99`",
+        field="quantile",
     ),
 )
 OUTPUT = (
@@ -355,8 +368,13 @@ def _metric(table: Table) -> ApplicationMetric:
     stem = table.path.rpartition(".")[2]
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", stem, re.ASCII):
         raise table.error(None, "is no name of a metric", "small letters, digits and _")
-    if ("pattern" in given) == ("json" in given):
-        raise table.error(None, "expected either pattern or json")
+    if len(ways := [way for way in ("pattern", "json", "format") if way in given]) != 1:
+        raise table.error(None, "expected one of pattern, json, format")
+    for key, field in (("series", "series"), ("statistic", "quantile")):
+        if field in given and ways != ["format"]:
+            raise table.error(key, "needs format")
+    if ways == ["format"]:
+        given["quantile"] = kinds.quantile_of(given.get("quantile", "median"))
     end, scale = _kept(given["unit"])
     name = stem if stem.endswith(end) else f"{stem}{end}"
     keys_ = given.pop("json", None)

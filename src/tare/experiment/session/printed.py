@@ -29,10 +29,14 @@ class Printed:
     ----------
     limit_bytes : int
         Of each stream of an execution; more was not asked for.
+    reading : callable
+        Reads the formats of other tools.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, reading: output.Reading) -> None:
         self._limit_bytes = limit_bytes
+        self._reading = reading
+        self._known: dict[Execution, dict[str, float]] = {}
         self._streams: defaultdict[Execution, dict[str, bytearray]] = defaultdict(
             lambda: {name: bytearray() for name in _STREAMS.values()}
         )
@@ -52,24 +56,30 @@ class Printed:
         if len(kept) > self._limit_bytes:
             raise AgentError(f"the agent sent more than {self._limit_bytes} bytes of an output")
 
+    def judged(
+        self, application: Application, fill: Callable[[str], str], data: Path | None
+    ) -> Message | None:
+        """Return why the first execution that is not valid is not; None: all are."""
+        found = (
+            output.refusal(application, self._of(one), self._values(application, one), fill, data)
+            for one in sorted(self._phases)
+        )
+        return next((one for one in found if one is not None), None)
+
     def samples(self, application: Application, trial: int) -> Iterator[record.Sample]:
         """Yield the values that executions printed."""
         for (worker, iteration), phase in self._phases.items():
-            streams = self._of((worker, iteration))
-            for metric, value in output.values(application, streams):
+            for metric, value in self._values(application, (worker, iteration)).items():
                 yield record.Sample(
                     id=0, trial=trial, worker=worker, iteration=iteration, phase=phase,
                     metric=metric, source=PRINTED, value=value,
                 )  # fmt: skip
 
-    def refusal(
-        self, application: Application, fill: Callable[[str], str], data: Path | None
-    ) -> Message | None:
-        """Return why the first execution that is not valid is not; None: all are."""
-        found = (
-            output.refusal(application, self._of(one), fill, data) for one in sorted(self._phases)
-        )
-        return next((one for one in found if one is not None), None)
+    def _values(self, application: Application, execution: Execution) -> dict[str, float]:
+        if execution not in self._known:
+            found = output.values(application, self._of(execution), self._reading)
+            self._known[execution] = dict(found)
+        return self._known[execution]
 
     def _of(self, execution: Execution) -> dict[str, bytes]:
         return {name: bytes(data) for name, data in self._streams[execution].items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tare.agent import record
+from tare.applications.output import Reading
 from tare.experiment import journal
 from tare.experiment.placement import Machine
 from tare.experiment.plan import Plan
@@ -90,3 +91,5 @@ class Request:
     notes: list[journal.Note] = field(default_factory=list)
     #: None: what the machine can do is not looked at.
     weigh: Weigh | None = None
+    #: What reads the formats of other tools.
+    reading: Reading = lambda *of: None

@@ -151,6 +151,7 @@ class _Session:
             write=writer.write,
             hooks=self.hooks,
             roots=roots,
+            reading=request.reading,
             cpus=len(request.machine.spread),
             hosts=hosts,
         )

@@ -16,6 +16,7 @@ import msgspec
 from tare import loads, platforms, workloads
 from tare.agent import record
 from tare.agent.client import Answer
+from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.session.answers import Asked, answers
@@ -103,8 +104,9 @@ class Conductor:
     user: record.User | None
     write: Callable[..., None]
     hooks: Hooks
-    #: Files of applications.
+    #: Files of applications, and what reads the formats that they print.
     roots: Roots
+    reading: output.Reading
     #: Of the machine.
     cpus: int
     #: The network in which trials take place; None: the machine's own.
@@ -186,7 +188,9 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        printed = None if application is None else Printed(workloads.CAPTURE_LIMIT_BYTES)
+        printed = (
+            None if application is None else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
+        )
         values = Values((metric, *also), printed)
         failure: str | None = None
         last: NoObserverError | None = None
@@ -318,7 +322,7 @@ class Conductor:
         levels = {**workloads.parameters(cell.workload, levels), **levels}
         levels[placeholders.SEED] = str(seed)
         data = self.roots.data(cell)
-        wrong = printed.refusal(application, lambda part: placeholders.fill(part, levels), data)
+        wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
         if wrong is not None:
             return text(wrong)
         self._keep(printed.samples(application, job.trial), values)

@@ -98,7 +98,7 @@ def measure(
     try:
         with SweepBar(len(prepared.cells), windows, each_s) as bar:
             ended = pipeline.execute(
-                prepared, folder, bar, resume=resume, as_root=as_root, probing=supplies.probing
+                prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
             )
     except KeyboardInterrupt as error:
         raise InterruptError(

@@ -125,7 +125,7 @@ def run(
     try:
         with Bar(file=file) as bar:
             pipeline.execute(
-                prepared, folder, bar, resume=resume, as_root=as_root, probing=supplies.probing
+                prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
             )
     except KeyboardInterrupt as error:
         raise InterruptError(

@@ -368,8 +368,8 @@ def _show_resources(summary: Summary) -> None:
             parts.append(message("run.resource", name=name, amount=amount))
     for metric in summary.printed:
         median = float(np.median(summary.values(metric, PRINTED)))
-        name = metric.removesuffix(f"_{unit_of(metric)}")
-        parts.append(message("run.resource", name=name, amount=Amount(median, unit_of(metric))))
+        stem = metric.removesuffix(f"_{unit_of(metric)}")
+        parts.append(message("run.resource", name=stem, amount=Amount(median, unit_of(metric))))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))

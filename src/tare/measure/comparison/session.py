@@ -145,7 +145,7 @@ def conduct(
                 as_root=execution.as_root,
                 teardown=True,
                 spent_s=spent_s(),
-                probing=execution.supplies.probing,
+                supplies=execution.supplies,
             )
             if not any(workload.input for workload in prepared.experiment.workloads):
                 # Who writes to a pipe may have taken as long as the trials.
