@@ -205,7 +205,7 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + "size = 1.5", "workload[1].size: 1.5", ""),
         (HEAD + KERNEL + KERNEL, "workload[2].name: there are two workloads", ""),
         (HEAD + KERNEL + 'command = "a"', "workload[1].command: excludes kernel", ""),
-        (HEAD + '[[workload]]\nkernl = "null"', "either kernel or command", "'kernel'"),
+        (HEAD + '[[workload]]\nkernl = "null"', "one of kernel, command, application", "'kernel'"),
         (HEAD + "[[workload]]\ncommand = []", "workload[1].command: []", ""),
         (HEAD + '[[workload]]\ncommand = "a \'b"', "workload[1].command", ""),
         (HEAD + '[[workload]]\ncommand = ["a", 3]', "workload[1].command", ""),

@@ -52,7 +52,7 @@ def run(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        options.rare(
             "--set", metavar="NAME=VALUE", help="Parameter of the application; repeatable."
         ),
     ] = None,
@@ -63,7 +63,7 @@ def run(
     ] = None,
     quantile: Annotated[
         str,
-        typer.Option(metavar="QUANTILE", help="Quantile of the precision target."),
+        options.rare(metavar="QUANTILE", help="Quantile of the precision target."),
     ] = "median",
     trials: options.Trials = None,
     precision: Annotated[
