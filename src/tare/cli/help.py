@@ -15,7 +15,7 @@ INDENT = 26
 #: Headings to the options below them, in any command: an option of one name means the same in all.
 GROUPS = {
     "What": (
-        "application", "set_", "name", "metric", "quantile", "margin", "gate", "baseline",
+        "application", "name", "metric", "quantile", "margin", "gate", "baseline",
         "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
         "identify", "spend", "kappa", "finding", "table", "cpus", "session", "direction", "streams",
     ),
