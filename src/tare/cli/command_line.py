@@ -278,7 +278,7 @@ def hiding(stacks: Iterable[str], experiment: Experiment) -> list[str]:
 
     return [
         stack
-        for stack in dict.fromkeys(stacks)
+        for stack in dict.fromkeys(stacks if experiment.runs_commands else ())
         if platforms.own_files(stack) and platforms.brings_files(stack, experiment.platforms)
     ]
 
