@@ -1,0 +1,226 @@
+"""Applications: the same files on every platform, and valid only where their results are right."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import cli
+import msgspec
+import pytest
+
+import tare
+
+pytestmark = pytest.mark.system
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can enter every platform")
+#: Those that show an application's files, but for the machine that is emulated.
+PLATFORMS = (
+    "bare", "unshare", "cgroup", "bubblewrap", "nspawn", "runc", "crun", "gvisor", "podman",
+    "docker",
+)  # fmt: skip
+SHOP = """
+[application]
+name = "shop"
+question = "How long does it take to count?"
+[image]
+root = "root"
+files = ["words"]
+[prepare]
+commands = [["sh", "-c", "cat /application/words | wc -l > /data/count"]]
+[run]
+command = ["sh", "/application/words", "{times}"]
+[parameters.times]
+meaning = "how often"
+default = 100
+minimum = 1
+maximum = 1000000
+[metrics.counted]
+meaning = "what it counted"
+unit = "1"
+better = "higher"
+json = "counted"
+[check]
+command = ["test", "-e", "/tmp/counted"]
+[[check.output]]
+pattern = '"lines": ([0-9]+)'
+equals_file = "count"
+[[check.output]]
+from = "stderr"
+absent = "wrong"
+"""
+WORDS = """\
+n=0
+while [ $n -lt $1 ]; do n=$((n + 1)); done
+test "${FAULT:-}" = silent && exit 0
+test "${FAULT:-}" = wrong && echo something is wrong >&2
+echo $n >/tmp/counted
+test "${FAULT:-}" = unchecked && rm /tmp/counted
+lines=$(cat /application/words | wc -l)
+sum=$(sha256sum /bin/busybox | cut -c1-8)
+name=$(hostname)
+echo "{\\"counted\\": $n, \\"lines\\": $lines, \\"sum\\": \\"$sum\\", \\"name\\": \\"$name\\"}"
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return an application's folder, whose image is a directory with busybox in it."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("busybox is not installed")
+    folder = tmp_path / "shop"
+    programs = folder / "root" / "bin"
+    programs.mkdir(parents=True)
+    shutil.copy(busybox, programs / "busybox")
+    for name in ("sh", "cat", "wc", "test", "rm", "sha256sum", "cut", "hostname"):
+        (programs / name).symlink_to("busybox")
+    (folder / "root" / "etc").mkdir()
+    (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
+    (folder / "application.toml").write_text(SHOP)
+    (folder / "words").write_text(WORDS)
+    # As whoever unpacks files from elsewhere has them.
+    tmp_path.chmod(0o755)
+    return folder
+
+
+def run(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:
+    done = cli.run("run", *words)
+    assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def with_fault(shop: Path, fault: str) -> None:
+    text = SHOP.replace(
+        "[parameters.times]", f'environment = {{FAULT = "{fault}"}}\n[parameters.times]'
+    )
+    (shop / "application.toml").write_text(text)
+
+
+@needs_root
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_every_platform_runs_the_same_files(shop: Path, tmp_path: Path, platform: str) -> None:
+    out = tmp_path / "out"
+    given = ["-p", platform, "-n", "2", "--capture", "--out", str(out), "--no-fingerprint"]
+    run("--application", f"{shop}/", *given)
+    samples = tare.open(out).samples()
+    counted = samples[samples["metric"] == "counted"]
+    assert counted["value"].tolist() == [100, 100]
+    assert set(counted["source"]) == {"output"}
+    printed = [json.loads(file.read_text()) for file in sorted((out / "output").glob("*.out"))]
+    busybox = shop / "root" / "bin" / "busybox"
+    sum_ = subprocess.run(["sha256sum", busybox], capture_output=True, text=True, check=True)
+    assert {one["sum"] for one in printed} == {sum_.stdout[:8]}
+    assert {one["name"] for one in printed} == {"tare"}
+    lock = msgspec.json.decode((out / "applications" / "shop.lock.json").read_bytes())
+    assert lock["digest"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("silent", "application.no_metric"),
+        ("wrong", "application.check.present"),
+        ("unchecked", "application.check.command"),
+    ],
+)
+def test_what_is_not_valid_has_failed_though_it_exits_with_0(
+    shop: Path, tmp_path: Path, fault: str, why: str
+) -> None:
+    from tare.render.words import templates
+
+    with_fault(shop, fault)
+    if fault == "silent":
+        (shop / "application.toml").write_text(
+            (shop / "application.toml")
+            .read_text()
+            .replace(
+                '[[check.output]]\npattern = \'"lines": ([0-9]+)\'\nequals_file = "count"\n', ""
+            )
+        )
+    out = tmp_path / "out"
+    done = run("--application", f"{shop}/", "-n", "2", "--out", str(out), check=15)
+    trials = tare.open(out).trial_table
+    assert set(trials["status"]) == {"failed"}
+    said = templates()[why].split("{{")[1].partition("}}")[2].strip(" :%{")[:12]
+    assert any(said in reason for reason in trials["reason"]), (said, done.stderr)
+
+
+def test_parameters_are_factors_and_typed(shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[experiment]\nname = "a"\nquestion = "b?"\ntrials = 2\nfingerprint = false\n'
+        f'[[workload]]\napplication = "{shop}"\n[factors]\ntimes = [5, 50]\n'
+    )
+    out = tmp_path / "out"
+    done = cli.run("experiment", "run", str(file), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    results = tare.open(out)
+    found = results.samples().merge(results.trial_table, on="trial")
+    counted = found[found["metric"] == "counted"]
+    assert {(t, v) for t, v in zip(counted["times"], counted["value"], strict=True)} == {
+        ("5", 5), ("50", 50),
+    }  # fmt: skip
+    (out2 := tmp_path / "two").mkdir()
+    run("--application", f"{shop}/", "--set", "times=7", "-n", "1", "--out", str(out2))
+    assert 7 in tare.open(out2).samples()["value"].tolist()
+    assert run("--application", f"{shop}/", "--set", "times=x", check=2).stdout == ""
+
+
+def test_an_application_that_changed_is_not_gone_on_with(shop: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ["--application", f"{shop}/", "-n", "1", "--out", str(out), "--no-fingerprint"]
+    run(*given)
+    (shop / "words").write_text(WORDS + "# changed\n")
+    done = cli.run("run", *given, "--resume")
+    assert done.returncode != 0
+    assert "application" in done.stderr
+
+
+def test_platforms_that_show_no_other_files_refuse(shop: Path) -> None:
+    for platform in ("ssh:nowhere", "docker/bubblewrap"):
+        done = cli.run("run", "--application", f"{shop}/", "-p", platform, "-n", "1")
+        assert done.returncode != 0
+        assert "application" in done.stderr, done.stderr
+
+
+def smoke(out: Path, *words: str) -> Any:
+    run(*words, "--out", str(out), "--no-fingerprint")
+    results = tare.open(out)
+    assert set(results.trial_table["status"]) == {"ok"}
+    return results
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(600)
+def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
+    if shutil.which("mmdebstrap", path=f"{os.environ['PATH']}:/usr/sbin:/usr/bin") is None:
+        pytest.skip("mmdebstrap is not installed")
+    given = ["--set", "video=320x180", "--set", "seconds=1", "--set", "preset=ultrafast"]
+    results = smoke(tmp_path / "out", "--application", "ffmpeg", "-n", "2", *given)
+    assert (results.samples()["metric"] == "wall_ns").any()
+
+
+@pytest.mark.applications
+@needs_root
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("size", ["1c", "2c"])
+@pytest.mark.parametrize("application", ["ffmpeg", "mpi-prime", "mpi-search"])
+@pytest.mark.parametrize(
+    "platform", ["bare", "docker", "podman", "runc", "nspawn", "bubblewrap", "gvisor", "vm"]
+)
+def test_every_application_is_right_everywhere(
+    tmp_path: Path, platform: str, application: str, size: str
+) -> None:
+    less = {
+        "ffmpeg": ("video=320x180", "seconds=1", "preset=ultrafast"),
+        "mpi-prime": ("end=100000",),
+        "mpi-search": ("count=1000000",),
+    }
+    given = [word for one in less[application] for word in ("--set", one)]
+    where = ["-p", platform, "--size", size, "-n", "2"]
+    smoke(tmp_path / "out", "--application", application, *given, *where)
