@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tare.errors import PlatformError, TareError
+from tare.host import cache as host_cache
 from tare.platforms import programs
 from tare.platforms.vm import accelerator, cache, kernel, modules, root
 from tare.platforms.vm.accelerator import Accelerator
@@ -265,5 +266,5 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", none)
     with pytest.raises(PlatformError, match="no home") as caught:
-        cache.folder()
+        host_cache.folder()
     assert "XDG_CACHE_HOME" in (caught.value.hint or "")

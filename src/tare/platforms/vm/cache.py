@@ -1,7 +1,4 @@
-"""What starts of virtual machines leave for the next: images by what is in them, and kernels.
-
-``~/.cache/tare`` (XDG_CACHE_HOME), of bounded size; it may be removed at any time.
-"""
+"""What starts of virtual machines leave for the next: images by their content, of bounded size."""
 
 from __future__ import annotations
 
@@ -9,44 +6,18 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from tare.errors import PlatformError
+from tare.host.cache import Kept, excess, folder
 
 #: Of all images together; the longest unused ones go first.
 MOST_BYTES = 2 << 30
 
 #: Instances start side by side, and want the same image.
 _making = threading.Lock()
-
-
-def folder() -> Path:
-    """Return the folder, which may not be there yet.
-
-    Raises
-    ------
-    PlatformError
-        If this user has no home.
-    """
-    try:
-        given = os.environ.get("XDG_CACHE_HOME")
-        return (Path(given) if given else Path.home() / ".cache") / "tare"
-    except RuntimeError as error:
-        raise PlatformError(
-            "this user has no home to keep images of virtual machines in",
-            "set XDG_CACHE_HOME to a directory of yours",
-        ) from error
-
-
-def stamp(paths: Iterable[Path]) -> bytes:
-    """Return what changes when one of these files does, without reading them."""
-    found = hashlib.sha256()
-    for path in paths:
-        about = path.lstat()
-        found.update(f"{path}\0{about.st_mode}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
-    return found.digest()
 
 
 def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[BinaryIO, bool]:
@@ -107,13 +78,7 @@ def _made(path: Path, make: Callable[[Path], None]) -> BinaryIO:
 
 def _shrink(images: Path, kept: Path) -> None:
     """Remove images until the rest is small enough; whoever has one open keeps it."""
-    found = sorted(
-        ((path, path.stat()) for path in images.iterdir() if path != kept),
-        key=lambda one: one[1].st_mtime_ns,
-        reverse=True,
-    )
-    room = MOST_BYTES - kept.stat().st_size
-    for path, about in found:
-        room -= about.st_size
-        if room < 0:
-            path.unlink(missing_ok=True)
+    found = ((path, path.stat()) for path in images.iterdir() if path != kept)
+    others = [Kept(path, about.st_size, about.st_mtime_ns) for path, about in found]
+    for path in excess(others, MOST_BYTES - kept.stat().st_size):
+        path.unlink(missing_ok=True)

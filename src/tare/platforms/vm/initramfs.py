@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from tare.agent import client
+from tare.host.cache import stamp
 from tare.platforms import programs
 from tare.platforms.vm import cache, modules
 from tare.platforms.vm.cpio import Archive
@@ -56,7 +57,7 @@ def made(
     """
     files = modules.ordered(modules_folder, names)
     packed = programs.closure(needed)
-    identity = cache.stamp([*files, *packed]) + client.digest().encode()
+    identity = stamp([*files, *packed]) + client.digest().encode()
 
     def make(path: Path) -> None:
         with path.open("xb") as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import tempfile
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tare.errors import PlatformError
+from tare.host import cache as host_cache
+from tare.host.cache import stamp, stamp_of_tree
 from tare.platforms import programs
 from tare.platforms.vm import cache
 
@@ -40,13 +41,7 @@ def disk(option: str) -> BinaryIO:
 
 def _identity(source: Path) -> bytes:
     """Return what changes with any file of it."""
-    if source.is_file():
-        return cache.stamp([source.absolute()])
-    found = hashlib.sha256()
-    for folder, names, files in os.walk(source.absolute()):
-        names.sort()
-        found.update(cache.stamp(Path(folder) / name for name in sorted([*names, *files])))
-    return found.digest()
+    return stamp([source.absolute()]) if source.is_file() else stamp_of_tree(source)
 
 
 def _ext4(source: Path, path: Path) -> None:
@@ -85,7 +80,7 @@ def _do(argv: list[str]) -> None:
         full = any("space" in line.lower() for line in lines)
         raise PlatformError(
             f"the root file system cannot be made: {argv[0]}: {said}",
-            f"df -h {cache.folder()}   (and make room there, or set XDG_CACHE_HOME)"
+            f"df -h {host_cache.folder()}   (and make room there, or set XDG_CACHE_HOME)"
             if full
             else None,
         )

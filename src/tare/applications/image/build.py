@@ -1,0 +1,222 @@
+"""The image of an application: from the cache, or made now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tare
+from tare.applications.image import artefacts, cache, debian, engine, sources, tree
+from tare.applications.image.cache import Entry
+from tare.applications.image.engine import EngineImage
+from tare.applications.image.lock import Lock, Package
+from tare.errors import ExperimentError
+from tare.host.cache import stamp_of_tree
+from tare.results.message import Said, message
+from tare.workloads.application import DATA, FILES, HOST_NAME, Application
+
+Stage = Callable[[Said], None]
+
+#: Where something is mounted, or will be.
+MOUNT_POINTS = (FILES, DATA, "/tare", "/proc", "/sys", "/dev", "/tmp", "/run", "/var", "/var/tmp")
+#: What every image has, however it was made.
+PLACED = {
+    "etc/hosts": f"127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback\n",
+    "etc/resolv.conf": "",
+    "etc/machine-id": "",
+}
+
+
+@dataclass
+class Built:
+    """An image; it stays in the cache until it is closed, or this process ends."""
+
+    #: Directory that is the root.
+    path: Path
+    #: SHA-256 of its content; of a directory of the user's: of names, sizes and times in it.
+    digest: str
+    lock: Lock
+    #: Whether it had to be made.
+    made: bool = False
+    held: list[Entry] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Let the cache remove it, and the layers of it; may be called twice."""
+        for one in self.held:
+            one.close()
+
+
+def built(application: Application, stage: Stage, lock: Lock | None = None) -> Built:
+    """Return the image of an application, which is made unless the cache has it.
+
+    Parameters
+    ----------
+    application : Application
+        Whose image it is.
+    stage : callable
+        Is told what goes on, and the time left.
+    lock : Lock, optional
+        Make it of exactly what this names. What was made then has the same digest, as long as
+        the programs that make images do the same.
+
+    Raises
+    ------
+    ExperimentError
+        If the application names what is not there, or the lock is another application's.
+    PlatformError
+        If a program is missing or fails.
+    """
+    files = artefacts.files(application)
+    hashes = {path: file.sha256 for path, file in files.items()}
+    if application.image.root is not None:
+        return _directory(application)
+    source = _find(application)
+    if lock is not None:
+        _check(lock, application, source, hashes)
+    base, made = _base(application, source, lock, stage)
+    try:
+        entry, added = _with_files(application, base, files, stage)
+    except BaseException:
+        base.close()
+        raise
+    if entry is not base:
+        base.close()
+    found = Lock(
+        tare=tare.__version__,
+        digest=entry.about.digest,
+        suite=source if isinstance(source, str) else None,
+        packages=base.about.packages,
+        oci=source.digest if isinstance(source, EngineImage) else None,
+        artefacts=application.image.artefacts,
+        files=hashes,
+    )
+    return Built(entry.path, entry.about.digest, found, made or added, [entry])
+
+
+def size_bytes(application: Application) -> int | None:
+    """Return the size of an application's image in the cache; None: it is not there.
+
+    Raises
+    ------
+    TareError
+        As :func:`built` does, for what the application names.
+    """
+    if application.image.root is not None:
+        return None
+    base = cache.look(_base_key(application, _find(application)))
+    if base is None:
+        return None
+    base.close()
+    if not _has_files(application):
+        return base.about.size_bytes
+    entry = cache.look(_key(application, base, artefacts.files(application)))
+    if entry is None:
+        return None
+    entry.close()
+    return entry.about.size_bytes
+
+
+def _find(application: Application) -> str | EngineImage:
+    """Return the release of Debian or the engine's image that it is made from."""
+    image = application.image
+    return engine.find(image.oci) if image.oci is not None else image.suite or sources.suite()
+
+
+def _directory(application: Application) -> Built:
+    """Return a directory of the user's, as it is."""
+    root = Path(application.image.root or "")
+    if _has_files(application):
+        raise ExperimentError(
+            f"the image of {application.name} is the directory {root}, so that nothing is put "
+            f"into it: no files, no artefacts",
+            f"cp FILES {root}{FILES}/   (and leave them out of application.toml)",
+        )
+    if not root.is_absolute() or not root.is_dir():
+        raise ExperimentError(f"the image of {application.name}, {root}, is no directory")
+    digest = stamp_of_tree(root).hex()
+    return Built(root, digest, Lock(tare=tare.__version__, digest=digest))
+
+
+def _check(
+    lock: Lock, application: Application, source: str | EngineImage, files: dict[str, str]
+) -> None:
+    """Raise where a lock is not of this application as it is now."""
+    changed = [path for path in {*files, *lock.files} if files.get(path) != lock.files.get(path)]
+    if lock.artefacts != application.image.artefacts:
+        changed.append("artefacts")
+    if isinstance(source, EngineImage):
+        if lock.oci != source.digest:
+            changed.append(f"image {source.name}")
+    elif lock.suite != source or not lock.packages:
+        changed.append("suite")
+    if changed:
+        raise ExperimentError(
+            f"the lock is of another state of {application.name}; these differ: "
+            f"{', '.join(sorted(changed)[:5])}",
+            "the same command without the lock; or restore the application as it was",
+        )
+
+
+def _base_key(application: Application, source: str | EngineImage, *locked: Package) -> str:
+    if isinstance(source, EngineImage):
+        return cache.key("oci", source.digest)
+    return cache.key("debian", source, sorted(set(application.image.packages)), locked)
+
+
+def _base(
+    application: Application, source: str | EngineImage, lock: Lock | None, stage: Stage
+) -> tuple[Entry, bool]:
+    """Return the image without what the application itself has, and whether it was made."""
+    locked = () if lock is None else lock.packages
+    if locked and (newest := cache.look(_base_key(application, source))) is not None:
+        if newest.about.packages == locked:
+            return newest, False
+        newest.close()
+
+    def make(root: Path) -> tuple[Package, ...]:
+        packages: tuple[Package, ...] = ()
+        if isinstance(source, EngineImage):
+            engine.fill(root, source, stage)
+        else:
+            packages = debian.fill(root, application.image.packages, source, locked, stage)
+        for folder in MOUNT_POINTS:
+            tree.make_folder(root / folder[1:])
+        for path, text in PLACED.items():
+            tree.place(root, path, text.encode())
+        stage(message("application.image.digest"))
+        return packages
+
+    return cache.entry(_base_key(application, source, *locked), make, _waiting(stage))
+
+
+def _has_files(application: Application) -> bool:
+    return bool(application.image.files or application.image.artefacts)
+
+
+def _key(application: Application, base: Entry, files: dict[str, artefacts.File]) -> str:
+    return cache.key("application", base.about.digest, application.image.artefacts, files)
+
+
+def _with_files(
+    application: Application, base: Entry, files: dict[str, artefacts.File], stage: Stage
+) -> tuple[Entry, bool]:
+    """Return the image with the application's files and artefacts, and whether it was made."""
+    if not _has_files(application):
+        return base, False
+
+    def make(root: Path) -> tuple[Package, ...]:
+        tree.link_copy(base.path, root)
+        target = root / FILES[1:]
+        for artefact in application.image.artefacts:
+            artefacts.fetch(artefact, target, stage)
+        if artefacts.files(application, target) != files:
+            raise ExperimentError(f"files of {application.name} changed while they were copied")
+        stage(message("application.image.digest"))
+        return base.about.packages
+
+    return cache.entry(_key(application, base, files), make, _waiting(stage))
+
+
+def _waiting(stage: Stage) -> Callable[[], None]:
+    return lambda: stage(message("application.image.waiting"))

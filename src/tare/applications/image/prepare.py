@@ -1,0 +1,129 @@
+"""The layer ``/data``: what commands of the application leave there, made once in its image."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from tare.agent import client
+from tare.applications.image import cache, tree
+from tare.applications.image.build import Built, Stage
+from tare.applications.image.lock import Package
+from tare.applications.image.running import contained, last_lines
+from tare.errors import ExperimentError
+from tare.results.message import message
+from tare.workloads.application import DATA, Application
+
+#: All that commands see of the environment.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+}
+#: That one command may take, and all may leave.
+LIMIT_S = 3600.0
+MOST_BYTES = 8 << 30
+#: How often is looked at both.
+LOOK_S = 1.0
+#: Of a command's output, for an error.
+OUTPUT_BYTES = 4096
+
+
+def prepared(
+    application: Application, built: Built, commands: Sequence[Sequence[str]], stage: Stage
+) -> tuple[Path, str]:
+    """Return the layer ``/data``, from the cache or made now: its directory and digest.
+
+    Parameters
+    ----------
+    application : Application
+        Whose it is.
+    built : Built
+        Its image, which holds the layer in the cache as well.
+    commands : sequence
+        What runs in order, filled with parameters.
+    stage : callable
+        Is told what goes on.
+
+    Raises
+    ------
+    ExperimentError
+        If a command fails, takes too long, or leaves too much.
+    """
+
+    def make(data: Path) -> tuple[Package, ...]:
+        for number, command in enumerate(commands, 1):
+            stage(
+                message(
+                    "application.image.prepare",
+                    number=number,
+                    of=len(commands),
+                    command=" ".join(command),
+                )
+            )
+            _run(application.name, built, command, data)
+        tree.make_readable(data)
+        stage(message("application.image.digest"))
+        return ()
+
+    name = cache.key("data", built.digest, [list(command) for command in commands])
+    entry, _ = cache.entry(name, make, lambda: stage(message("application.image.waiting")))
+    built.held.append(entry)
+    return entry.path, entry.about.digest
+
+
+def _run(name: str, built: Built, command: Sequence[str], data: Path) -> None:
+    argv = [
+        *(str(client.binary()), "enter", "--root", str(built.path)),
+        *("--write", f"{DATA}={data}", "--", *command),
+    ]
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(
+            contained(argv), env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        ) as process:  # fmt: skip
+            try:
+                why = _wait(process, data)
+            finally:
+                process.kill()
+        if why is None and process.returncode:
+            why = f"failed (exit code {process.returncode})"
+        if why is not None:
+            raise ExperimentError(
+                f"{name}: prepare: {' '.join(command)} {why}:\n{_last_lines(output)}",
+                "mend the command in [prepare] of application.toml",
+            )
+
+
+def _wait(process: subprocess.Popen[bytes], data: Path) -> str | None:
+    """Wait for a command; return why it may not go on."""
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            process.wait(LOOK_S)
+            ended = True
+        except subprocess.TimeoutExpired:
+            ended = False
+        if _size_bytes(data) > MOST_BYTES:
+            return f"leaves more than {MOST_BYTES} bytes in {DATA}"
+        if ended:
+            return None
+        if time.monotonic() > deadline:
+            return f"took more than {LIMIT_S:g} s"
+
+
+def _size_bytes(data: Path) -> int:
+    try:
+        return tree.size_bytes(data)
+    except OSError:
+        return 0  # it is being changed; the next look has it
+
+
+def _last_lines(output: IO[bytes]) -> str:
+    end = output.seek(0, 2)
+    output.seek(max(0, end - OUTPUT_BYTES))
+    return last_lines(output.read().decode(errors="replace"))
