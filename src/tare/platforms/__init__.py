@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place
+from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place, Root
 from tare.platforms.stack import (
     availability,
     brings_files,
@@ -21,6 +21,7 @@ __all__ = [
     "Held",
     "Instance",
     "Place",
+    "Root",
     "availability",
     "brings_files",
     "layers",
