@@ -1,6 +1,7 @@
 //! The measuring half of tare: one static binary that is copied to wherever the measuring is.
 
 mod describe;
+mod enter;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 
 use lexopt::prelude::*;
 use record::schema;
+use sandbox::root::Shown;
 use sandbox::{guest, setup, shed};
 use sys::topology;
 use transfer::{measure, peer};
@@ -30,8 +32,11 @@ tare-agent: the measuring half of tare
   tare-agent emulate [--name NAME]   make and shape a network by the orders of standard input
   tare-agent release --interface NAME
                                      take off an interface what a killed emulate left on it
-  tare-agent enter --network PATH -- COMMAND…
-                                     run a command in a network namespace
+  tare-agent enter [--network PATH] [--root DIR] -- COMMAND…
+                                     run a command in a network namespace, or with the files of
+                                     a directory in the place of the machine's
+      [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
+                                     and these of the machine beside them
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
@@ -75,7 +80,8 @@ struct Arguments {
     limits: peer::measuring::Limits,
     spec: String,
     inside: Vec<String>,
-    network: Option<PathBuf>,
+    enter: enter::Places,
+    shown: Vec<Shown>,
     interface: Option<String>,
     entering: Vec<OsString>,
 }
@@ -108,7 +114,10 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("spec") => given.spec = parser.value()?.string()?,
             Long("teardown") => given.teardown = true,
             Long("interface") => given.interface = Some(parser.value()?.string()?),
-            Long("network") => given.network = Some(parser.value()?.into()),
+            Long("network") => given.enter.network = Some(parser.value()?.into()),
+            Long("root") => given.enter.root.get_or_insert_default().path = parser.value()?.into(),
+            Long("read") => given.shown.push(Shown::parse(parser.value()?, false)?),
+            Long("write") => given.shown.push(Shown::parse(parser.value()?, true)?),
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
         }
@@ -140,8 +149,13 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             emulation::taken::run(&interface)?;
         }
         "enter" => {
-            let network = given.network.ok_or("enter needs --network")?;
-            return Ok(emulation::enter::run(&network, &given.entering));
+            let mut places = given.enter;
+            if let Some(root) = &mut places.root {
+                root.shown = given.shown;
+            } else if places.network.is_none() || !given.shown.is_empty() {
+                return Err("enter needs --network, or --root for what is shown in it".into());
+            }
+            return Ok(enter::run(&places, &given.entering));
         }
         "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.

@@ -28,6 +28,8 @@ use std::process::Command;
 use serde::Deserialize;
 use sys::tree::{self, Status};
 
+use crate::identity;
+
 const ORDERS: &str = "/tare/guest.json";
 /// A place for the agent that no root disk hides.
 const AGENT: &str = "/tare/tare-agent";
@@ -91,8 +93,8 @@ fn settle() -> Result<Orders, String> {
     for folder in &orders.folders {
         mounts::open_folder(folder)?;
     }
-    port::name_machine();
-    port::raise_loopback();
+    identity::name_machine();
+    identity::raise_loopback();
     Ok(orders)
 }
 

@@ -1,5 +1,8 @@
-//! What is made around a command: a sandbox that a layer needs, and the machine of a guest.
+//! What is made around a command: a sandbox that a layer needs, the machine of a guest, and the files
+//! of an image.
 
 pub mod guest;
+mod identity;
+pub mod root;
 pub mod setup;
 pub mod shed;

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod ending;
+mod entering;
 mod jobs;
 mod launching;
 mod meeting;

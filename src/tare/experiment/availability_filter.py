@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tare import loads, platforms
@@ -32,7 +32,9 @@ class Fitted(NamedTuple):
     notes: list[journal.Note]
 
 
-def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
+def fitted(
+    experiment: Experiment, here: Machine, *, skip: bool, root: platforms.Root | None = None
+) -> Fitted:
     """Leave out what this machine has not, where that may be.
 
     Cells that cannot be are left out always, as long as every platform has others.
@@ -45,6 +47,8 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         Of which it is asked.
     skip : bool
         Whether levels that are missing may be left out.
+    root : Root, optional
+        Files of the application that it runs, which platforms are to show.
 
     Raises
     ------
@@ -56,10 +60,14 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         If a platform or load is missing; says what would make it work.
     """
     experiment, notes = _sizes(experiment, here, skip)
-    _check_programs(experiment, plan.cells(experiment, here))
+    if root is None:
+        _check_programs(experiment, plan.cells(experiment, here))
     for factor, look in (
-        ("platform", _platforms), ("load", _loads), ("network", _networks), ("platform", _nowhere),
-    ):  # fmt: skip
+        ("platform", partial(_platforms, root=root)),
+        ("load", _loads),
+        ("network", _networks),
+        ("platform", partial(_nowhere, root=root)),
+    ):
         missing = look(experiment, here)
         if not missing:
             continue
@@ -68,7 +76,7 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
             raise _refusal(missing, others=others)
         notes += [_level_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    refuse = _Trying(experiment, here).refuse
+    refuse = _Trying(experiment, here, root).refuse
     made = plan.cells(experiment, here, refuse)
     out = plan.left_out(experiment, here, refuse)
     notes += [_cells_left_out(one, count) for one, count in out]
@@ -97,7 +105,8 @@ def _sizes(
 class _Trying:
     """What of an experiment platforms cannot do here, found out by starting them."""
 
-    def __init__(self, experiment: Experiment, here: Machine) -> None:
+    def __init__(self, experiment: Experiment, here: Machine, root: platforms.Root | None) -> None:
+        self._root = root
         self._experiment = experiment
         self._made = plan.cells(experiment, here)
         self._helds = {_held(experiment, cell) for cell in self._made}
@@ -107,10 +116,11 @@ class _Trying:
         """Tell whether a stack works, with the files that it has to show, held to a size."""
         if (stack, held) not in self._found:
             # Where the files are this machine's, none has to be brought along.
-            files = self._files if platforms.own_files(stack) else ()
+            brought = self._root is None and platforms.own_files(stack)
+            files = self._files if brought else ()
             e = self._experiment
             self._found[stack, held] = platforms.availability(
-                stack, e.platforms, e.runs_commands, files, held
+                stack, e.platforms, e.runs_commands, files, held, self._root
             )
         return self._found[stack, held]
 
@@ -143,9 +153,11 @@ class _Trying:
         return session.needed(self._made, os.environ, e.network.hosts if e.networked else 0)
 
 
-def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+def _platforms(
+    experiment: Experiment, here: Machine, *, root: platforms.Root | None
+) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
-    trying = _Trying(experiment, here)
+    trying = _Trying(experiment, here, root)
     stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
     asked = {stack: _outside(experiment, stack) or trying.stack(stack) for stack in stacks}
     return {stack: found for stack, found in asked.items() if not found.works}
@@ -157,9 +169,11 @@ def _held(experiment: Experiment, cell: Cell) -> platforms.Held:
     return platforms.Held(experiment.cores(cell), limits.memory_bytes)
 
 
-def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+def _nowhere(
+    experiment: Experiment, here: Machine, *, root: platforms.Root | None
+) -> dict[str, Availability]:
     """Return the levels of ``platform`` of which no cell can be."""
-    refuse = _Trying(experiment, here).refuse
+    refuse = _Trying(experiment, here, root).refuse
     there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
     return {
         level: Availability(name=level, works=False, why=one.why, fix=one.fix)

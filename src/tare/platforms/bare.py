@@ -6,11 +6,13 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from tare.agent import client
 from tare.agent.client import Channel, ProcessChannel
 from tare.errors import PlatformError
-from tare.platforms import groups, scope
-from tare.platforms.layer import Figure, Ground, Layer, Place
+from tare.platforms import groups, root, scope, unshare
+from tare.platforms.layer import Figure, Ground, Layer, Place, View
 from tare.registry import Description
 
 
@@ -23,11 +25,15 @@ class Bare(Ground):
         question="What does the workload take with nothing around it?",
     )
     is_host = True
+    takes_root = True
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show this machine's files, or those of a root; its users are there all the same."""
+        return outer if place.root is None else msgspec.structs.replace(root.view(), users=True)
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command as a child, in a control group of its own where it can have one."""
-        if place.network is not None:
-            argv = [str(client.binary()), "enter", "--network", place.network, "--", *argv]
+        argv = [*_entering(place), *argv]
         with _confined(place.cpus):
             if scope.works():
                 return ProcessChannel(scope.wrap(argv, place))
@@ -35,16 +41,30 @@ class Bare(Ground):
             return ProcessChannel(groups.entering(list(dict.fromkeys(own)), argv))
 
     def mend(self, said: str) -> str | None:
-        """Explain what systemd lacks, and who may enter a network."""
+        """Explain what systemd lacks, or which switch forbids user namespaces."""
         if "systemd hands no" in said:
             return "run it as root, on docker, or without a quota or size"
-        return None
+        return unshare.switch(said) if "cannot make a user namespace" in said else None
 
     def ended(self, place: Place) -> list[Figure]:
         """Remove the groups that limited it."""
         if not scope.works() and place.limited:
             groups.release(place.name)
         return []
+
+
+def _entering(place: Place) -> list[str]:
+    """Return what to put before a command that is to be in a network, or in a root."""
+    words = [] if place.network is None else ["--network", place.network]
+    if place.root is not None:
+        words += ["--root", place.root.path]
+        words += ["--write" if place.writable else "--read", f"{root.SHARED}={place.shared}"]
+        words += [
+            word
+            for inside, outside in place.root.layers
+            for word in ("--read", f"{inside}={outside}")
+        ]
+    return [str(client.binary()), "enter", *words, "--"] if words else []
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from tare.platforms import nest, oci, programs, root, unshare, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
+from tare.workloads.application import HOST_NAME
 
 PROGRAM = "bwrap"
 #: All namespaces but that of control groups: inside, the agent is to find its own.
@@ -27,6 +28,7 @@ class Bubblewrap(Layer):
     )
     needs = (PROGRAM,)
     own_files = True
+    takes_root = True
     brings_files = True
     privileged = True
     stacks = ("docker/bubblewrap",)
@@ -65,6 +67,8 @@ class Bubblewrap(Layer):
             # To root, who owns what is there, it is open without any right.
             words += ["--ro-bind-try", path, path]
         words += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tare"]
+        if place.root is not None:
+            words += ["--tmpfs", "/run", "--hostname", HOST_NAME]
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]

@@ -79,7 +79,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.
     network: str | None = None
-    #: What is seen in the place of this machine's files; None: those.
+    #: What is seen in the place of this machine's files; None: those. One layer of a stack alone is
+    #: given it.
     root: Root | None = None
 
     @property
@@ -206,6 +207,8 @@ class Layer:
     engine: tuple[str, ...] = ()
     #: What is inside sees files of its own, not those of the host under the same names.
     own_files = False
+    #: Shows the files of ``Place.root`` in the place of all others.
+    takes_root = False
     #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
     #: ``image`` or a ``root`` of its own.
     brings_files = False

@@ -10,6 +10,7 @@ from tare.host.lease import Remnant, session_of
 from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
+from tare.workloads.application import HOST_NAME
 
 PROGRAM = "systemd-nspawn"
 #: Unknown to systemd's machine manager and its units; what is around it holds it to limits.
@@ -45,6 +46,7 @@ class Nspawn(Layer):
     )
     needs = (PROGRAM,)
     own_files = True
+    takes_root = True
     brings_files = True
     privileged = True
 
@@ -73,6 +75,7 @@ class Nspawn(Layer):
                 f"--machine={place.name}",
                 *ALONE,
             ),
+            *([] if place.root is None else [f"--hostname={HOST_NAME}"]),
             *(f"--directory={folder}/root", "--read-only"),
             *([] if place.network is not None else ["--private-network"]),
             *([] if user is None else [f"--private-users={user}:{users.COUNT}"]),
@@ -81,8 +84,8 @@ class Nspawn(Layer):
             *(f"--bind-ro={_escaped(source)}:{_escaped(path)}" for path, source in shown.all),
             f"--drop-capability={','.join(DROPPED)}",
         ]
-        late = [path for path, source in shown.late if not Path(source).is_dir()]
-        files = [root.AGENT, *late]
+        plain = [path for path, source in shown.all if not Path(source).is_dir()]
+        files = [root.AGENT, *plain]
         points = _points([*POINTS, *(p for p, _ in shown.all if p not in files)], files)
         made = nest.Nest(
             # It gives what is inside a group below its own, in which others may be made.

@@ -10,6 +10,7 @@ import msgspec
 
 from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
+from tare.workloads.application import HOST_NAME
 
 #: What Docker leaves to a container's root user.
 CAPABILITIES = tuple(
@@ -38,6 +39,7 @@ class Container(Layer):
     package: str
 
     own_files = True
+    takes_root = True
     brings_files = True
     privileged = True
 
@@ -173,8 +175,8 @@ def configuration(
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), CAPABILITIES),
         },
         "root": {"path": "root", "readonly": True},
-        "hostname": place.name,
-        "mounts": [*_kernel(bound), *_files(files, place)],
+        "hostname": place.name if place.root is None else HOST_NAME,
+        "mounts": [*_kernel(bound), *_memory(place), *_files(files, place)],
         "linux": linux,
     }
 
@@ -215,7 +217,7 @@ def _mount(path: str, kind: str, *options: str) -> dict[str, Any]:
 
 
 def _kernel(bound: bool) -> list[dict[str, Any]]:
-    """Return the mounts of what the kernel itself shows, and of memory."""
+    """Return the mounts of what the kernel itself shows."""
     if bound:
         system = [{**_mount("/sys", "none", "rbind", "ro", *SAFE), "source": "/sys"}]
     else:
@@ -229,8 +231,14 @@ def _kernel(bound: bool) -> list[dict[str, Any]]:
         _mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666"),
         _mount("/dev/shm", "tmpfs", *SAFE, "mode=1777"),
         *system,
-        _mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
     ]
+
+
+def _memory(place: Place) -> list[dict[str, Any]]:
+    """Return the mounts of memory for what runs in it."""
+    kept = ("nosuid", "nodev")
+    run = [] if place.root is None else [_mount("/run", "tmpfs", *kept, "mode=755")]
+    return [_mount("/tmp", "tmpfs", *kept, "mode=1777"), *run]
 
 
 def _files(files: Files, place: Place) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, labels, options
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description, Parameter, words
+from tare.workloads.application import HOST_NAME
 
 PROGRAM = "podman"
 #: How long one of its own commands may take; the first of a user makes its store.
@@ -73,6 +74,7 @@ class Podman(Layer):
     needs = (PROGRAM, "conmon")
     own_files = True
     own_network = True
+    takes_root = True
     brings_files = True
     holds = True
     moves_groups = True
@@ -111,6 +113,8 @@ class Podman(Layer):
             words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]
             made = nest.Nest(folders=(folder,), directory=folder, after=after)
             return nest.around(words, made, outer, place)
+        if place.root is not None:
+            words += ["--no-hosts", f"--hostname={HOST_NAME}"]
         shown = root.shown(outer, place, settings)
         words += [_mount(inside, outside) for inside, outside in shown.all]
         words += ["--rootfs", f"{folder}/root", *argv]

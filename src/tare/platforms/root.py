@@ -1,4 +1,6 @@
-"""A machine's own files as the root of a sandbox: what of them is shown, read-only, and where.
+"""The root of a sandbox: what of a machine's own files is shown, read-only, and where.
+
+Or the files of an application in their place: see :class:`~tare.platforms.layer.Root`.
 
 By default a sandbox shows the system directories of where it stands under their own names, so
 that the same bytes of a workload run in it as beside it. Home directories and what says what else
@@ -12,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tare.errors import PlatformError
-from tare.platforms.layer import Place, View
+from tare.platforms.layer import Place, Root, View
 from tare.registry import Parameter, words
 
 #: Where a sandbox shows the agent, and the shared directory.
@@ -25,6 +27,10 @@ SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin",
 OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
 #: Where files are shown of which it is not known beforehand what there is of them.
 OUTER = "/outer"
+#: In which a root names the machine, as :data:`~tare.workloads.application.HOST_NAME`.
+HOSTS = "/etc/hosts"
+#: What to do about a root that cannot be used.
+FIX = "build the image again   (it was changed, or made by something else)"
 
 SHOW = Parameter(
     name="show",
@@ -79,6 +85,8 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     Shown
         Nothing of it is writable.
     """
+    if place.root is not None:
+        return _of_root(place.root)
     # A sandbox has the kernel's files of its own.
     named = [file for file in place.files if PurePosixPath(file).parts[1] not in ("proc", "sys")]
     files = [*named, *_further(settings["show"])]
@@ -92,6 +100,41 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     there = {path for path, _ in (*binds, *links)}
     more = [file for file in files if not any(_below(file, path) for path in there)]
     return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
+
+
+def _of_root(root: Root) -> Shown:
+    """Return what is shown of an application's files, its layers in place of what is there."""
+    binds, links = _looked_at(root.path)
+    covered = {path for path, _ in root.layers}
+    kept = [(path, outside) for path, outside in binds if path not in covered]
+    return Shown(tuple(kept), tuple(links), root.layers)
+
+
+def check(root: Root) -> None:
+    """Raise PlatformError where something of a root could lead a mount elsewhere, or nowhere.
+
+    Links of an image are followed inside of it alone; on the way of what tare mounts there may be
+    none.
+    """
+    base = Path(root.path)
+    for path in ("/", "/etc", HOSTS, *(path for path, _ in root.layers)):
+        parts = PurePosixPath(path).parts[1:]
+        for number in range(len(parts) + 1):
+            found = base.joinpath(*parts[:number])
+            if found.is_symlink():
+                raise PlatformError(f"{found} is a symbolic link, where {path} is to be shown", FIX)
+            if number < len(parts) and found.exists() and not found.is_dir():
+                raise PlatformError(f"{found} is no directory, and {path} is below it", FIX)
+        if path not in ("/", "/etc", HOSTS) and not _has_place(base, path):
+            raise PlatformError(f"the root {base} has no directory for {path}", FIX)
+    if not (base / HOSTS[1:]).is_file():
+        raise PlatformError(f"the root {base} has no file {HOSTS}, which names the machine", FIX)
+
+
+def _has_place(base: Path, path: str) -> bool:
+    """Tell whether a directory can be shown at a path: at the top, or where the root has one."""
+    top, *further = PurePosixPath(path).parts[1:]
+    return top not in OWN and (not further or base.joinpath(top, *further).is_dir())
 
 
 def _further(show: str) -> list[str]:
@@ -116,7 +159,8 @@ def _looked_at(root: str | None) -> tuple[list[tuple[str, str]], list[tuple[str,
             f"ls -d {root}",
         ) from error
     named = [one for one in entries if (one.name not in OWN if root else one.name in SYSTEM)]
-    binds = [(f"/{one.name}", str(one)) for one in named if not one.is_symlink()]
+    plain = [one for one in named if not one.is_symlink() and (one.is_dir() or one.is_file())]
+    binds = [(f"/{one.name}", str(one)) for one in plain]
     links = [(f"/{one.name}", str(one.readlink())) for one in named if one.is_symlink()]
     return binds, links
 

@@ -15,6 +15,7 @@ from tare.agent import client, record
 from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.host import lease
 from tare.platforms import processes, quota, session_folder
+from tare.platforms import root as root_files
 from tare.platforms.layer import (
     NOT_HELD,
     Figure,
@@ -23,6 +24,7 @@ from tare.platforms.layer import (
     Instance,
     Layer,
     Place,
+    Root,
     Told,
     View,
 )
@@ -30,7 +32,8 @@ from tare.registry import Availability
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
 START_S = 60.0
-
+#: Options of layers by which a user names files that are seen inside.
+FILE_OPTIONS = ("image", "root", "show")
 
 _tried: dict[bytes, Availability] = {}
 #: One stack is tried once, several side by side.
@@ -43,6 +46,7 @@ def availability(
     runs_commands: bool = False,
     files: tuple[str, ...] = (),
     held: Held = NOT_HELD,
+    root: Root | None = None,
 ) -> Availability:
     """Tell whether a stack works, by starting it once; remembered for this process.
 
@@ -60,6 +64,8 @@ def availability(
         What these need of this machine's files.
     held : Held
         What an instance is to be held to.
+    root : Root, optional
+        What is seen in the place of this machine's files.
 
     Returns
     -------
@@ -75,32 +81,33 @@ def availability(
     """
     client.binary()
     options = options or {}
-    asked = [stack, options, runs_commands, files, held]
+    asked = [stack, options, runs_commands, files, held, root]
     key = msgspec.json.encode(asked, order="deterministic")
+    place = Place(
+        name="",
+        shared="",
+        options=options,
+        runs_commands=runs_commands,
+        files=files,
+        root=root,
+    )
     with _trying[key]:
         if key not in _tried:
-            slow = held != NOT_HELD and availability(stack, options, runs_commands, files).emulated
-            _tried[key] = _attempt(stack, options, runs_commands, files, held, boot=not slow)
+            slow = (
+                held != NOT_HELD
+                and availability(stack, options, runs_commands, files, root=root).emulated
+            )
+            _tried[key] = _attempt(stack, place, held, boot=not slow)
         return _tried[key]
 
 
-def _attempt(
-    stack: str,
-    options: dict[str, dict[str, object]],
-    runs_commands: bool,
-    files: tuple[str, ...],
-    held: Held,
-    *,
-    boot: bool,
-) -> Availability:
+def _attempt(stack: str, asked: Place, held: Held, *, boot: bool) -> Availability:
     name = lease.new_name()
     with lease.hold(name), session_folder.made(name) as shared:
-        place = Place(
+        place = msgspec.structs.replace(
+            asked,
             name=f"{name}-0",
             shared=str(shared),
-            options=options,
-            runs_commands=runs_commands,
-            files=files,
             cores=held.cores,
             memory_bytes=held.memory_bytes,
         )
@@ -249,7 +256,18 @@ class _Stacked:
         self.name = place.name
         self.layers = layers(stack)
         holding = next((layer for layer in self.layers if layer.holds), self.layers[0])
-        self.places = [place if layer is holding else place.unlimited for layer in self.layers]
+        self.root = place.root
+        self.takers = _takers(self.layers)
+        if place.root is not None:
+            # Commands find their files in it, and none of this machine's.
+            place = msgspec.structs.replace(place, files=())
+        self.places = [
+            msgspec.structs.replace(
+                place if layer is holding else place.unlimited,
+                root=place.root if layer is self.takers[0] else None,
+            )
+            for layer in self.layers
+        ]
         self.holder = holding
         self.views = [
             View(
@@ -281,6 +299,8 @@ class _Stacked:
         own = own_network(self.stack)
         if own is not None and self.places[0].network is not None:
             raise PlatformError(f"what runs in {own} is in a network of its own", "platform bare")
+        if self.root is not None:
+            self._check_root(self.root)
         self.ground.check_inner(self.places[0], self.layers[1:])
         held_by_bare = self.holder is self.ground and self.ground.is_host
         limited = self.places[0].cores or self.places[0].memory_bytes
@@ -294,6 +314,29 @@ class _Stacked:
                     "it has control groups of its own",
                     f"use docker/{name}, or leave the quota or size out",
                 )
+
+    def _check_root(self, root: Root) -> None:
+        """Raise PlatformError where the stack cannot show the files of an application alone."""
+        first, *others = self.takers
+        wrong = next((layer for layer in self.takers if not layer.takes_root), None)
+        if others or wrong is not None:
+            names = " and ".join(layer.description.name for layer in self.takers)
+            verb = "have" if others else "has"
+            raise PlatformError(
+                f"an application cannot run in {self.stack}: {names} {verb} files of its own",
+                "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm",
+            )
+        name = first.description.name
+        settings = first.settings(self.places[self.layers.index(first)])
+        given = next((one for one in FILE_OPTIONS if settings.get(one)), None)
+        if given is not None:
+            raise PlatformError(
+                f"[platforms.{name}] {given} = {settings[given]!r} and an application cannot be "
+                "both: an application has files of its own",
+                f"leave {given} out of [platforms.{name}], or measure the command without "
+                "application",
+            )
+        root_files.check(root)
 
     def first_process(self) -> client.Channel:
         """Start the ground with the agent inside all layers, and wait for its hello."""
@@ -327,6 +370,11 @@ class _Stacked:
         """Let go of what the layers had for it, and return what they measured."""
         ended = zip(self.layers, self.places, strict=True)
         return [figure for layer, place in ended for figure in layer.ended(place)]
+
+
+def _takers(layers: list[Layer]) -> list[Layer]:
+    """Return the layers that would show files in the place of this machine's; one is to be."""
+    return [layer for layer in layers if layer.own_files] or layers[:1]
 
 
 class _Greeted:

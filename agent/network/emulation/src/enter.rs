@@ -1,43 +1,18 @@
-//! `enter`: goes into a network namespace and becomes a command there.
+//! The way into a network namespace, for this process and what it starts.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
 
 /// ioctls of namespaces: which user namespace it belongs to, and of which kind it is.
 const NS_GET_USERNS: libc::c_ulong = 0xb701;
 const NS_GET_NSTYPE: libc::c_ulong = 0xb703;
 
-/// As shells say that a command was not found, or could not be executed.
-const NOT_FOUND: u8 = 127;
-const NOT_EXECUTABLE: u8 = 126;
-
-/// Run `enter`; returns only what went wrong.
-pub fn run(network: &Path, argv: &[OsString]) -> ExitCode {
-    let Some((program, rest)) = argv.split_first() else {
-        eprintln!("tare-agent: no command: tare-agent enter --network PATH -- COMMAND…");
-        return ExitCode::from(2);
-    };
-    if let Err(why) = enter(network) {
-        eprintln!("tare-agent: {why}");
-        return ExitCode::from(NOT_EXECUTABLE);
-    }
-    let error = Command::new(program).args(rest).exec();
-    let program = Path::new(program).display();
-    if error.kind() == io::ErrorKind::NotFound {
-        eprintln!("tare-agent: {program}: not found");
-        return ExitCode::from(NOT_FOUND);
-    }
-    eprintln!("tare-agent: {program} cannot be executed: {error}");
-    ExitCode::from(NOT_EXECUTABLE)
-}
-
-fn enter(network: &Path) -> Result<(), String> {
+/// Goes into it, or says what went wrong.
+pub fn enter(network: &Path) -> Result<(), String> {
     let shown = network.display();
     let file = File::open(network).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("there is no network namespace {shown}"),

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 const PORTS: &str = "/sys/class/virtio-ports";
 /// How long the host may take to offer it.
 const APPEAR: Duration = Duration::from_secs(10);
-const HOSTNAME: &str = "tare";
 
 /// Opens the port of this name once the host is there.
 pub fn open(name: &str) -> Result<File, String> {
@@ -53,25 +52,4 @@ fn is_alone(file: &File) -> bool {
     // SAFETY: one record.
     unsafe { libc::poll(&mut asked, 1, 0) };
     asked.revents & libc::POLLHUP != 0
-}
-
-/// Gives the machine its name.
-pub fn name_machine() {
-    // SAFETY: as many bytes as said.
-    unsafe { libc::sethostname(HOSTNAME.as_ptr().cast(), HOSTNAME.len()) };
-}
-
-/// Brings up the loopback, where the kernel has one.
-pub fn raise_loopback() {
-    // SAFETY: the request is whole; the descriptor is closed again.
-    unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        let mut request: libc::ifreq = std::mem::zeroed();
-        request.ifr_name[..2].copy_from_slice(&[b'l' as libc::c_char, b'o' as libc::c_char]);
-        if libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request) == 0 {
-            request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
-            libc::ioctl(socket, libc::SIOCSIFFLAGS, &request);
-        }
-        libc::close(socket);
-    }
 }

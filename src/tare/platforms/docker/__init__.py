@@ -15,6 +15,7 @@ from tare.host.lease import Remnant
 from tare.platforms import groups, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
+from tare.workloads.application import HOST_NAME
 
 #: The engine's period behind ``docker --cpus``.
 NANO_CPUS_PERIOD_US = 100_000
@@ -62,6 +63,7 @@ class Docker(Ground):
     )
 
     own_files = True
+    takes_root = True
     brings_files = True
     own_network = True
     holds = True
@@ -134,6 +136,7 @@ class Docker(Ground):
                 labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
                 host_config=self._host_config(client, place, inner, rights),
                 user=self._user(place, inner),
+                hostname=None if place.root is None else HOST_NAME,
             )
         except (DockerException, OSError) as error:
             client.close()
@@ -172,15 +175,15 @@ class Docker(Ground):
         return tuple(told)
 
     def remnants(self) -> list[Remnant]:
-        """Return containers with tare's label that this user made, and the agent's images."""
+        """Return containers with tare's label that this user made, and tare's images."""
         from tare.platforms.docker import engine, nested
-        from tare.platforms.docker.image import REPOSITORY
+        from tare.platforms.docker.image import APPLICATIONS, REPOSITORY
 
         user = f"{nested.LABEL}.user={os.geteuid()}"
         try:
             with engine.connected() as client:
                 found = client.api.containers(all=True, filters={"label": [nested.LABEL, user]})
-                images = client.images.list(REPOSITORY)
+                images = [*client.images.list(REPOSITORY), *client.images.list(APPLICATIONS)]
         except PlatformError:
             return []
         return [
@@ -204,6 +207,8 @@ class Docker(Ground):
         from tare.platforms.docker import image as images
 
         settings = self.settings(place)
+        if place.root is not None:
+            return images.of_root(client, place.root)
         if settings["image"] is not None:
             return engine.named_image(client, settings["image"])
         needs = [need for layer in inner for need in layer.needs]
@@ -211,7 +216,8 @@ class Docker(Ground):
 
     def _shows_files(self, place: Place) -> bool:
         """Tell whether it shows files of this machine, in place of an image's."""
-        return place.runs_commands and self.settings(place)["image"] is None
+        own = place.root is not None or self.settings(place)["image"] is not None
+        return place.runs_commands and not own
 
     def _user(self, place: Place, inner: Sequence[Layer]) -> str | None:
         """Return user and group that it runs as; None: root, whose files are an image's alone."""
@@ -223,9 +229,16 @@ class Docker(Ground):
         return f"{os.geteuid()}:{os.getegid()}" if unknown is None else f"{unknown}:{unknown}"
 
     def _files(self, place: Place) -> list[Any]:
-        """Return mounts of this machine's files, for commands that have no image."""
+        """Return mounts of this machine's files for commands that have no image, or of a root's."""
         from docker.types import Mount
 
+        if place.root is not None:
+            # The engine has a file of its own for the names of machines.
+            hosts = (root.HOSTS, f"{place.root.path}{root.HOSTS}")
+            return [
+                Mount(inside, outside, type="bind", read_only=True)
+                for inside, outside in (hosts, *place.root.layers)
+            ]
         if not self._shows_files(place):
             return []
         here = View(agent="", shared="", host_files=True)
@@ -258,8 +271,9 @@ class Docker(Ground):
         if inner:
             # What they tell of themselves is read on this machine.
             mounts.append(Mount(SCRATCH, place.scratch, type="bind"))
+        memory = {"/tmp": "mode=1777"} | ({} if place.root is None else {"/run": "mode=755"})
         settings = self.settings(place)
-        if settings["image"] is not None:
+        if settings["image"] is not None or place.root is not None:
             mounts.append(Mount(root.AGENT, str(agent.binary()), type="bind", read_only=True))
         if some:
             mounts.append(Mount(GROUPS, GROUPS, type="bind"))
@@ -274,7 +288,7 @@ class Docker(Ground):
             auto_remove=True,
             # A log would be written in the measured path.
             log_config=LogConfig(type="none"),
-            tmpfs={"/tmp": "mode=1777"},
+            tmpfs=memory,
             mounts=mounts,
             **quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),

@@ -1,24 +1,31 @@
-"""The image that tare makes: the agent, and the programs that layers inside a container need."""
+"""Images that tare makes: of the agent and the programs of layers inside a container, of a root."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import io
+import subprocess
 import tarfile
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tare.agent import client as agent
+from tare.errors import PlatformError
 from tare.platforms import programs
+from tare.platforms.layer import Root
+from tare.platforms.root import OWN
 
 if TYPE_CHECKING:
     import docker
 
 REPOSITORY = "tare-agent"
+#: Images of roots; of so many, the oldest unused ones go.
+APPLICATIONS = "tare-application"
+MOST = 4
 #: With their rights, which what is mounted at one takes over.
 FOLDERS = {"tare": 0o755, "tare/shared": 0o755, "tmp": 0o1777}
 #: What systems say of themselves; systemd-nspawn starts nothing without.
@@ -58,6 +65,60 @@ def own(client: docker.DockerClient, needs: Sequence[str] = (), more: Sequence[s
                 packed.seek(0)
                 client.api.import_image_from_data(packed, repository=REPOSITORY, tag=tag)
     return name
+
+
+def of_root(client: docker.DockerClient, root: Root) -> str:
+    """Return the image with the files of a root; make it if missing.
+
+    Raises
+    ------
+    PlatformError
+        If the files cannot be read.
+    """
+    from docker.errors import ImageNotFound
+
+    name = f"{APPLICATIONS}:{root.digest[:32]}"
+    with _importing:
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            _shrink(client)
+            data = _packed(Path(root.path))
+            client.api.import_image_from_data(
+                data, repository=APPLICATIONS, tag=name.rpartition(":")[2]
+            )
+    return name
+
+
+def _packed(root: Path) -> Iterator[bytes]:
+    """Yield a directory's files as tar, but for what a container makes for itself."""
+    names = sorted(path.name for path in root.iterdir() if path.name not in OWN)
+    argv = ["tar", "--create", "--numeric-owner", f"--directory={root}", "--", *names]
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said
+        ) as tar,
+    ):
+        assert tar.stdout is not None
+        while data := tar.stdout.read(1 << 20):
+            yield data
+        if tar.wait():
+            said.seek(0)
+            why = said.read().decode(errors="replace").strip()
+            raise PlatformError(f"the files of {root} cannot be packed for Docker: {why}")
+
+
+def _shrink(client: docker.DockerClient) -> None:
+    """Remove the oldest images of roots, so that there is room for one; those in use stay."""
+    from docker.errors import APIError
+
+    found = client.images.list(APPLICATIONS)
+    found.sort(key=lambda image: str(image.attrs["Created"]), reverse=True)
+    for image in found[MOST - 1 :]:
+        for tag in image.tags:
+            with contextlib.suppress(APIError):
+                client.api.remove_image(tag)
 
 
 def pack(packed: IO[bytes], files: Iterable[Path] = ()) -> None:

@@ -70,6 +70,7 @@ class VirtualMachine(Ground):
     holds = True
     own_files = True
     own_network = True
+    takes_root = True
     brings_files = True
     shares_memory = False
 
@@ -86,7 +87,8 @@ class VirtualMachine(Ground):
         kernel.chosen(options["kernel"])
         if options["accelerator"] == "kvm" and (absent := accelerator.missing()) is not None:
             raise PlatformError(*absent)
-        if place.runs_commands and options["root"] is None and not place.files:
+        given = place.root is not None or options["root"] is not None or place.files
+        if place.runs_commands and not given:
             raise PlatformError(
                 "vm does not know which files the commands need",
                 '[platforms.vm] root = "root.tar"   (docker export CONTAINER > root.tar)',

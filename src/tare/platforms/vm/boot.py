@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -45,10 +45,12 @@ class Boot:
         self.place = place
         self.kernel = kernel.chosen(options["kernel"])
         self.board = qemu.board()
-        self.disk = None if options["root"] is None else root.disk(options["root"])
+        self.disk = _disk(options["root"], place)
         needs = [need for layer in inner for need in (*layer.needs, *layer.engine)]
-        found = [str(programs.find(need)) for need in dict.fromkeys(needs)]
-        found += [file for layer in inner for file in layer.files()]
+        found: list[str] = []
+        if place.root is None:
+            found = [str(programs.find(need)) for need in dict.fromkeys(needs)]
+            found += [file for layer in inner for file in layer.files()]
         self.packed = [*found, *place.files] if self.disk is None else found
         self._size = 0
         self._cold = False
@@ -57,7 +59,7 @@ class Boot:
         """Start QEMU and return the stream to what the guest's agent runs."""
         names = [self.board.module, *MODULES]
         folders = [initramfs.SHARED, initramfs.SCRATCH]
-        if self.place.runs_commands:
+        if self.place.runs_commands and self.place.root is None:
             # Where commands start, unless the experiment says otherwise.
             folders.append(str(Path.cwd()))
         own: dict[str, Any] = {"argv": argv, "folders": folders}
@@ -171,3 +173,10 @@ class Boot:
         if scope.works():
             return scope.wrap(argv, place)
         return groups.entering(groups.limited(place), argv)
+
+
+def _disk(option: str | None, place: Place) -> BinaryIO | None:
+    """Return the disk with the files that commands see; None: they are packed."""
+    if place.root is not None:
+        return root.disk_of(place.root)
+    return None if option is None else root.disk(option)

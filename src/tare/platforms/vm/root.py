@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
+
+import msgspec
 
 from tare.errors import PlatformError
 from tare.host import cache as host_cache
 from tare.host.cache import stamp, stamp_of_tree
 from tare.platforms import programs
+from tare.platforms.layer import Root
+from tare.platforms.root import OWN
 from tare.platforms.vm import cache
 
 #: Making one may take long, but not for ever.
@@ -37,6 +42,36 @@ def disk(option: str) -> BinaryIO:
         )
     programs.find("mke2fs", "e2fsprogs")
     return cache.image("ext4", _identity(source), lambda path: _ext4(source, path))[0]
+
+
+def disk_of(root: Root) -> BinaryIO:
+    """Return the disk that holds a root with its layers; made once for its digest, then kept.
+
+    Raises
+    ------
+    PlatformError
+        If there is no program that makes a disk of it, or no space.
+    """
+    programs.find("mke2fs", "e2fsprogs")
+    identity = msgspec.json.encode([root.digest, root.layers])
+    return cache.image("ext4", identity, lambda path: _ext4_of_root(root, path))[0]
+
+
+def _ext4_of_root(root: Root, path: Path) -> None:
+    """Make one of a copy: what the guest makes for itself is left out, layers are put in."""
+    copy = ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--"]
+    covered = [PurePosixPath(inside).relative_to("/") for inside, _ in root.layers]
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        for one in Path(root.path).iterdir():
+            if one.name not in OWN and PurePosixPath(one.name) not in covered:
+                _do([*copy, str(one), f"{folder}/{one.name}"])
+        for (_, outside), inside in zip(root.layers, covered, strict=True):
+            at = Path(folder, inside)
+            if at.exists():
+                shutil.rmtree(at)
+            _do([*copy, outside, str(at)])
+        Path(folder).chmod(0o755)
+        _ext4_of(Path(folder), path)
 
 
 def _identity(source: Path) -> bytes:
