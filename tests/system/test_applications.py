@@ -29,7 +29,6 @@ name = "shop"
 question = "How long does it take to count?"
 [image]
 root = "root"
-files = ["words"]
 [prepare]
 commands = [["sh", "-c", "cat /application/words | wc -l > /data/count"]]
 [run]
@@ -82,7 +81,8 @@ def shop(tmp_path: Path) -> Path:
     (folder / "root" / "etc").mkdir()
     (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
     (folder / "application.toml").write_text(SHOP)
-    (folder / "words").write_text(WORDS)
+    (folder / "root" / "application").mkdir()
+    (folder / "root" / "application" / "words").write_text(WORDS)
     # As whoever unpacks files from elsewhere has them.
     tmp_path.chmod(0o755)
     return folder
@@ -175,7 +175,7 @@ def test_an_application_that_changed_is_not_gone_on_with(shop: Path, tmp_path: P
     out = tmp_path / "out"
     given = ["--application", f"{shop}/", "-n", "1", "--out", str(out), "--no-fingerprint"]
     run(*given)
-    (shop / "words").write_text(WORDS + "# changed\n")
+    (shop / "application.toml").write_text(SHOP + "# changed\n")
     done = cli.run("run", *given, "--resume")
     assert done.returncode != 0
     assert "application" in done.stderr

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare import files, platforms, workloads
+from tare.errors import ExperimentError
 from tare.experiment.journal import MachineFact
 from tare.experiment.specification import Cell
+from tare.render.words import text
+from tare.results.message import Said
 from tare.workloads import placeholders
-from tare.workloads.application import DATA
+from tare.workloads.application import DATA, Application
 
 if TYPE_CHECKING:
-    from tare.applications.image import Built
+    from tare.applications.image import Built, Lock
 
-#: Where the locks are in the folder of results, one an application.
-LOCKS = "applications"
+#: Where the locks are in the folder of results, one an application: ``ffmpeg.lock.json``.
+LOCKS, LOCK = "applications", "lock.json"
+#: The same in an application's own folder.
+IMAGE_LOCK = f"image.{LOCK}"
 
 
 class Roots:
@@ -53,21 +58,23 @@ class Roots:
         # What builds images is not loaded where there are none.
         from tare.applications import image
 
+        def told(said: Said) -> None:
+            stage(text(said))
+
         images: dict[str, Built] = {}
         for cell in cells:
             application = cell.workload.application
             assert application is not None
             if application.digest not in images:
-                built = stack.enter_context(image.held(application, stage))
+                built = image.built(application, told, _lock(application))
+                stack.callback(built.close)
                 images[application.digest] = built
                 self._keep(application.name, built, folder)
             built = images[application.digest]
             layers: tuple[tuple[str, str], ...] = ()
             if application.prepare:
-                data = stack.enter_context(
-                    image.prepared(application, built, _commands(cell), stage)
-                )
-                layers = ((DATA, str(data.path)),)
+                data, _ = image.prepared(application, built, _commands(cell), told)
+                layers = ((DATA, str(data)),)
             self._roots[cell.cell] = platforms.Root(
                 path=str(built.path), digest=built.digest, layers=layers
             )
@@ -89,8 +96,25 @@ class Roots:
         )
         locks = folder / LOCKS
         locks.mkdir(exist_ok=True)
-        data = msgspec.json.format(msgspec.json.encode(built.lock), indent=1)
-        files.write(locks / f"{name}.lock.json", data, "free some room, or choose another --out")
+        files.write(
+            locks / f"{name}.{LOCK}",
+            msgspec.json.format(msgspec.json.encode(built.lock), indent=1),
+            "free some room, or choose another --out",
+        )
+
+
+def _lock(application: Application) -> Lock | None:
+    """Return what an application's image is to be made of, where its folder says so."""
+    from tare.applications.image import parse
+
+    path = Path(application.folder) / IMAGE_LOCK
+    try:
+        with files.open_plain(path) as file:
+            return parse(file.read())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _commands(cell: Cell) -> tuple[tuple[str, ...], ...]:

@@ -1,9 +1,9 @@
-# split PROCESSES SECONDS: divide /tmp/source.mp4 into parts, in /data.
+# split PROCESSES SECONDS: divide /data/source.mp4 into parts, in /data.
 # encode PROCESSES PRESET THREADS: encode all parts at once; print how many frames all came to.
 set -eu
 case $1 in
 split)
-    ffmpeg -hide_banner -loglevel error -nostats -i /tmp/source.mp4 -c copy -f segment \
+    ffmpeg -hide_banner -loglevel error -nostats -i /data/source.mp4 -c copy -f segment \
         -segment_time "$(awk "BEGIN { print $3 / $2 }")" -reset_timestamps 1 /data/part-%03d.mp4
     ;;
 encode)
