@@ -4,7 +4,7 @@ AGENT := --manifest-path agent/Cargo.toml
 STATIC = RUSTFLAGS="-C target-feature=+crt-static"
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: setup agent demo check test test-fast test-layers test-slow test-tools torture lint \
+.PHONY: setup agent demo check test test-fast test-layers test-slow test-applications test-tools torture lint \
 	lint-python docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,13 +40,17 @@ test: test-tools lint check-generated
 	$(STATIC) cargo test --quiet --locked --profile quick --workspace --exclude tare-agent \
 		$(AGENT) --target $(HOST)
 	$(STATIC) cargo test --quiet --locked --release --package tare-agent $(AGENT) --target $(HOST)
-	pytest --numprocesses 2 -m "not slow and not layers"
+	pytest --numprocesses 2 -m "not slow and not layers and not applications"
 
 test-layers: test-tools
-	pytest --numprocesses 2 -m layers
+	pytest --numprocesses 2 -m "layers and not applications"
 
 test-slow: test-tools
-	pytest -m slow
+	pytest -m "slow and not applications"
+
+# Needs a mirror of Debian, and some gigabytes.
+test-applications: test-tools
+	pytest -m applications
 
 test-tools: setup
 	@tools/packages test

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tare import registry
+from tare.applications import image
 from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.lease import Lease, Remnant
@@ -83,6 +84,7 @@ def found() -> list[Remnant]:
     platforms = [one for unit in registry.units_of("platform").values() for one in unit.remnants()]
     return [
         *restore.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
+        *image.remnants(),
     ]  # fmt: skip
 
 

@@ -24,10 +24,26 @@ FETCH_S = 1800.0
 #: Of all files of a folder together.
 MOST_BYTES = 1 << 30
 MOST_FILES = 10_000
+#: What to do where one cannot be fetched.
+_HINTS = {
+    "maven": "mvn help:effective-settings   (mirrors and proxies that Maven uses)",
+    "pypi": "pip config list   (mirrors that pip uses; only a wheel can be an artefact)",
+}
 
 
-def fetch(artefact: Artefact, target: Path, stage: Callable[[Said], None]) -> None:
+def fetch(artefact: Artefact, target: Path, scratch: Path, stage: Callable[[Said], None]) -> None:
     """Fetch an artefact into a directory by the program that knows the user's mirrors.
+
+    Parameters
+    ----------
+    artefact : Artefact
+        What is wanted.
+    target : Path
+        Where it is put.
+    scratch : Path
+        A directory on the same disk, for what is fetched and not checked yet.
+    stage : callable
+        Is told what goes on.
 
     Raises
     ------
@@ -37,21 +53,25 @@ def fetch(artefact: Artefact, target: Path, stage: Callable[[Said], None]) -> No
         If it is another file than is named.
     """
     stage(message("application.image.artefact", name=artefact.name, version=artefact.version))
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        folder = Path(scratch, "file")
+    what = f"{artefact.name} {artefact.version}"
+    with tempfile.TemporaryDirectory(dir=scratch) as own:
+        folder = Path(own, "file")
         folder.mkdir()
-        run(_command(artefact, folder), FETCH_S, folder)
+        try:
+            run(_command(artefact, folder), FETCH_S, folder)
+        except PlatformError as error:
+            raise PlatformError(
+                f"{what} of {artefact.registry} cannot be fetched: {error.message}",
+                error.hint or _HINTS[artefact.registry],
+            ) from error
         found = [*folder.iterdir()]
         if len(found) != 1:
-            raise PlatformError(
-                f"{artefact.name} {artefact.version} is {len(found)} files, not one"
-            )
+            raise PlatformError(f"{what} is {len(found)} files, not one")
         with found[0].open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != artefact.sha256:
             raise ExperimentError(
-                f"{artefact.name} {artefact.version} has another SHA-256 than "
-                f"application.toml says: {digest}",
+                f"{what} has another SHA-256 than application.toml says: {digest}",
                 f'sha256 = "{digest}"   (if this is the file that is meant)',
             )
         if (target / found[0].name).exists():

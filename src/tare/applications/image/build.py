@@ -209,7 +209,7 @@ def _with_files(
         tree.link_copy(base.path, root)
         target = root / FILES[1:]
         for artefact in application.image.artefacts:
-            artefacts.fetch(artefact, target, stage)
+            artefacts.fetch(artefact, target, root.parent, stage)
         if artefacts.files(application, target) != files:
             raise ExperimentError(f"files of {application.name} changed while they were copied")
         stage(message("application.image.digest"))

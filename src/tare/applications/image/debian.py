@@ -39,6 +39,8 @@ _NEW = re.compile(r"\d+ upgraded, (\d+) newly installed")
 _STEP = re.compile(r"Get:\d+ |Unpacking |Setting up ")
 _STEPS = 3
 _BEGINS_PACKAGES = "I: installing remaining packages"
+#: How it reports the end of its own parts, after what apt wrote.
+_ITS_OWN = ("E: setup failed", "E: mmdebstrap failed")
 _LOST = re.compile(r"Version '([^']+)' for '([^']+)' was not found")
 
 
@@ -197,7 +199,9 @@ def _failure(
     lost = {found.groups() for line in lines if (found := _LOST.search(line))}
     if lost:
         return _lost((f"{name} {version}" for version, name in sorted(lost)), suite)
-    said = [line for line in lines if line.startswith("E: ")] or lines
+    said = [
+        line for line in lines if line.startswith("E: ") and not line.startswith(_ITS_OWN)
+    ] or lines
     return PlatformError(
         f"mmdebstrap cannot make an image of {', '.join(packages)}:\n"
         f"{last_lines(chr(10).join(said)) if said else failed}",
@@ -214,10 +218,9 @@ def _check_lost(lost: Iterable[Package], suite: str) -> None:
 
 def _lost(names: Iterable[str], suite: str) -> ExperimentError:
     return ExperimentError(
-        f"the archive of {suite} does not have any more, as the lock of the image wants: "
-        f"{', '.join(names)}",
-        "the same command without the lock, for today's versions; or add a snapshot of the "
-        "archive that has them to /etc/apt/sources.list.d",
+        f"the archive of {suite} does not have these versions: {', '.join(names)}",
+        "the same command without the lock and without =VERSION, for today's versions; or add a "
+        "snapshot of the archive that has them to /etc/apt/sources.list.d",
     )
 
 

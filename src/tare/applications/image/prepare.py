@@ -95,7 +95,7 @@ def _run(name: str, built: Built, command: Sequence[str], data: Path) -> None:
         if why is not None:
             raise ExperimentError(
                 f"{name}: prepare: {' '.join(command)} {why}:\n{_last_lines(output)}",
-                "mend the command in [prepare] of application.toml",
+                "correct this command of prepare in application.toml",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from tare.errors import PlatformError
 from tare.platforms import programs
 
-#: What programs are given of the environment beside where the user's settings are.
+#: Of what a program wrote, for an error.
 LAST_LINES = 6
 
 
@@ -26,6 +27,8 @@ def contained(argv: Sequence[str], *, mapped: bool = False) -> list[str]:
         As an ordinary user: make it root of a namespace with the user's subordinate users.
     """
     users: list[str] = []
+    if mapped:
+        _check_subordinates()
     if os.geteuid() != 0:
         users = [
             "--user",
@@ -36,6 +39,21 @@ def contained(argv: Sequence[str], *, mapped: bool = False) -> list[str]:
         *(str(programs.find("unshare", "util-linux")), *users),
         *("--mount", "--pid", "--fork", "--kill-child", "--", *argv),
     ]  # fmt: skip
+
+
+def _check_subordinates() -> None:
+    """Look that an ordinary user has users to be those of an image."""
+    if os.geteuid() == 0:
+        return
+    programs.find("newuidmap", "uidmap")
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    for path in (Path("/etc/subuid"), Path("/etc/subgid")):
+        lines = path.read_text().splitlines() if path.exists() else []
+        if not any(line.partition(":")[0] in (name, str(os.geteuid())) for line in lines):
+            raise PlatformError(
+                f"{name} has no subordinate users in {path}, as whom packages are unpacked",
+                f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}",
+            )
 
 
 def ending() -> list[str]:
@@ -66,7 +84,7 @@ def run(argv: Sequence[str], timeout_s: float, folder: Path | None = None) -> st
         raise PlatformError(f"{argv[0]} took more than {timeout_s:g} s") from error
     if done.returncode:
         raise PlatformError(
-            f"{' '.join(argv)} failed (exit code {done.returncode}):\n"
+            f"{Path(argv[0]).name} {argv[1]} failed (exit code {done.returncode}):\n"
             f"{last_lines(done.stderr or done.stdout)}"
         )
     return done.stdout

@@ -143,8 +143,9 @@ def digest(top: Path) -> str:
 
 
 def size_bytes(top: Path) -> int:
-    """Return the size of all files together."""
-    return sum(about.st_size for _, about in _walk(top) if stat.S_ISREG(about.st_mode))
+    """Return the size of all files together; one of several names counts once."""
+    files = (about for _, about in _walk(top) if stat.S_ISREG(about.st_mode))
+    return sum({about.st_ino: about.st_size for about in files}.values())
 
 
 def make_readable(top: Path) -> None:
