@@ -16,6 +16,8 @@ const NOT_EXECUTABLE: u8 = 126;
 #[derive(Debug, Default)]
 pub struct Places {
     pub network: Option<PathBuf>,
+    /// Whether the loopback of the network that it is in then is brought up.
+    pub loopback: bool,
     pub root: Option<Root>,
 }
 
@@ -42,5 +44,8 @@ pub fn run(places: &Places, argv: &[OsString]) -> ExitCode {
 fn go(places: &Places) -> Result<(), String> {
     let network = places.network.as_deref();
     network.map_or(Ok(()), emulation::enter::enter)?;
+    if places.loopback {
+        sandbox::identity::raise_loopback();
+    }
     places.root.as_ref().map_or(Ok(()), root::enter)
 }

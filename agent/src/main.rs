@@ -32,9 +32,10 @@ tare-agent: the measuring half of tare
   tare-agent emulate [--name NAME]   make and shape a network by the orders of standard input
   tare-agent release --interface NAME
                                      take off an interface what a killed emulate left on it
-  tare-agent enter [--network PATH] [--root DIR] -- COMMAND…
-                                     run a command in a network namespace, or with the files of
-                                     a directory in the place of the machine's
+  tare-agent enter [--network PATH] [--loopback] [--root DIR] -- COMMAND…
+                                     run a command in a network namespace, with the loopback of
+                                     its network up, or with the files of a directory in the
+                                     place of the machine's
       [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
                                      and these of the machine beside them
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
@@ -115,6 +116,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("teardown") => given.teardown = true,
             Long("interface") => given.interface = Some(parser.value()?.string()?),
             Long("network") => given.enter.network = Some(parser.value()?.into()),
+            Long("loopback") => given.enter.loopback = true,
             Long("root") => given.enter.root.get_or_insert_default().path = parser.value()?.into(),
             Long("read") => given.shown.push(Shown::parse(parser.value()?, false)?),
             Long("write") => given.shown.push(Shown::parse(parser.value()?, true)?),
@@ -152,8 +154,10 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let mut places = given.enter;
             if let Some(root) = &mut places.root {
                 root.shown = given.shown;
-            } else if places.network.is_none() || !given.shown.is_empty() {
-                return Err("enter needs --network, or --root for what is shown in it".into());
+            } else if !given.shown.is_empty() {
+                return Err("--read and --write are seen beside a --root".into());
+            } else if places.network.is_none() && !places.loopback {
+                return Err("enter needs --network, --loopback or --root".into());
             }
             return Ok(enter::run(&places, &given.entering));
         }

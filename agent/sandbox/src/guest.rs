@@ -46,6 +46,9 @@ struct Orders {
     environment: BTreeMap<String, String>,
     /// A disk with the files that it sees; absent: those of the initramfs.
     root: Option<mounts::Disk>,
+    /// Whether nothing can be written to what the disk has, once everything is there.
+    #[serde(default)]
+    read_only: bool,
     /// Of the initramfs, to be seen under the same paths beside a root disk, as `/tare` always is.
     #[serde(default)]
     binds: Vec<String>,
@@ -92,6 +95,9 @@ fn settle() -> Result<Orders, String> {
     mounts::memory()?;
     for folder in &orders.folders {
         mounts::open_folder(folder)?;
+    }
+    if orders.read_only {
+        mounts::make_read_only()?;
     }
     identity::name_machine();
     identity::raise_loopback();
@@ -167,7 +173,7 @@ mod tests {
     #[test]
     fn orders_are_read_strictly() {
         let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "root": null}"#).unwrap();
-        assert!(orders.root.is_none() && orders.port == "tare.0");
+        assert!(orders.root.is_none() && orders.port == "tare.0" && !orders.read_only);
         let text = r#"{"argv": [], "root": {"device": "/dev/vda", "type": "ext4"},
                        "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"}}"#;
         let orders: Orders = serde_json::from_str(text).unwrap();

@@ -2,7 +2,7 @@
 //! of an image.
 
 pub mod guest;
-mod identity;
+pub mod identity;
 pub mod root;
 pub mod setup;
 pub mod shed;

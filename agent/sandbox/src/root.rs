@@ -27,7 +27,7 @@ use crate::identity;
 /// What the machine has for itself, whatever an image has there.
 const OWN: [&str; 6] = ["dev", "proc", "run", "sys", "tare", "tmp"];
 const MACHINE: [&str; 3] = ["dev", "proc", "sys"];
-const MEMORY: [(&str, &CStr); 2] = [("run", c"mode=0755"), ("tmp", c"mode=1777")];
+const MEMORY: [(&str, &CStr); 2] = [("run", c"mode=1777"), ("tmp", c"mode=1777")];
 const FOLDER: Mode = Mode::from_raw_mode(0o755);
 const AGENT: &str = "/tare/tare-agent";
 

@@ -68,7 +68,9 @@ class Bubblewrap(Layer):
             words += ["--ro-bind-try", path, path]
         words += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tare"]
         if place.root is not None:
-            words += ["--tmpfs", "/run", "--hostname", HOST_NAME]
+            for path in ("/run", "/dev/shm"):
+                words += ["--perms", "1777", "--tmpfs", path]
+            words += ["--hostname", HOST_NAME]
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]

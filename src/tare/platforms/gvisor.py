@@ -14,6 +14,8 @@ from tare.registry import Description, Parameter
 
 #: Ways to take hold of system calls, best first, of those that every machine should have.
 USUAL = ("systrap", "ptrace")
+#: What a kernel says of processors and nodes of memory.
+PROCESSORS = "/sys/devices/system"
 
 
 class Gvisor(oci.Container):
@@ -57,6 +59,9 @@ class Gvisor(oci.Container):
         self, argv: list[str], files: oci.Files, outer: View, place: Place
     ) -> dict[str, Any]:
         """Return a configuration that asks nothing of this machine's kernel but for users."""
+        if place.root is not None:
+            # Its own kernel says nothing of processors and nodes, by which programs place threads.
+            files = [*files, (PROCESSORS, PROCESSORS)]
         return oci.configuration(argv, files, outer, place, own_kernel=True)
 
     def facts(self, place: Place) -> tuple[Told, ...]:

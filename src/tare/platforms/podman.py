@@ -27,6 +27,8 @@ PROGRAM = "podman"
 PATIENCE_S = 30.0
 #: To which Podman 4 holds itself, so that it cannot give more.
 OWN_PROCESSES = 32768
+#: What it makes in a container by itself.
+OWN_FILES = ("/etc/hostname", "/etc/resolv.conf")
 #: For users to whom no control groups are handed.
 NO_GROUPS = ("--cgroups=disabled",)
 
@@ -114,8 +116,12 @@ class Podman(Layer):
             made = nest.Nest(folders=(folder,), directory=folder, after=after)
             return nest.around(words, made, outer, place)
         if place.root is not None:
+            # By itself it has memory at /var/tmp as well, which an image may lack.
+            words += ["--read-only-tmpfs=false", "--tmpfs=/run:mode=755"]
             words += ["--no-hosts", f"--hostname={HOST_NAME}"]
         shown = root.shown(outer, place, settings)
+        if place.root is not None:
+            shown = _with_room_in_etc(shown)
         words += [_mount(inside, outside) for inside, outside in shown.all]
         words += ["--rootfs", f"{folder}/root", *argv]
         within = (f"{folder}/root", f"{folder}/root/etc")
@@ -176,6 +182,23 @@ def _mount(inside: str, outside: str) -> str:
     fields = ("type=bind", f"source={outside}", f"destination={inside}", "ro=true")
     quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
     return f"--mount={','.join(quoted)}"
+
+
+def _with_room_in_etc(shown: root.Shown) -> root.Shown:
+    """Return the same with every entry of /etc by itself: Podman puts files of its own beside."""
+    folder = next((Path(outside) for path, outside in shown.binds if path == "/etc"), None)
+    if folder is None:
+        return shown
+    binds = [bind for bind in shown.binds if bind[0] != "/etc"]
+    links = list(shown.links)
+    for entry in sorted(folder.iterdir()):
+        path = f"/etc/{entry.name}"
+        if entry.is_symlink():
+            links.append((path, str(entry.readlink())))
+        elif path not in OWN_FILES:
+            binds.append((path, str(entry)))
+    links = [link for link in links if link[0] not in OWN_FILES]
+    return shown._replace(binds=tuple(binds), links=tuple(links))
 
 
 def _mapped(user: int | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tare.errors import PlatformError
 from tare.platforms.layer import Place, Root, View
 from tare.registry import Parameter, words
+from tare.workloads.application import HOST_NAME
 
 #: Where a sandbox shows the agent, and the shared directory.
 AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
@@ -27,7 +28,7 @@ SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin",
 OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
 #: Where files are shown of which it is not known beforehand what there is of them.
 OUTER = "/outer"
-#: In which a root names the machine, as :data:`~tare.workloads.application.HOST_NAME`.
+#: In which a root says that the machine's name is the machine itself.
 HOSTS = "/etc/hosts"
 #: What to do about a root that cannot be used.
 FIX = "build the image again   (it was changed, or made by something else)"
@@ -117,24 +118,28 @@ def check(root: Root) -> None:
     none.
     """
     base = Path(root.path)
-    for path in ("/", "/etc", HOSTS, *(path for path, _ in root.layers)):
+    for path in ("/", HOSTS, *(path for path, _ in root.layers)):
         parts = PurePosixPath(path).parts[1:]
-        for number in range(len(parts) + 1):
-            found = base.joinpath(*parts[:number])
+        for found in (base.joinpath(*parts[:number]) for number in range(len(parts) + 1)):
             if found.is_symlink():
                 raise PlatformError(f"{found} is a symbolic link, where {path} is to be shown", FIX)
-            if number < len(parts) and found.exists() and not found.is_dir():
-                raise PlatformError(f"{found} is no directory, and {path} is below it", FIX)
-        if path not in ("/", "/etc", HOSTS) and not _has_place(base, path):
+    for path, _ in root.layers:
+        if not _has_place(base, path):
             raise PlatformError(f"the root {base} has no directory for {path}", FIX)
     if not (base / HOSTS[1:]).is_file():
-        raise PlatformError(f"the root {base} has no file {HOSTS}, which names the machine", FIX)
+        raise PlatformError(
+            f"the root {base} has no file {HOSTS}, which says where {HOST_NAME} is",
+            f"echo '127.0.0.1 localhost {HOST_NAME}' > {base}{HOSTS}",
+        )
 
 
 def _has_place(base: Path, path: str) -> bool:
     """Tell whether a directory can be shown at a path: at the top, or where the root has one."""
-    top, *further = PurePosixPath(path).parts[1:]
-    return top not in OWN and (not further or base.joinpath(top, *further).is_dir())
+    parts = PurePosixPath(path).parts[1:]
+    if not parts or parts[0] in OWN or ".." in parts:
+        return False
+    there = base.joinpath(*parts)
+    return there.is_dir() or (len(parts) == 1 and not there.exists())
 
 
 def _further(show: str) -> list[str]:

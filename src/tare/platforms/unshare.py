@@ -64,7 +64,8 @@ class Unshare(Layer):
         """Put unshare before it."""
         kept = [] if place.network is None else ["--net"]
         command = [word for word in COMMAND if word not in kept]
-        words = [*command, "--", *WITHOUT_RIGHTS, "--", *argv]
+        raised = [] if kept else [outer.agent, "enter", "--loopback", "--"]
+        words = [*command, "--", *raised, *WITHOUT_RIGHTS, "--", *argv]
         return [*programs.as_caller(outer, place), *words]
 
     def mend(self, said: str) -> str | None:

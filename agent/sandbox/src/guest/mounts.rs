@@ -148,6 +148,12 @@ fn bind(path: &str) -> Result<(), String> {
     mount(path, &inside, None, libc::MS_BIND | libc::MS_REC, "")
 }
 
+/// Takes from the root alone that it can be written to; what is mounted on it stays as it is.
+pub fn make_read_only() -> Result<(), String> {
+    let flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
+    mount("none", "/", None, flags, "")
+}
+
 /// A folder for everybody.
 pub fn open_folder(path: &str) -> Result<(), String> {
     let made = fs::create_dir_all(path);

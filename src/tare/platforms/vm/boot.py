@@ -67,6 +67,7 @@ class Boot:
             names += DISK_MODULES
             own["root"] = {"device": "/dev/vda", "type": "ext4"}
             own["binds"] = self.packed
+            own["read_only"] = self.place.root is not None
         first = initramfs.made(self.kernel.modules, names, self.packed, own)
         self._size, self._cold = first.size_bytes, first.cold
         self._fits()

@@ -1,0 +1,177 @@
+"""The files of an application: which layer shows them, and which roots are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from tare import platforms
+from tare.errors import PlatformError
+from tare.platforms import root, stack
+from tare.platforms.docker import image
+from tare.platforms.layer import View
+
+HERE = View(agent="/agent", shared="/shared", host_files=True)
+NO_SETTINGS = {"root": None, "show": ""}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> platforms.Place:
+    """A place with a root that has a directory, a link, a file, and what is never shown."""
+    base, data = tmp_path / "image", tmp_path / "data"
+    for folder in ("etc", "usr/share", "tmp", "proc", "data"):
+        (base / folder).mkdir(parents=True)
+    data.mkdir()
+    (base / "etc/hosts").write_text("127.0.0.1 localhost tare\n")
+    (base / "file").write_text("")
+    (base / "bin").symlink_to("usr/bin")
+    given = platforms.Root(path=str(base), digest="d" * 64, layers=(("/data", str(data)),))
+    return platforms.Place(name="tare-0123ab-0", shared=str(tmp_path), files=("/x",), root=given)
+
+
+def taken(name: str, place: platforms.Place) -> list[str]:
+    made = stack._Stacked(name, place)
+    made._check_root(made.root or pytest.fail("there is no root"))
+    assert all(one.files == () for one in made.places)
+    pairs = zip(made.layers, made.places, strict=True)
+    return [layer.description.name for layer, one in pairs if one.root is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("bare", "bare"), ("cgroup", "bare"), ("unshare", "bare"), ("runc", "runc"),
+        ("cgroup/bubblewrap", "bubblewrap"), ("docker", "docker"), ("vm/unshare", "vm"),
+    ],
+)  # fmt: skip
+def test_one_layer_of_a_stack_has_it(name: str, layer: str, place: platforms.Place) -> None:
+    assert taken(name, place) == [layer]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("docker/runc", "docker and runc have files"), ("isolate", "isolate has files"),
+        ("vm/docker", "vm and docker have"), ("ssh:host", "ssh has files"),
+    ],
+)  # fmt: skip
+def test_other_stacks_are_refused(name: str, words: str, place: platforms.Place) -> None:
+    with pytest.raises(PlatformError, match=words) as caught:
+        taken(name, place)
+    assert "bare" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("docker", "image"), ("runc", "root"), ("podman", "show")]
+)
+def test_options_of_the_users_name_no_other_files(
+    name: str, option: str, place: platforms.Place
+) -> None:
+    given = msgspec.structs.replace(place, options={name: {option: "/some"}})
+    with pytest.raises(PlatformError, match="application has files of its own") as caught:
+        taken(name, given)
+    assert f"[platforms.{name}] {option} = '/some'" in caught.value.message
+    assert option in (caught.value.hint or "")
+
+
+def test_what_is_shown_of_a_root(place: platforms.Place) -> None:
+    assert place.root is not None
+    shown = root.shown(HERE, place, NO_SETTINGS)
+    base = place.root.path
+    assert shown.binds == tuple((f"/{name}", f"{base}/{name}") for name in ("etc", "file", "usr"))
+    assert shown.links == (("/bin", "usr/bin"),)
+    assert shown.late == place.root.layers
+
+
+def test_the_machine_itself_enters_it(place: platforms.Place) -> None:
+    from tare.platforms import bare
+
+    assert place.root is not None
+    words = bare._entering(msgspec.structs.replace(place, network="/run/netns/some"))
+    assert words[1:5] == ["enter", "--network", "/run/netns/some", "--root"]
+    assert words[5:] == [
+        place.root.path,
+        "--read", f"/tare/shared={place.shared}",
+        "--read", "=".join(place.root.layers[0]),
+        "--",
+    ]  # fmt: skip
+    assert "--write" in bare._entering(msgspec.structs.replace(place, writable=True))
+    assert bare._entering(msgspec.structs.replace(place, root=None)) == []
+    view = bare.UNIT.view(HERE, place)
+    assert (view.agent, view.users, view.host_files) == (root.AGENT, True, False)
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "why"),
+    [
+        ("data", "../../etc", "symbolic link"), ("etc", "/etc", "symbolic link"),
+        ("etc/hosts", "/etc/shadow", "symbolic link"), ("etc/hosts", None, "no file /etc/hosts"),
+    ],
+)  # fmt: skip
+def test_a_link_in_the_way_of_a_mount_is_refused(
+    link: str, target: str | None, why: str, place: platforms.Place
+) -> None:
+    assert place.root is not None
+    root.check(place.root)
+    path = Path(place.root.path) / link
+    path.rename(path.with_name("moved"))
+    if target is not None:
+        path.symlink_to(target)
+    with pytest.raises(PlatformError, match=why) as caught:
+        root.check(place.root)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("inside", ["/usr/lib/none", "/tmp", "/proc/x", "/file/x", "/"])
+def test_a_layer_that_has_no_place_is_refused(inside: str, place: platforms.Place) -> None:
+    assert place.root is not None
+    given = msgspec.structs.replace(place.root, layers=((inside, "/outside"),))
+    with pytest.raises(PlatformError):
+        root.check(given)
+    root.check(msgspec.structs.replace(place.root, layers=(("/usr/share", "/outside"),)))
+
+
+def test_images_of_roots_are_bounded_and_made_once(place: platforms.Place) -> None:
+    assert place.root is not None
+    engine = Engine()
+    for number in range(image.MOST + 2):
+        given = msgspec.structs.replace(place.root, digest=f"{number}" * 64)
+        names = {image.of_root(engine, given) for _ in range(2)}  # type: ignore[arg-type]
+        assert len(names) == 1
+    assert engine.made == image.MOST + 2
+    kept = [int(tag.rpartition(":")[2][0]) for tag in engine.found]
+    assert kept == list(range(2, image.MOST + 2))
+
+
+class Engine:
+    """Docker's client, as far as images are concerned."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}
+        self.made = 0
+        self.images = self.api = self
+
+    def get(self, name: str) -> None:
+        from docker.errors import ImageNotFound
+
+        if name not in self.found:
+            raise ImageNotFound(name)
+
+    def list(self, repository: str) -> list[Any]:
+        assert repository == image.APPLICATIONS
+        return [
+            SimpleNamespace(tags=[tag], attrs={"Created": f"2026-01-01T00:00:{made:02}Z"})
+            for tag, made in self.found.items()
+        ]
+
+    def import_image_from_data(self, data: Any, repository: str, tag: str) -> None:
+        assert b"etc/hosts" in b"".join(data)
+        self.made += 1
+        self.found[f"{repository}:{tag}"] = self.made
+
+    def remove_image(self, tag: str) -> None:
+        del self.found[tag]
