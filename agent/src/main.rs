@@ -10,7 +10,7 @@ use lexopt::prelude::*;
 use record::schema;
 use sandbox::{guest, setup, shed};
 use sys::topology;
-use transfer::{measure, peer};
+use transfer::{measure, meet, peer};
 use trial::{serve, worker_process};
 
 const USAGE: &str = "\
@@ -32,6 +32,7 @@ tare-agent: the measuring half of tare
                                      take off an interface what a killed emulate left on it
   tare-agent enter --network PATH -- COMMAND…
                                      run a command in a network namespace
+  tare-agent meet --bind ADDRESS     wait on a host for `meet_host` of another one, reach it as well
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
@@ -142,6 +143,11 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "enter" => {
             let network = given.network.ok_or("enter needs --network")?;
             return Ok(emulation::enter::run(&network, &given.entering));
+        }
+        "meet" => {
+            let bind = given.bind.ok_or("meet needs --bind")?;
+            let address = bind.parse().map_err(|_| "--bind: no address")?;
+            return Ok(meet::run(address));
         }
         "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.

@@ -14,6 +14,7 @@
 mod groups;
 mod modules;
 mod mounts;
+mod network;
 mod off;
 mod port;
 
@@ -50,6 +51,8 @@ struct Orders {
     /// Made, for everybody to write to, after all file systems are there.
     #[serde(default)]
     folders: Vec<String>,
+    /// Of its network interface; absent: it has none.
+    network: Option<network::Address>,
     /// Name of the port to the host.
     #[serde(default = "usual_port")]
     port: String,
@@ -93,6 +96,9 @@ fn settle() -> Result<Orders, String> {
     }
     port::name_machine();
     port::raise_loopback();
+    if let Some(address) = &orders.network {
+        network::join(address)?;
+    }
     Ok(orders)
 }
 
@@ -167,7 +173,8 @@ mod tests {
         let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "root": null}"#).unwrap();
         assert!(orders.root.is_none() && orders.port == "tare.0");
         let text = r#"{"argv": [], "root": {"device": "/dev/vda", "type": "ext4"},
-                       "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"}}"#;
+                       "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"},
+                       "network": {"address": "10.77.0.65", "prefix": 24}}"#;
         let orders: Orders = serde_json::from_str(text).unwrap();
         assert_eq!(orders.root.unwrap().kind, "ext4");
         assert!(serde_json::from_str::<Orders>(r#"{"argv": [], "disk": 1}"#).is_err());
