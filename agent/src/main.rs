@@ -12,7 +12,7 @@ use record::schema;
 use sandbox::root::Shown;
 use sandbox::{guest, setup, shed};
 use sys::topology;
-use transfer::{measure, peer};
+use transfer::{measure, meet, peer};
 use trial::{serve, worker_process};
 
 const USAGE: &str = "\
@@ -38,6 +38,7 @@ tare-agent: the measuring half of tare
                                      place of the machine's
       [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
                                      and these of the machine beside them
+  tare-agent meet --bind ADDRESS     wait on a host for `meet_host` of another one, reach it as well
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
@@ -160,6 +161,11 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
                 return Err("enter needs --network, --loopback or --root".into());
             }
             return Ok(enter::run(&places, &given.entering));
+        }
+        "meet" => {
+            let bind = given.bind.ok_or("meet needs --bind")?;
+            let address = bind.parse().map_err(|_| "--bind: no address")?;
+            return Ok(meet::run(address));
         }
         "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from tare.agent import record
@@ -16,6 +18,8 @@ class ScriptedEmulator:
     made: list[ScriptedEmulator] = []  # noqa: RUF012
     #: Bytes that every host sends between a trial's begin and its end.
     sends = 1_000_000
+    #: From where another host reaches host 2, and is reached.
+    met = "10.77.0.1"
 
     def __init__(self, name: str, hosts: int = 2) -> None:
         self.hosts = tuple(
@@ -26,6 +30,8 @@ class ScriptedEmulator:
         )
         self.shaped: list[tuple[Shaping, int]] = []
         self.closed = False
+        #: What ports lead to, by number.
+        self.ports: dict[int, record.PortEnd] = {}
         self._sent = 0
         self._listener: Callable[[record.HostStates], None] | None = None
         self._tokens: int | None = None
@@ -40,6 +46,26 @@ class ScriptedEmulator:
         if isinstance(shaping, Bucket):
             full = shaping.capacity_bits
             self._tokens = full if shaping.initial_bits is None else shaping.initial_bits
+
+    def add_port(self, end: record.PortEnd) -> record.BuiltPort:
+        number = 65 + len(self.ports)
+        self.ports[number] = end
+        own = str(self.hosts[0].namespace)[:-1] if isinstance(end, record.OwnNamespace) else None
+        return record.BuiltPort(
+            port=number,
+            address=f"10.77.0.{number}",
+            prefix=24,
+            namespace=None if own is None else f"{own}{number}",
+            interface=f"t{number}",
+        )
+
+    def remove_port(self, port: int) -> None:
+        del self.ports[port]
+
+    @contextlib.contextmanager
+    def meeting(self, host: int) -> Iterator[Any]:
+        address = f"{self.hosts[host - 1].address}:40000"
+        yield SimpleNamespace(address=address, outcome=lambda: (self.met, "nobody reached it"))
 
     def look(self) -> record.HostStates:
         return self._states(None)

@@ -25,6 +25,8 @@ class ScriptedChannel:
         self.behaviour = behaviour
         #: Facts that it tells of itself.
         self.seen: dict[str, int] = {}
+        #: Its address for other hosts of its network; None: it does not reach them.
+        self.address: str | None = "10.77.0.1"
         self.lines: deque[bytes] = deque()
         self.closed = False
         #: Readable at any time.
@@ -52,12 +54,24 @@ class ScriptedChannel:
         match job:
             case record.ReadClocks():
                 return [record.Clocks(id=job.id, monotonic_ns=1, realtime_ns=2)]
+            case record.MeetHost():
+                return [self._met(job.id)]
             case record.MeasureSelf():
                 return [
                     record.Fact(id=job.id, name=name, value=value, unit=None, source="script")
                     for name, value in self.seen.items()
                 ]
         return []
+
+    def _met(self, number: int) -> record.Record:
+        if self.address is None:
+            return record.Fault(
+                id=number, trial=None, worker=None, iteration=None, kind="job",
+                message="no route to host", evidence=None,
+            )  # fmt: skip
+        return record.Fact(
+            id=number, name="network_address", value=self.address, unit=None, source="script"
+        )
 
     def _trial(self, job: record.Trial) -> list[record.Record] | None:
         said: list[record.Record] = []

@@ -14,6 +14,7 @@
 mod groups;
 mod modules;
 mod mounts;
+mod network;
 mod off;
 mod port;
 
@@ -55,6 +56,8 @@ struct Orders {
     /// Made, for everybody to write to, after all file systems are there.
     #[serde(default)]
     folders: Vec<String>,
+    /// Of its network interface; absent: it has none.
+    network: Option<network::Address>,
     /// Name of the port to the host.
     #[serde(default = "usual_port")]
     port: String,
@@ -96,11 +99,14 @@ fn settle() -> Result<Orders, String> {
     for folder in &orders.folders {
         mounts::open_folder(folder)?;
     }
+    identity::name_machine();
+    identity::raise_loopback();
+    if let Some(address) = &orders.network {
+        network::join(address)?;
+    }
     if orders.read_only {
         mounts::make_read_only()?;
     }
-    identity::name_machine();
-    identity::raise_loopback();
     Ok(orders)
 }
 
@@ -175,7 +181,8 @@ mod tests {
         let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "root": null}"#).unwrap();
         assert!(orders.root.is_none() && orders.port == "tare.0" && !orders.read_only);
         let text = r#"{"argv": [], "root": {"device": "/dev/vda", "type": "ext4"},
-                       "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"}}"#;
+                       "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"},
+                       "network": {"address": "10.77.0.65", "prefix": 24}}"#;
         let orders: Orders = serde_json::from_str(text).unwrap();
         assert_eq!(orders.root.unwrap().kind, "ext4");
         assert!(serde_json::from_str::<Orders>(r#"{"argv": [], "disk": 1}"#).is_err());

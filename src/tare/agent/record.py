@@ -28,6 +28,20 @@ class BuiltHost(Strict, frozen=True, kw_only=True):
     namespace: str | None = None
 
 
+class BuiltPort(Strict, frozen=True, kw_only=True):
+    """A port that was added."""
+
+    address: str
+    #: In host 1's namespace.
+    interface: str
+    #: Path of the namespace that was made for it; absent: none was.
+    namespace: str | None = None
+    #: By which it is removed.
+    port: int
+    #: How many of the address's bits are those of the network.
+    prefix: int
+
+
 class Capture(Strict, frozen=True, kw_only=True):
     """Standard output and error of each iteration, sent as [`Output`] when the trial is
     over."""
@@ -77,6 +91,21 @@ class TakeInterface(Strict, frozen=True, kw_only=True, tag_field="job", tag="tak
     name: str
 
 
+class AddPort(Strict, frozen=True, kw_only=True, tag_field="job", tag="add_port"):
+    """Give what cannot go into host 1's namespace an address beside that of host 1: what it
+    sends leaves by the interface of host 1, shaped as this is."""
+
+    end: PortEnd
+    id: int
+
+
+class RemovePort(Strict, frozen=True, kw_only=True, tag_field="job", tag="remove_port"):
+    """Remove a port; that its end is gone already is as good."""
+
+    id: int
+    port: int
+
+
 class ShapeHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="shape_hosts"):
     """Change how hosts are shaped; those that are not named stay as they are."""
 
@@ -108,6 +137,11 @@ class NetworkShaped(Strict, frozen=True, kw_only=True, tag_field="record", tag="
     """The order is carried out."""
 
     id: int
+
+
+class PortAdded(Strict, frozen=True, kw_only=True, tag_field="record", tag="port_added"):
+    id: int
+    port: BuiltPort
 
 
 class HostStates(Strict, frozen=True, kw_only=True, tag_field="record", tag="host_states"):
@@ -387,6 +421,15 @@ class ReadClocks(Strict, frozen=True, kw_only=True, tag_field="job", tag="read_c
     id: int
 
 
+class MeetHost(Strict, frozen=True, kw_only=True, tag_field="job", tag="meet_host"):
+    """Reach a host of an emulated network that runs `tare-agent meet`, and be reached by it;
+    answered by the fact of the own address."""
+
+    #: ADDRESS:PORT
+    host: str
+    id: int
+
+
 #: What an end bounds.
 Limit = Literal[
     "bytes",
@@ -544,6 +587,23 @@ Phase = Literal[
     # Kept the load on while others still measured; never used as a value.
     "tail",
 ]
+
+
+class OwnNamespace(Strict, frozen=True, kw_only=True, tag_field="kind", tag="own_namespace"):
+    """In a namespace that is made for it."""
+
+
+
+class Container(Strict, frozen=True, kw_only=True, tag_field="kind", tag="container"):
+    """In the network namespace of a container, which has none but its loopback."""
+
+    #: Path of the namespace.
+    namespace: str
+
+
+class Tap(Strict, frozen=True, kw_only=True, tag_field="kind", tag="tap"):
+    """A virtual machine's, which opens the interface (a tap) in host 1's namespace."""
+
 
 
 #: Whether every iteration is a process of its own.
@@ -776,11 +836,11 @@ class Command(Strict, frozen=True, kw_only=True, tag_field="kind", tag="command"
 
 #: What the front asks of `tare-agent emulate`, each answered once. At the end of its input it
 #: puts everything back.
-EmulateOrder = BuildNetwork | TakeInterface | ShapeHosts | LookAtHosts | LogHosts
+EmulateOrder = BuildNetwork | TakeInterface | AddPort | RemovePort | ShapeHosts | LookAtHosts | LogHosts
 
 
 #: What `tare-agent emulate` tells.
-EmulateRecord = NetworkBuilt | NetworkShaped | HostStates | NetworkRefused | NetworkFault
+EmulateRecord = NetworkBuilt | NetworkShaped | PortAdded | HostStates | NetworkRefused | NetworkFault
 
 
 #: Why a measurement ended before all that was asked, or never began.
@@ -788,7 +848,7 @@ Ended = BeyondLimit | EndFull | PortClosed | EndSilent | EndUnreachable | EndMut
 
 
 #: What the front asks of a resident agent.
-Job = Trial | MeasureSelf | Watch | Collect | Probe | ReadClocks
+Job = Trial | MeasureSelf | Watch | Collect | Probe | ReadClocks | MeetHost
 
 
 #: What the front asks of `tare-agent measure`, carried out one after another. At the end of
@@ -798,6 +858,10 @@ MeasureOrder = Connect | Sending | Skip
 
 #: What `tare-agent measure` tells.
 MeasureRecord = Connected | Interval | Gap | PhaseOver | MeasureOver
+
+
+#: Where the end of a port is that is not in host 1's namespace.
+PortEnd = OwnNamespace | Container | Tap
 
 
 #: What the agent answers.

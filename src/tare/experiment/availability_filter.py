@@ -203,15 +203,21 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
 
 def _outside(experiment: Experiment, stack: str) -> Availability | None:
     """Return that a stack cannot be in the experiment's network, where that is so."""
-    own = platforms.own_network(stack)
-    if own is None or not experiment.networked:
+    if not experiment.networked:
         return None
-    return Availability(
-        name=stack,
-        works=False,
-        why=message("unfit.own_network", layer=own),
-        fix='platform = ["bare"], or one that keeps the network: cgroup, unshare, runc',
-    )
+    own = platforms.own_network(stack)
+    if own is not None:
+        return Availability(
+            name=stack,
+            works=False,
+            why=message("unfit.own_network", layer=own),
+            fix='platform = ["bare"], or another layer alone: docker, podman, gvisor, vm, runc',
+        )
+    if platforms.network_end(stack) != "host" and os.geteuid() != 0:
+        return Availability(
+            name=stack, works=False, why=message("unfit.port"), fix="sudo tare …, or unshare"
+        )
+    return None
 
 
 def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:

@@ -6,9 +6,9 @@ import contextlib
 import queue
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
 import msgspec
 
@@ -73,6 +73,7 @@ class Emulator:
         self.name = name
         self._talk = _Talk(argv or [str(client.binary()), "emulate", "--name", name])
         self._asked = 0
+        self._asking = threading.Lock()
         try:
             built = self._ask(
                 record.BuildNetwork(id=self._number(), name=name, hosts=hosts, subnet=subnet)
@@ -126,6 +127,25 @@ class Emulator:
         ]
         self._ask(record.ShapeHosts(id=self._number(), hosts=tuple(told)))
 
+    def add_port(self, end: record.PortEnd) -> record.BuiltPort:
+        """Give host 1 a further address, for what cannot be in its namespace.
+
+        Raises
+        ------
+        PlatformError
+            If it cannot be done: why, and what would fix it.
+        """
+        with self._asking:
+            added = self._ask(record.AddPort(id=self._number(), end=end))
+        if not isinstance(added, record.PortAdded):
+            raise AgentError(f"the emulating agent answered {type(added).__name__}, no port")
+        return added.port
+
+    def remove_port(self, port: int) -> None:
+        """Remove a port, and end what runs in a namespace that was made for it."""
+        with self._asking:
+            self._ask(record.RemovePort(id=self._number(), port=port))
+
     def look(self) -> record.HostStates:
         """Return how every host is: tokens left, bytes sent, how often its bucket was empty."""
         states = self._ask(record.LookAtHosts(id=self._number()))
@@ -151,6 +171,20 @@ class Emulator:
         path = self.hosts[host - 1].namespace
         return [] if path is None else [str(client.binary()), "enter", "--network", path, "--"]
 
+    @contextlib.contextmanager
+    def meeting(self, host: int) -> Iterator[Meeting]:
+        """Have a host wait for another one that is to reach it, and to be reached by it."""
+        own = str(self.hosts[host - 1].address)
+        argv = [*self.enter(host), str(client.binary()), "meet", "--bind", own]
+        with subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            try:
+                port = _stream(process.stdout).readline().decode().strip()
+                yield Meeting(f"{own}:{port}", process)
+            finally:
+                process.kill()
+
     def close(self) -> None:
         """Take everything down and put back what was changed; may be called twice."""
         self._talk.close()
@@ -166,6 +200,20 @@ class Emulator:
         if _id(answer) != order.id:
             raise AgentError(f"the emulating agent answered {_id(answer)}, not {order.id}")
         return answer
+
+
+class Meeting(NamedTuple):
+    """A host that waits for another one."""
+
+    #: Address and port.
+    address: str
+    process: subprocess.Popen[bytes]
+
+    def outcome(self) -> tuple[str, str]:
+        """Return the address of who came and was reached; none: and why."""
+        said = self.process.communicate(timeout=ANSWER_S)
+        address, why = (text.decode(errors="replace").strip() for text in said)
+        return address, why.removeprefix("tare-agent: ")
 
 
 class _Talk:

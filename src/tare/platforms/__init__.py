@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place, Root
+from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place, Port, Root
 from tare.platforms.stack import (
     availability,
     brings_files,
     layers,
+    network_end,
     offered,
     own_files,
     own_network,
@@ -21,10 +22,12 @@ __all__ = [
     "Held",
     "Instance",
     "Place",
+    "Port",
     "Root",
     "availability",
     "brings_files",
     "layers",
+    "network_end",
     "offered",
     "own_files",
     "own_network",

@@ -16,6 +16,13 @@ from tare.registry import Description, Parameter
 USUAL = ("systrap", "ptrace")
 #: What a kernel says of processors and nodes of memory.
 PROCESSORS = "/sys/devices/system"
+#: By a file that some kernels show in every network namespace runsc takes each for the machine's.
+#: With a part of /proc hidden, no user namespace may show one of its own, unless a whole one is
+#: anywhere: in the directory that comes next.
+WITHOUT_SIGN = (
+    *("unshare", "--mount", "--propagation", "private", "--", "sh", "-c"),
+    'mkdir "$0" && mount -t proc proc "$0" && mount -t tmpfs none /proc/sys/net && exec "$@"',
+)
 
 
 class Gvisor(oci.Container):
@@ -41,7 +48,7 @@ class Gvisor(oci.Container):
     package = "runsc   (or see https://gvisor.dev/docs/user_guide/install/)"
     needs = ("runsc",)
     holds = True
-    own_network = True
+    network_end = "own_namespace"
     #: Memory that is shared with the host is not waited on across its kernel.
     shares_memory = False
 
@@ -53,7 +60,15 @@ class Gvisor(oci.Container):
         """Name its way; no network, and none of its own control groups."""
         user = ["--rootless"] if oci.rootless(outer) else []
         platform = self._platform(place)
-        return [f"--platform={platform}", "--network=none", "--ignore-cgroups", *user]
+        network = "none" if place.network is None else "sandbox"
+        return [f"--platform={platform}", f"--network={network}", "--ignore-cgroups", *user]
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Run it where it finds no sign of the machine's own network, which it would refuse."""
+        words = super().wrap(argv, outer, place)
+        if place.network is None:
+            return words
+        return [*WITHOUT_SIGN, f"{outer.scratch}/proc", *words]
 
     def configured(
         self, argv: list[str], files: oci.Files, outer: View, place: Place
@@ -62,7 +77,11 @@ class Gvisor(oci.Container):
         if place.root is not None:
             # Its own kernel says nothing of processors and nodes, by which programs place threads.
             files = [*files, (PROCESSORS, PROCESSORS)]
-        return oci.configuration(argv, files, outer, place, own_kernel=True)
+        spec = oci.configuration(argv, files, outer, place, own_kernel=True)
+        if place.network is not None:
+            # It takes the interfaces of a namespace that is named, and of none else.
+            spec["linux"]["namespaces"].append({"type": "network", "path": place.network})
+        return spec
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version, and which way it takes."""

@@ -15,15 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from tare.agent import record
 from tare.agent.client import Channel
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, PlatformError
 from tare.host.lease import Remnant
 from tare.registry import Description, checked
+
+#: How what is inside a layer is in a network that tare made. ``host``: in the namespace of host 1,
+#: which is around it. The others have an address of their own beside it: in a namespace that is
+#: made for it; by an interface that is moved into a ``container`` once that has started, or that a
+#: virtual machine opens (``tap``). ``none``: not at all.
+NetworkEnd = Literal["host", "own_namespace", "container", "tap", "none"]
 
 #: Name, value, unit, source.
 Told = tuple[str, bool | int | float | str, str | None, str]
@@ -49,6 +55,18 @@ class Root(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     #: Further directories that are seen, read-only: path inside, and here.
     layers: tuple[tuple[str, str], ...] = ()
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True):
+    """By what an instance that is not in host 1's namespace is in an emulated network."""
+
+    #: In host 1's namespace.
+    interface: str
+    #: Of the instance.
+    address: str
+    prefix: int
+    #: Among what is shared: the addresses of all hosts.
+    host_file: str
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +100,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     #: What is seen in the place of this machine's files; None: those. One layer of a stack alone is
     #: given it.
     root: Root | None = None
+    #: What it has there for itself, where that is known before it starts.
+    port: Port | None = None
 
     @property
     def scratch(self) -> str:
@@ -214,9 +234,8 @@ class Layer:
     brings_files = False
     #: Runs what is inside as a user whom nobody knows, whoever starts it.
     own_users = False
-    #: What is inside is in a network of its own, wherever the layer stands. Others keep the network
-    #: that is around them where the place has one.
-    own_network = False
+    #: How what is inside is in the network of a place that has one.
+    network_end: NetworkEnd = "host"
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.
@@ -302,3 +321,14 @@ class Ground(Layer):
             If it cannot be started, with what would mend it.
         """
         raise NotImplementedError
+
+
+def check_network(place: Place, layer: Layer) -> None:
+    """Raise PlatformError where a layer is asked for a network beside that of its place."""
+    name = layer.description.name
+    network = layer.settings(place)["network"]
+    if place.network is not None and network != "none":
+        raise PlatformError(
+            f"{name} is a host of the experiment's network, and cannot be in {network!r} as well",
+            f"leave out network in [platforms.{name}], or the factor network",
+        )

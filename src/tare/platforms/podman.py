@@ -18,7 +18,7 @@ from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, labels, options
-from tare.platforms.layer import Layer, Place, Told, View
+from tare.platforms.layer import Layer, Place, Told, View, check_network
 from tare.registry import Description, Parameter, words
 from tare.workloads.application import HOST_NAME
 
@@ -75,7 +75,6 @@ class Podman(Layer):
     )
     needs = (PROGRAM, "conmon")
     own_files = True
-    own_network = True
     takes_root = True
     brings_files = True
     holds = True
@@ -86,6 +85,7 @@ class Podman(Layer):
         """See that it is there, has the image, and can hold what is asked of it."""
         if shutil.which(PROGRAM) is None:
             raise PlatformError("podman is not installed", "sudo apt install podman")
+        check_network(place, self)
         image = self.settings(place)["image"]
         way = self._way(place, here=True)
         if place.limited and (not _can_limit() or NO_GROUPS[0] in way.run):
@@ -109,7 +109,9 @@ class Podman(Layer):
         user = users.base(outer, settings["image"] or place.name)
         words = [PROGRAM, *way.general, "run", *way.run, "--read-only"]
         words += ["--security-opt=label=disable", *_mapped(user)]
-        words += options(outer, place, settings["network"])
+        # The one that is around it.
+        network = settings["network"] if place.network is None else "host"
+        words += options(outer, place, network)
         after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
         if settings["image"] is not None:
             words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]

@@ -23,6 +23,7 @@ from tare.platforms.layer import (
     Held,
     Instance,
     Layer,
+    NetworkEnd,
     Place,
     Root,
     Told,
@@ -152,9 +153,18 @@ def brings_files(stack: str, options: dict[str, dict[str, Any]]) -> bool:
     )
 
 
+def network_end(stack: str) -> NetworkEnd:
+    """Return how what is inside of all layers is in a network that tare made."""
+    ends = [one.network_end for one in layers(stack) if one.network_end != "host"]
+    return ends[0] if len(ends) == 1 else "none" if ends else "host"
+
+
 def own_network(stack: str) -> str | None:
-    """Return the layer of a stack that puts what is inside into a network of its own, if any."""
-    return next((one.description.name for one in layers(stack) if one.own_network), None)
+    """Return the layer of a stack that keeps what is inside out of such a network, if any."""
+    ends = [one for one in layers(stack) if one.network_end != "host"]
+    # An end of a network leads into one layer, and no further.
+    outside = [one for one in ends if one.network_end == "none"] or ends[1:]
+    return outside[0].description.name if outside else None
 
 
 def shares_memory(stack: str) -> bool:
@@ -298,7 +308,9 @@ class _Stacked:
         """Raise PlatformError where it is known beforehand that it cannot be started."""
         own = own_network(self.stack)
         if own is not None and self.places[0].network is not None:
-            raise PlatformError(f"what runs in {own} is in a network of its own", "platform bare")
+            raise PlatformError(
+                f"{own} cannot be a host of an emulated network in {self.stack}", "platform bare"
+            )
         if self.root is not None:
             self._check_root(self.root)
         self.ground.check_inner(self.places[0], self.layers[1:])

@@ -37,6 +37,13 @@ pub enum Job {
     Probe(Probe),
     /// Read the clocks, once and at once, answered by their stamps.
     ReadClocks { id: u64 },
+    /// Reach a host of an emulated network that runs `tare-agent meet`, and be reached by it;
+    /// answered by the fact of the own address.
+    MeetHost {
+        id: u64,
+        /// ADDRESS:PORT
+        host: String,
+    },
 }
 
 /// One trial: a workload executed by some workers, a number of iterations each.

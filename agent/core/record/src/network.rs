@@ -341,12 +341,32 @@ pub enum EmulateOrder {
         name: String,
         interface: String,
     },
+    /// Give what cannot go into host 1's namespace an address beside that of host 1: what it sends
+    /// leaves by the interface of host 1, shaped as this is.
+    AddPort { id: u64, end: PortEnd },
+    /// Remove a port; that its end is gone already is as good.
+    RemovePort { id: u64, port: u32 },
     /// Change how hosts are shaped; those that are not named stay as they are.
     ShapeHosts { id: u64, hosts: Vec<HostShape> },
     /// Tell how every host is.
     LookAtHosts { id: u64 },
     /// From now on tell by itself how every host is, so often; absent: not any more.
     LogHosts { id: u64, every_ns: Option<u64> },
+}
+
+/// Where the end of a port is that is not in host 1's namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PortEnd {
+    /// In a namespace that is made for it.
+    OwnNamespace,
+    /// In the network namespace of a container, which has none but its loopback.
+    Container {
+        /// Path of the namespace.
+        namespace: String,
+    },
+    /// A virtual machine's, which opens the interface (a tap) in host 1's namespace.
+    Tap,
 }
 
 /// What leaves one host.
@@ -395,9 +415,18 @@ pub struct Step {
 #[serde(tag = "record", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EmulateRecord {
     /// The network is there, or the interface is taken.
-    NetworkBuilt { id: u64, hosts: Vec<BuiltHost> },
+    NetworkBuilt {
+        id: u64,
+        hosts: Vec<BuiltHost>,
+    },
     /// The order is carried out.
-    NetworkShaped { id: u64 },
+    NetworkShaped {
+        id: u64,
+    },
+    PortAdded {
+        id: u64,
+        port: BuiltPort,
+    },
     /// The hosts, of all at one moment; `id` absent: told by itself.
     HostStates {
         id: Option<u64>,
@@ -412,7 +441,9 @@ pub enum EmulateRecord {
         hint: Option<String>,
     },
     /// Something failed by itself, such as an interface that is gone.
-    NetworkFault { message: String },
+    NetworkFault {
+        message: String,
+    },
 }
 
 /// A host of a network that was made.
@@ -423,6 +454,21 @@ pub struct BuiltHost {
     /// Path of its network namespace; absent: this one.
     pub namespace: Option<String>,
     pub address: Option<String>,
+    pub interface: String,
+}
+
+/// A port that was added.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BuiltPort {
+    /// By which it is removed.
+    pub port: u32,
+    pub address: String,
+    /// How many of the address's bits are those of the network.
+    pub prefix: u8,
+    /// Path of the namespace that was made for it; absent: none was.
+    pub namespace: Option<String>,
+    /// In host 1's namespace.
     pub interface: String,
 }
 

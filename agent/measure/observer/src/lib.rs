@@ -81,7 +81,8 @@ impl Observer {
             Ok(
                 Job::Trial(Trial { id, .. })
                 | Job::Probe(Probe { id, .. })
-                | Job::ReadClocks { id },
+                | Job::ReadClocks { id }
+                | Job::MeetHost { id, .. },
             ) => {
                 let why = "an observer launches nothing: tare-agent serve".to_string();
                 self.records.add(&refusal(id, why));

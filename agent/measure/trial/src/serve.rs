@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::ExitCode;
 
 use launch::rendezvous;
-use record::{Clocks, Fault, FaultKind, Job, Probe, Record, Trial};
+use record::{Clocks, Fault, FaultKind, Job, Probe, Record, Trial, Value};
 use stream::{refusal, Jobs, Records, STDIN};
 use sys::cgroup::Leaf;
 use sys::clock;
 use sys::secrecy;
 use sys::watch::{self, Signals};
+use transfer::meet;
 
 use crate::worker_pool::{State, WorkerPool};
 
@@ -96,6 +97,10 @@ impl Resident {
                     monotonic_ns: clock::monotonic(),
                     realtime_ns: clock::realtime(),
                 }));
+                id
+            }
+            Ok(Job::MeetHost { id, host }) => {
+                self.records.add(&met(id, &host));
                 id
             }
             Err(why) => {
@@ -265,5 +270,20 @@ impl Resident {
                 }));
             }
         }
+    }
+}
+
+/// Which address it has for a host of its network, with which it can speak in both directions.
+fn met(id: u64, host: &str) -> Record {
+    let reached = host
+        .parse()
+        .map_err(|_| format!("{host:?} is no address with a port"))
+        .and_then(meet::reach);
+    match reached {
+        Ok(own) => {
+            let own = Value::Text(own.to_string());
+            stream::fact(id, "network_address", own, None, "getsockname")
+        }
+        Err(why) => refusal(id, why),
     }
 }

@@ -12,6 +12,7 @@ mod host;
 mod namespace;
 mod network;
 mod orders;
+mod port;
 mod reporter;
 mod rights;
 mod shaping;
@@ -23,7 +24,7 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use netlink::Refusal;
-use record::network::{EmulateOrder, EmulateRecord, HostShape};
+use record::network::{EmulateOrder, EmulateRecord, HostShape, PortEnd};
 use stream::{Jobs, STDIN};
 use sys::clock;
 use sys::watch::{self, Signals};
@@ -128,6 +129,8 @@ impl Emulator {
                 name,
                 interface,
             } => (id, self.take(id, &name, &interface)),
+            EmulateOrder::AddPort { id, end } => (id, self.add_port(id, &end)),
+            EmulateOrder::RemovePort { id, port } => (id, self.remove_port(id, port)),
             EmulateOrder::ShapeHosts { id, hosts } => (id, self.shape(id, &hosts)),
             EmulateOrder::LookAtHosts { id } => (id, Ok(self.states(Some(id)))),
             EmulateOrder::LogHosts { id, every_ns } => (id, self.log_every(id, every_ns)),
@@ -162,6 +165,21 @@ impl Emulator {
         let (taken, host) = Taken::take(name, interface)?;
         (self.taken, self.hosts) = (Some(taken), vec![host]);
         Ok(self.begin(id))
+    }
+
+    fn add_port(&mut self, id: u64, end: &PortEnd) -> Result<EmulateRecord, Refused> {
+        let port = self.built()?.add_port(end)?;
+        Ok(EmulateRecord::PortAdded { id, port })
+    }
+
+    fn remove_port(&mut self, id: u64, port: u32) -> Result<EmulateRecord, Refused> {
+        self.built()?.remove_port(port)?;
+        Ok(EmulateRecord::NetworkShaped { id })
+    }
+
+    fn built(&mut self) -> Result<&mut Network, Refused> {
+        let none = || "no network was built to which a port could be added".to_string();
+        Ok(self.network.as_mut().ok_or_else(none)?)
     }
 
     /// What is left to do when the hosts are there.

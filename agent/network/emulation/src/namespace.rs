@@ -73,6 +73,30 @@ impl Drop for Namespace {
     }
 }
 
+/// Does something on a thread that is in a network namespace.
+pub fn within<T: Send>(namespace: &File, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: concerns this thread alone.
+            match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
+                0 => Ok(act()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+        thread.join().expect("nothing in it panics")
+    })
+}
+
+/// Lets a namespace send nothing by itself, and forget what a connection learned of the way: that
+/// would slow the next one down, shaped otherwise by then.
+pub fn quieten() {
+    // A kernel without IPv6 has no such file.
+    for which in ["all", "default"] {
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+    }
+    let _ = fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+}
+
 /// Finds out, in a namespace that is gone afterwards, whether the kernel shapes at all.
 pub fn probe() -> Result<(), Refused> {
     const LOOPBACK: u32 = 1;
@@ -99,13 +123,7 @@ fn enter_new(path: Option<&PathBuf>) -> io::Result<(File, Socket)> {
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    // Addresses that come by themselves bring packets that nobody sent. A kernel without IPv6 has
-    // no such file.
-    for which in ["all", "default"] {
-        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
-    }
-    // What one connection learned of the way would slow the next one down, shaped otherwise by then.
-    let _ = fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+    quieten();
     let mut socket = Socket::open()?;
     const LOOPBACK: u32 = 1;
     links::bring_up(&mut socket, LOOPBACK)
@@ -205,6 +223,13 @@ pub fn end_processes<'a>(namespaces: impl Iterator<Item = &'a Namespace>) {
         }
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whether two files are the same namespace.
+pub fn is_same(one: &File, path: &str) -> bool {
+    let one = one.metadata().ok().as_ref().and_then(identity);
+    let other = fs::metadata(path).ok().as_ref().and_then(identity);
+    one.is_some() && one == other
 }
 
 fn identity(file: &fs::Metadata) -> Option<(u64, u64)> {

@@ -1,21 +1,28 @@
 //! A network of hosts: each a namespace with a cable to the one bridge.
 
 use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
 
 use netlink::links;
+use record::network::{BuiltPort, PortEnd};
 
 use super::host::Host;
 use super::namespace::{self, Namespace};
 use super::orders::Refused;
+use super::port::{self, Port};
 
 /// Of every host, in its own namespace.
-const INTERFACE: &str = "eth0";
+pub const INTERFACE: &str = "eth0";
 const BRIDGE: &str = "br0";
-const PREFIX: u8 = 24;
+pub const PREFIX: u8 = 24;
 
 pub struct Network {
     switch: Namespace,
     hosts: Vec<Namespace>,
+    ports: Vec<Port>,
+    name: String,
+    subnet: [u8; 3],
+    named: bool,
 }
 
 impl Network {
@@ -30,6 +37,10 @@ impl Network {
         let mut network = Self {
             switch,
             hosts: Vec::new(),
+            ports: Vec::new(),
+            name: name.to_string(),
+            subnet,
+            named,
         };
         let bridge = links::add_bridge(&mut cabling, BRIDGE)
             .map_err(|refusal| lacks("bridge", "bridge", &refusal))?;
@@ -37,7 +48,7 @@ impl Network {
         for number in 1..=count {
             let (space, mut socket) = Namespace::make(&format!("{name}-{number}"), named)?;
             let path = space.path.display().to_string();
-            let end = std::os::fd::AsRawFd::as_raw_fd(&space.file);
+            let end = space.file.as_raw_fd();
             network.hosts.push(space);
             links::add_cable(&mut cabling, &format!("p{number}"), bridge, INTERFACE, end)
                 .map_err(|refusal| lacks("cable between namespaces (veth)", "veth", &refusal))?;
@@ -55,15 +66,40 @@ impl Network {
         }
         Ok((network, hosts))
     }
+
+    /// Adds a port of host 1.
+    pub fn add_port(&mut self, end: &PortEnd) -> Result<BuiltPort, Refused> {
+        let taken = |number: &u8| self.ports.iter().any(|port| port.number == *number);
+        let number = port::NUMBERS.into_iter().find(|number| !taken(number));
+        let number = number.ok_or_else(|| "every address of the network is taken".to_string())?;
+        let [a, b, c] = self.subnet;
+        let address = Ipv4Addr::new(a, b, c, number);
+        let name = format!("{}-{number}", self.name);
+        let port = Port::make(&self.hosts[0], number, address, end, &name, self.named)?;
+        let built = port.built(address);
+        self.ports.push(port);
+        Ok(built)
+    }
+
+    /// Removes a port, with all that runs in a namespace that was made for it.
+    pub fn remove_port(&mut self, number: u32) -> Result<(), Refused> {
+        let at = self
+            .ports
+            .iter()
+            .position(|p| u32::from(p.number) == number);
+        let at = at.ok_or_else(|| format!("there is no port {number}"))?;
+        self.ports.remove(at).remove()
+    }
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
-        namespace::end_processes(self.hosts.iter().chain([&self.switch]));
+        let ports = self.ports.iter().filter_map(|port| port.namespace.as_ref());
+        namespace::end_processes(self.hosts.iter().chain([&self.switch]).chain(ports));
     }
 }
 
-fn lacks(what: &str, module: &str, refusal: &netlink::Refusal) -> Refused {
+pub fn lacks(what: &str, module: &str, refusal: &netlink::Refusal) -> Refused {
     Refused::new(
         format!("the kernel makes no {what}: {refusal}"),
         format!("sudo modprobe {module}"),

@@ -42,22 +42,41 @@ pub fn add_cable(
     other: &str,
     namespace: RawFd,
 ) -> Result<(), Refusal> {
-    socket.order(cable(name, bridge, other, namespace as u32))
+    socket.order(cable(name, Some(bridge), other, namespace as u32))
 }
 
-fn cable(name: &str, bridge: u32, other: &str, namespace: u32) -> Message {
+/// Makes a cable that no bridge has: one end here, up; the other in another namespace, down.
+pub fn add_pair(
+    socket: &mut Socket,
+    name: &str,
+    other: &str,
+    namespace: RawFd,
+) -> Result<(), Refusal> {
+    socket.order(cable(name, None, other, namespace as u32))
+}
+
+fn cable(name: &str, bridge: Option<u32>, other: &str, namespace: u32) -> Message {
     let peer = |peer: Message| {
         peer.raw(&fixed(0, 0))
             .u32(libc::IFLA_NET_NS_FD, namespace)
             .text(libc::IFLA_IFNAME, other)
     };
-    Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, libc::IFF_UP as u32))
-        .u32(libc::IFLA_MASTER, bridge)
+    let message = Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, libc::IFF_UP as u32));
+    let message = match bridge {
+        Some(bridge) => message.u32(libc::IFLA_MASTER, bridge),
+        None => message,
+    };
+    message
         .text(libc::IFLA_IFNAME, name)
         .nest(libc::IFLA_LINKINFO, |info| {
             info.bytes(libc::IFLA_INFO_KIND, b"veth")
                 .nest(libc::IFLA_INFO_DATA, |data| data.nest(PEER, peer))
         })
+}
+
+/// Removes an interface; of a cable both ends.
+pub fn remove(socket: &mut Socket, index: u32) -> Result<(), Refusal> {
+    socket.order(Message::new(libc::RTM_DELLINK, 0, &fixed(index, 0)))
 }
 
 /// Brings an interface up.
@@ -86,6 +105,24 @@ fn addressed(index: u32, address: Ipv4Addr, prefix: u8) -> Message {
     Message::new(libc::RTM_NEWADDR, CREATE, &fixed)
         .bytes(libc::IFA_LOCAL, &address.octets())
         .bytes(libc::IFA_ADDRESS, &address.octets())
+}
+
+/// Sends what is for one address by an interface.
+pub fn add_route(socket: &mut Socket, index: u32, address: Ipv4Addr) -> Result<(), Refusal> {
+    socket.order(route(index, address))
+}
+
+fn route(index: u32, address: Ipv4Addr) -> Message {
+    const WHOLE: u8 = 32;
+    // struct rtmsg: family, length of destination and of source, service, table, protocol, scope,
+    // kind, flags.
+    let mut fixed = vec![libc::AF_INET as u8, WHOLE, 0, 0];
+    fixed.extend([libc::RT_TABLE_MAIN, libc::RTPROT_BOOT]);
+    fixed.extend([libc::RT_SCOPE_LINK, libc::RTN_UNICAST]);
+    fixed.extend([0; 4]);
+    Message::new(libc::RTM_NEWROUTE, CREATE, &fixed)
+        .bytes(libc::RTA_DST, &address.octets())
+        .u32(libc::RTA_OIF, index)
 }
 
 fn fixed(index: u32, flags: u32) -> [u8; FIXED] {
@@ -122,7 +159,7 @@ mod tests {
              65 74 68 30 00 00 00 00",
         );
         const REQUEST: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
-        assert_eq!(cable("p1", 2, "eth0", 4).finish(REQUEST, 0), sent);
+        assert_eq!(cable("p1", Some(2), "eth0", 4).finish(REQUEST, 0), sent);
         // ip addr add 10.77.0.1/24 dev v0
         let sent = recorded(
             "28 00 00 00 14 00 05 06  00 00 00 00 00 00 00 00

@@ -12,6 +12,7 @@ import msgspec
 
 from tare.agent import record
 from tare.experiment.journal import HostTokens, HostUse
+from tare.experiment.session.joining import Joining, write_hosts
 from tare.experiment.session.servers import Servers
 from tare.experiment.specification import Cell, Experiment, NetworkSpec
 from tare.networks import replay
@@ -71,9 +72,8 @@ class Hosts:
         self._emulator = Emulator(name, hosts=experiment.network.hosts)
         try:
             addresses = [str(host.address) for host in self._emulator.hosts]
-            file = folder / "hosts"
-            file.write_text("".join(f"{address}\n" for address in addresses))
-            file.chmod(0o644)
+            self._folder = folder
+            file = write_hosts(folder / "hosts", addresses)
             self.placeholders = placeholders.of_hosts(addresses, str(file))
             self._shapings = {
                 level: replay.resolved(specification.parse(experiment.shaped(level)))
@@ -87,10 +87,9 @@ class Hosts:
             self._emulator.close()
             raise
 
-    @property
-    def namespace(self) -> str | None:
-        """Path of the first host's network namespace, in which commands run."""
-        return self._emulator.hosts[0].namespace
+    def join(self, stack: str) -> Joining:
+        """Make an instance of a stack a host of the network: host 1, or one beside it."""
+        return Joining(self._emulator, stack, self._folder, self.placeholders)
 
     def wait_s(self, cell: Cell) -> float:
         """Return how long a cell's next trial is to rest before it begins."""

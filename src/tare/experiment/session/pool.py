@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from tare import platforms
 from tare.agent import client, record
@@ -15,6 +16,10 @@ from tare.experiment.session import instance_facts, verify_limits
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.specification import Cell, Experiment
 from tare.platforms import Root, processes
+
+if TYPE_CHECKING:
+    from tare.experiment.session.hosts import Hosts
+    from tare.experiment.session.joining import Joining
 
 #: Starting a container takes a fifth of a second; a VM takes seconds.
 START_S = 120.0
@@ -57,8 +62,8 @@ class Pool:
         Files of this machine that commands need.
     tell : callable
         Takes what is to be known of every instance that is started or ended.
-    network : str or None
-        Path of the network namespace that all instances are to be in; None: the machine's own.
+    hosts : Hosts or None
+        The network that all instances are to be in; None: the machine's own.
     user : User or None
         As whom commands run; None: as who runs this.
     """
@@ -71,7 +76,7 @@ class Pool:
         memory_bytes: int,
         files: tuple[str, ...],
         tell: Callable[[Sequence[Told]], None],
-        network: str | None = None,
+        hosts: Hosts | None = None,
         user: record.User | None = None,
     ) -> None:
         self._name = name
@@ -80,7 +85,7 @@ class Pool:
         self._memory_bytes = memory_bytes
         self._files = files
         self._tell = tell
-        self._network = network
+        self._hosts = hosts
         self._user = user
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
@@ -169,6 +174,8 @@ class Pool:
             try:
                 figures += resident.instance.close()
             finally:
+                if resident.joining is not None:
+                    resident.joining.close()
                 self._residents.pop(resident.key, None)
             told.append(
                 InstanceEnd(
@@ -187,6 +194,16 @@ class Pool:
         self.discard(list(self._residents.values()))
 
     def _start(self, key: Key, number: int) -> Resident:
+        if self._hosts is None:
+            return self._start_joined(key, number, None)
+        joining = self._hosts.join(key.platform)
+        try:
+            return self._start_joined(key, number, joining)
+        except BaseException:
+            joining.close()
+            raise
+
+    def _start_joined(self, key: Key, number: int, joining: Joining | None) -> Resident:
         cpus = key.cpus
         given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
         place = platforms.Place(
@@ -199,14 +216,17 @@ class Pool:
             options=self._experiment.platforms,
             runs_commands=self._experiment.runs_commands,
             files=self._files,
-            network=self._network,
+            network=None if joining is None else joining.network,
+            port=None if joining is None else joining.port,
             user=self._user,
             root=key.root,
         )
         instance = platforms.start(key.platform, place)
         try:
+            if joining is not None:
+                joining.begun(instance)
             speaking = client.Agent(instance.channel, timeout_s=START_S)
-            return Resident(key, place, instance, speaking)
+            return Resident(key, place, instance, speaking, joining)
         except BaseException:
             instance.close()
             raise
@@ -227,6 +247,8 @@ class Pool:
         self._tell([instance_facts.begun(resident, cold=first)])
         try:
             self._tell([instance_facts.clock_check(resident)])
+            if resident.joining is not None:
+                resident.joining.check(resident.agent)
             if first or key not in self._seen:
                 self._look(resident, first)
         except BaseException:

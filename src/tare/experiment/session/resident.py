@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tare import platforms
 from tare.agent import client as agent
+
+if TYPE_CHECKING:
+    from tare.experiment.session.joining import Joining
 
 Cpus = tuple[int, ...] | None
 
@@ -34,6 +37,8 @@ class Resident:
     place: platforms.Place
     instance: platforms.Instance
     agent: agent.Agent
+    #: What it has of an emulated network; None: it is in none.
+    joining: Joining | None = None
 
     @property
     def workers(self) -> tuple[int, ...]:

@@ -132,7 +132,7 @@ class _Session:
             request.machine.memory_bytes,
             needed(request.plan.cells, os.environ, self.experiment.network.hosts if hosts else 0),
             self._instances,
-            None if hosts is None else hosts.namespace,
+            hosts,
             request.user,
         )
         stack.callback(pool.close)

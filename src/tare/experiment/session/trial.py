@@ -38,10 +38,13 @@ from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
+    from tare.experiment.session.joining import Joining
 
 
 #: How long an application's check may take.
 CHECK_S = 600.0
+#: What is executed, by what an instance has of the network.
+Prepare = Callable[["Joining | None"], record.Workload]
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
 
@@ -195,13 +198,14 @@ class Conductor:
         failure: str | None = None
         last: NoObserverError | None = None
         try:
-            job = self._job(number, cell, seed, repetitions, iterations, captured)
+            prepare = partial(self._workload, cell, seed, repetitions, captured)
+            job = self._job(number, cell, prepare(), iterations)
             network: AbstractContextManager[None] = nullcontext()
             if self.hosts is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
                 network = self.hosts.during(number, cell, block, began, keep)
             with self.hooks.around(cell, seed):
-                failure = self._surrounded(job, cell, cpus, values, network, seed)
+                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
         except TareError as error:
             failure = error.message + (f" (try: {error.hint})" if error.hint else "")
             last = error if isinstance(error, NoObserverError) else None
@@ -225,15 +229,22 @@ class Conductor:
         )
 
     def _workload(
-        self, cell: Cell, seed: int, repetitions: int | None, captured: bool
+        self,
+        cell: Cell,
+        seed: int,
+        repetitions: int | None,
+        captured: bool,
+        joining: Joining | None = None,
     ) -> record.Workload:
+        """Return what is executed, on host 1 of the network or as an instance has joined it."""
+        network = joining or self.hosts
         job = workloads.job(
             cell.workload,
             cell.levels(),
             repetitions=repetitions,
             seed=seed,
             surroundings=self.surroundings,
-            hosts={} if self.hosts is None else self.hosts.placeholders,
+            hosts={} if network is None else network.placeholders,
         )
         if not isinstance(job, record.Command):
             return job
@@ -251,10 +262,8 @@ class Conductor:
         self,
         number: int,
         cell: Cell,
-        seed: int,
-        repetitions: int | None,
+        workload: record.Workload,
         iterations: int | None,
-        captured: bool,
     ) -> record.Trial:
         e = self.experiment
         given = window(e, cell, self.cpus)
@@ -266,7 +275,7 @@ class Conductor:
             id=0,
             trial=number,
             nonce=self.nonce,
-            workload=self._workload(cell, seed, repetitions, captured),
+            workload=workload,
             workers=(),
             iterations=e.iterations if iterations is None else iterations,
             warmup=e.warmup,
@@ -283,6 +292,7 @@ class Conductor:
     def _surrounded(
         self,
         job: record.Trial,
+        prepare: Prepare,
         cell: Cell,
         cpus: tuple[Cpus, ...],
         values: Values,
@@ -300,7 +310,7 @@ class Conductor:
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network:
-                failure = self._measured(job, cell, residents, values)
+                failure = self._measured(job, prepare, cell, residents, values)
             load.check()
         finally:
             load.stop()
@@ -363,7 +373,12 @@ class Conductor:
         return None
 
     def _measured(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
+        self,
+        job: record.Trial,
+        prepare: Prepare,
+        cell: Cell,
+        residents: list[Resident],
+        values: Values,
     ) -> str | None:
         groups = [
             record.WatchedGroup(
@@ -374,7 +389,7 @@ class Conductor:
         ]
         self.observer.watch(job.trial, groups)
         try:
-            return self._answered(job, cell, residents, values)
+            return self._answered(job, prepare, cell, residents, values)
         except BaseException:
             # Whatever its agents still do belongs to no trial.
             self.pool.discard(residents, lost=True)
@@ -383,13 +398,18 @@ class Conductor:
             self._keep(self.observer.collect(job.trial), values)
 
     def _answered(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
+        self,
+        job: record.Trial,
+        prepare: Prepare,
+        cell: Cell,
+        residents: list[Resident],
+        values: Values,
     ) -> str | None:
         """Have agents do their parts, and keep what they say."""
         limit = limit_s(job)
         failure: str | None = None
         with ExitStack() as stack:
-            parts = self._parts(job, cell, residents, stack)
+            parts = self._parts(job, prepare, cell, residents, stack)
             asked = []
             for part, resident in zip(parts, residents, strict=True):
                 resident.agent.submit(part)
@@ -403,7 +423,12 @@ class Conductor:
         return failure
 
     def _parts(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], stack: ExitStack
+        self,
+        job: record.Trial,
+        prepare: Prepare,
+        cell: Cell,
+        residents: list[Resident],
+        stack: ExitStack,
     ) -> list[record.Trial]:
         """Return the part of a trial that each instance does; several meet in one memory."""
         meet = None
@@ -412,7 +437,11 @@ class Conductor:
             meet = record.Rendezvous(handout=None, parties=cell.workers)
         meeting = Meeting(self.shared, cell.workers) if len(residents) > 1 else None
         parts = [
-            self._part(job, r, meet if meeting is None else meeting.invite(r.instance.shared))
+            self._part(
+                msgspec.structs.replace(job, workload=prepare(r.joining)),
+                r,
+                meet if meeting is None else meeting.invite(r.instance.shared),
+            )
             for r in residents
         ]
         if meeting is not None:

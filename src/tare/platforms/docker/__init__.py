@@ -13,7 +13,7 @@ from tare.agent.client import Channel
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import groups, root, users
-from tare.platforms.layer import Ground, Layer, Place, Told, View
+from tare.platforms.layer import Ground, Layer, Place, Told, View, check_network
 from tare.registry import Description, Parameter
 from tare.workloads.application import HOST_NAME
 
@@ -65,7 +65,7 @@ class Docker(Ground):
     own_files = True
     takes_root = True
     brings_files = True
-    own_network = True
+    network_end = "container"
     holds = True
     nests = True
     keeps_root = True
@@ -83,6 +83,7 @@ class Docker(Ground):
         """Reach the engine, and find the image that the user named."""
         from tare.platforms.docker import engine
 
+        check_network(place, self)
         with engine.connected() as client:
             image = self.settings(place)["image"]
             if image is not None:

@@ -29,7 +29,7 @@ class Nested(Layer):
     """A container by ``docker run``, of an image that is there, or of one with nothing in it."""
 
     own_files = True
-    own_network = True
+    network_end = "none"
     holds = True
     moves_groups = True
     needs = ("docker",)

@@ -49,7 +49,7 @@ class Ssh(Ground):
     )
     argument = "HOST"
     own_files = True
-    own_network = True
+    network_end = "none"
     foreign = True
     shares_memory = False
 

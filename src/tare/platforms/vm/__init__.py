@@ -69,7 +69,7 @@ class VirtualMachine(Ground):
 
     holds = True
     own_files = True
-    own_network = True
+    network_end = "tap"
     takes_root = True
     brings_files = True
     shares_memory = False

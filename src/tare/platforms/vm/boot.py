@@ -22,6 +22,7 @@ MIB = 1 << 20
 LEAST_BYTES = 64 * MIB
 #: Of every guest, and of one with a disk: its driver, its file system, and room to write.
 MODULES = ("virtio_console",)
+NETWORK_MODULES = ("virtio_net",)
 DISK_MODULES = ("virtio_blk", "ext4", "overlay")
 #: A guest that panics ends; on the console is only what went wrong.
 WORDS = ("quiet", "panic=-1", "reboot=t", "random.trust_cpu=on")
@@ -63,12 +64,17 @@ class Boot:
             # Where commands start, unless the experiment says otherwise.
             folders.append(str(Path.cwd()))
         own: dict[str, Any] = {"argv": argv, "folders": folders}
+        shown: list[Path] = []
+        if (port := self.place.port) is not None:
+            names += NETWORK_MODULES
+            own["network"] = {"address": port.address, "prefix": port.prefix}
+            shown.append(Path(port.host_file))
         if self.disk is not None:
             names += DISK_MODULES
             own["root"] = {"device": "/dev/vda", "type": "ext4"}
             own["binds"] = self.packed
             own["read_only"] = self.place.root is not None
-        first = initramfs.made(self.kernel.modules, names, self.packed, own)
+        first = initramfs.made(self.kernel.modules, names, self.packed, own, shown)
         self._size, self._cold = first.size_bytes, first.cold
         self._fits()
         with first.file:
@@ -85,6 +91,7 @@ class Boot:
                     words=self.words(by),
                     initramfs=first.file,
                     disk=self.disk,
+                    interface=None if port is None else port.interface,
                     start_s=start_s,
                 ),
                 self._around,
@@ -168,6 +175,9 @@ class Boot:
         """
         nest = [str(client.binary()), "nest", "--name", self.place.name, "--spec", "{}", "--"]
         argv = [*nest, *argv]
+        if self.place.network is not None:
+            enter = [str(client.binary()), "enter", "--network", self.place.network, "--"]
+            argv = [*enter, *argv]
         cores = self.place.cores
         part = None if cores is None or cores == math.ceil(cores) else cores
         place = msgspec.structs.replace(self.place, cores=part, cpus=None, memory_bytes=None)

@@ -35,7 +35,11 @@ class Initramfs(NamedTuple):
 
 
 def made(
-    modules_folder: Path, names: Sequence[str], needed: Sequence[str], own: dict[str, Any]
+    modules_folder: Path,
+    names: Sequence[str],
+    needed: Sequence[str],
+    own: dict[str, Any],
+    shown: Sequence[Path] = (),
 ) -> Initramfs:
     """Return the image of an instance: what all of its kind share, and behind it what it has alone.
 
@@ -49,6 +53,8 @@ def made(
         Paths of programs and files of this machine.
     own : dict
         What the agent there is told of this instance.
+    shown : sequence of Path
+        Files of the shared directory that it sees as they are now.
 
     Raises
     ------
@@ -70,6 +76,8 @@ def made(
     # The kernel looks for the next archive where a word begins, after any number of zeros.
     archive = Archive(file)
     archive.text(f"{FOLDER}/guest.json", msgspec.json.encode(own))
+    for path in shown:
+        archive.file(f"{SHARED}/{path.name}", path)
     archive.close()
     file.flush()
     return Initramfs(file, file.tell(), cold)

@@ -54,6 +54,8 @@ class Guest(NamedTuple):
     words: str
     initramfs: BinaryIO
     disk: BinaryIO | None
+    #: Of the network namespace in which it starts; None: it has no network.
+    interface: str | None
     #: Time for its first line.
     start_s: float
 
@@ -125,6 +127,9 @@ def command(guest: Guest, stream: int, orders: int, console: int) -> list[str]:
         *("-chardev", f"socket,id=stream,fd={stream}", "-device", f"virtio-serial-{bus}"),
         *("-device", "virtserialport,chardev=stream,name=tare.0"),
     ]
+    if guest.interface is not None:
+        options = f"ifname={guest.interface},script=no,downscript=no"
+        words += ["-netdev", f"tap,id=net,{options}", "-device", f"virtio-net-{bus},netdev=net"]
     if guest.disk is not None:
         path = f"/proc/self/fd/{guest.disk.fileno()}"
         options = "if=none,id=root,format=raw,readonly=on,file.locking=off"
