@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tare import loads, platforms
@@ -32,9 +32,7 @@ class Fitted(NamedTuple):
     notes: list[journal.Note]
 
 
-def fitted(
-    experiment: Experiment, here: Machine, *, skip: bool, root: platforms.Root | None = None
-) -> Fitted:
+def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
     """Leave out what this machine has not, where that may be.
 
     Cells that cannot be are left out always, as long as every platform has others.
@@ -47,8 +45,6 @@ def fitted(
         Of which it is asked.
     skip : bool
         Whether levels that are missing may be left out.
-    root : Root, optional
-        Files of the application that it runs, which platforms are to show.
 
     Raises
     ------
@@ -60,14 +56,10 @@ def fitted(
         If a platform or load is missing; says what would make it work.
     """
     experiment, notes = _sizes(experiment, here, skip)
-    if root is None:
-        _check_programs(experiment, plan.cells(experiment, here))
+    _check_programs(experiment, plan.cells(experiment, here))
     for factor, look in (
-        ("platform", partial(_platforms, root=root)),
-        ("load", _loads),
-        ("network", _networks),
-        ("platform", partial(_nowhere, root=root)),
-    ):
+        ("platform", _platforms), ("load", _loads), ("network", _networks), ("platform", _nowhere),
+    ):  # fmt: skip
         missing = look(experiment, here)
         if not missing:
             continue
@@ -76,7 +68,7 @@ def fitted(
             raise _refusal(missing, others=others)
         notes += [_level_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    refuse = _Trying(experiment, here, root).refuse
+    refuse = _Trying(experiment, here).refuse
     made = plan.cells(experiment, here, refuse)
     out = plan.left_out(experiment, here, refuse)
     notes += [_cells_left_out(one, count) for one, count in out]
@@ -105,8 +97,7 @@ def _sizes(
 class _Trying:
     """What of an experiment platforms cannot do here, found out by starting them."""
 
-    def __init__(self, experiment: Experiment, here: Machine, root: platforms.Root | None) -> None:
-        self._root = root
+    def __init__(self, experiment: Experiment, here: Machine) -> None:
         self._experiment = experiment
         self._made = plan.cells(experiment, here)
         self._helds = {_held(experiment, cell) for cell in self._made}
@@ -116,11 +107,10 @@ class _Trying:
         """Tell whether a stack works, with the files that it has to show, held to a size."""
         if (stack, held) not in self._found:
             # Where the files are this machine's, none has to be brought along.
-            brought = self._root is None and platforms.own_files(stack)
-            files = self._files if brought else ()
+            files = self._files if platforms.own_files(stack) else ()
             e = self._experiment
             self._found[stack, held] = platforms.availability(
-                stack, e.platforms, e.runs_commands, files, held, self._root
+                stack, e.platforms, e.runs_commands, files, held
             )
         return self._found[stack, held]
 
@@ -153,13 +143,16 @@ class _Trying:
         return session.needed(self._made, os.environ, e.network.hosts if e.networked else 0)
 
 
-def _platforms(
-    experiment: Experiment, here: Machine, *, root: platforms.Root | None
-) -> dict[str, Availability]:
+def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
-    trying = _Trying(experiment, here, root)
+    trying = _Trying(experiment, here)
     stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
-    asked = {stack: _outside(experiment, stack) or trying.stack(stack) for stack in stacks}
+    asked = {
+        stack: _outside(experiment, stack)
+        or _without_root(experiment, stack)
+        or trying.stack(stack)
+        for stack in stacks
+    }
     return {stack: found for stack, found in asked.items() if not found.works}
 
 
@@ -169,11 +162,9 @@ def _held(experiment: Experiment, cell: Cell) -> platforms.Held:
     return platforms.Held(experiment.cores(cell), limits.memory_bytes)
 
 
-def _nowhere(
-    experiment: Experiment, here: Machine, *, root: platforms.Root | None
-) -> dict[str, Availability]:
+def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` of which no cell can be."""
-    refuse = _Trying(experiment, here, root).refuse
+    refuse = _Trying(experiment, here).refuse
     there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
     return {
         level: Availability(name=level, works=False, why=one.why, fix=one.fix)
@@ -199,6 +190,16 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
         if missing[0].why == "not executable":
             hint = f"chmod +x {missing[0].name}"
         raise TrialError(told, hint)
+
+
+def _without_root(experiment: Experiment, stack: str) -> Availability | None:
+    """Return that a stack cannot show the files of an application, where that is so."""
+    if not any(workload.application for workload in experiment.workloads):
+        return None
+    refusal = platforms.root_refusal(stack, experiment.platforms)
+    if refusal is None:
+        return None
+    return Availability(name=stack, works=False, why=refusal.message, fix=refusal.hint)
 
 
 def _outside(experiment: Experiment, stack: str) -> Availability | None:

@@ -312,7 +312,10 @@ class _Stacked:
                 f"{own} cannot be a host of an emulated network in {self.stack}", "platform bare"
             )
         if self.root is not None:
-            self._check_root(self.root)
+            refusal = root_refusal(self.stack, self.places[0].options)
+            if refusal is not None:
+                raise refusal
+            root_files.check(self.root)
         self.ground.check_inner(self.places[0], self.layers[1:])
         held_by_bare = self.holder is self.ground and self.ground.is_host
         limited = self.places[0].cores or self.places[0].memory_bytes
@@ -326,29 +329,6 @@ class _Stacked:
                     "it has control groups of its own",
                     f"use docker/{name}, or leave the quota or size out",
                 )
-
-    def _check_root(self, root: Root) -> None:
-        """Raise PlatformError where the stack cannot show the files of an application alone."""
-        first, *others = self.takers
-        wrong = next((layer for layer in self.takers if not layer.takes_root), None)
-        if others or wrong is not None:
-            names = " and ".join(layer.description.name for layer in self.takers)
-            verb = "have" if others else "has"
-            raise PlatformError(
-                f"an application cannot run in {self.stack}: {names} {verb} files of its own",
-                "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm",
-            )
-        name = first.description.name
-        settings = first.settings(self.places[self.layers.index(first)])
-        given = next((one for one in FILE_OPTIONS if settings.get(one)), None)
-        if given is not None:
-            raise PlatformError(
-                f"[platforms.{name}] {given} = {settings[given]!r} and an application cannot be "
-                "both: an application has files of its own",
-                f"leave {given} out of [platforms.{name}], or measure the command without "
-                "application",
-            )
-        root_files.check(root)
 
     def first_process(self) -> client.Channel:
         """Start the ground with the agent inside all layers, and wait for its hello."""
@@ -382,6 +362,30 @@ class _Stacked:
         """Let go of what the layers had for it, and return what they measured."""
         ended = zip(self.layers, self.places, strict=True)
         return [figure for layer, place in ended for figure in layer.ended(place)]
+
+
+def root_refusal(stack: str, options: dict[str, dict[str, Any]]) -> PlatformError | None:
+    """Return why a stack cannot show the files of an application alone; None: it can."""
+    takers = _takers(layers(stack))
+    first, *others = takers
+    wrong = next((layer for layer in takers if not layer.takes_root), None)
+    if others or wrong is not None:
+        names = " and ".join(layer.description.name for layer in takers)
+        verb = "have" if others else "has"
+        return PlatformError(
+            f"an application cannot run in {stack}: {names} {verb} files of its own",
+            "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm",
+        )
+    name = first.description.name
+    given = options.get(name, {})
+    option = next((one for one in FILE_OPTIONS if given.get(one)), None)
+    if option is None:
+        return None
+    return PlatformError(
+        f"[platforms.{name}] {option} = {given[option]!r} and an application cannot be both: an "
+        "application has files of its own",
+        f"leave {option} out of [platforms.{name}]",
+    )
 
 
 def _takers(layers: list[Layer]) -> list[Layer]:

@@ -369,7 +369,7 @@ class Conductor:
             if isinstance(got, record.Fault) and got.kind != "warning":
                 last = (got.evidence or "").strip().splitlines()[-1:]
                 why = "; ".join([got.message, *last])
-                return text(message("application.check.command", command=list(argv), why=why))
+                return text(message("application.check.command", command=" ".join(argv), why=why))
         return None
 
     def _measured(
