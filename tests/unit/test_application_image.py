@@ -291,14 +291,22 @@ def test_what_was_interrupted_counts_as_nothing_and_is_removed(fakes: Path) -> N
         cache.entry("a", interrupted, lambda: None)
     assert cache.look("a") is None
     assert remnants() == []
+    assert [path.name for path in cache.folder().iterdir()] == ["a.lock"]
     # As after SIGKILL: nothing was undone.
     for name in ("killed", "other"):
         (cache.folder() / f"{name}.new/content").mkdir(parents=True)
     [one] = [one for one in remnants() if one.name == "other.new"]
     one.remove()
     assert [one.name for one in remnants()] == ["killed.new"]
-    cache.entry("a", lambda _: (), lambda: None)
+    umask = os.umask(0o077)
+    entry, _ = cache.entry("b", lambda _: (), lambda: None)
+    os.umask(umask)
     assert remnants() == []
+    # Others may enter what is made, and nothing is left of what was not.
+    assert {path.stat().st_mode & 0o777 for path in (entry.path, *entry.path.parents[:2])} == {
+        0o755
+    }
+    assert sorted(path.name for path in cache.folder().iterdir()) == ["b", "b.lock"]
 
 
 def test_who_wants_what_another_makes_waits_for_it(fakes: Path) -> None:
