@@ -242,6 +242,35 @@ def test_an_artefact_is_of_its_digest_or_refused(fakes: Path, tmp_path: Path) ->
     assert [p for p in cache.folder().iterdir() if p.name.endswith(cache.UNFINISHED)] == []
 
 
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"packages": ("./other.deb",)},
+        {"packages": ("/tmp/other.deb",)},
+        {"packages": ("one,--hook",)},
+        {"packages": ("one=1\n",)},
+        {"packages": ("one",), "suite": "--hook"},
+        {"packages": ("one",), "suite": "http://elsewhere"},
+        *(
+            {"artefacts": (Artefact(registry=r, name=n, version=v, sha256="0" * 64),)}
+            for r, n, v in [
+                ("pypi", "six --index-url=http://elsewhere", "1"),
+                ("pypi", "six", "1\nother"),
+                ("maven", "a", "1"),
+                ("maven", "g:a", "1:jar:x"),
+                ("maven", "-Dx:a", "1"),
+            ]
+        ),
+    ],
+)
+def test_a_name_that_is_none_reaches_no_program(
+    fakes: Path, tmp_path: Path, image: dict[str, object]
+) -> None:
+    with pytest.raises(ExperimentError, match="no name of a package"):
+        built(application(tmp_path, **image), silent)
+    assert not (fakes / "calls").exists()
+
+
 def test_an_engines_image_is_exported_whole_and_its_container_removed(
     fakes: Path, tmp_path: Path
 ) -> None:
