@@ -242,6 +242,35 @@ def test_an_artefact_is_of_its_digest_or_refused(fakes: Path, tmp_path: Path) ->
     assert [p for p in cache.folder().iterdir() if p.name.endswith(cache.UNFINISHED)] == []
 
 
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"packages": ("./other.deb",)},
+        {"packages": ("/tmp/other.deb",)},
+        {"packages": ("one,--hook",)},
+        {"packages": ("one=1\n",)},
+        {"packages": ("one",), "suite": "--hook"},
+        {"packages": ("one",), "suite": "http://elsewhere"},
+        *(
+            {"artefacts": (Artefact(registry=r, name=n, version=v, sha256="0" * 64),)}
+            for r, n, v in [
+                ("pypi", "six --index-url=http://elsewhere", "1"),
+                ("pypi", "six", "1\nother"),
+                ("maven", "a", "1"),
+                ("maven", "g:a", "1:jar:x"),
+                ("maven", "-Dx:a", "1"),
+            ]
+        ),
+    ],
+)
+def test_a_name_that_is_none_reaches_no_program(
+    fakes: Path, tmp_path: Path, image: dict[str, object]
+) -> None:
+    with pytest.raises(ExperimentError, match="no name of a package"):
+        built(application(tmp_path, **image), silent)
+    assert not (fakes / "calls").exists()
+
+
 def test_an_engines_image_is_exported_whole_and_its_container_removed(
     fakes: Path, tmp_path: Path
 ) -> None:
@@ -291,14 +320,22 @@ def test_what_was_interrupted_counts_as_nothing_and_is_removed(fakes: Path) -> N
         cache.entry("a", interrupted, lambda: None)
     assert cache.look("a") is None
     assert remnants() == []
+    assert [path.name for path in cache.folder().iterdir()] == ["a.lock"]
     # As after SIGKILL: nothing was undone.
     for name in ("killed", "other"):
         (cache.folder() / f"{name}.new/content").mkdir(parents=True)
     [one] = [one for one in remnants() if one.name == "other.new"]
     one.remove()
     assert [one.name for one in remnants()] == ["killed.new"]
-    cache.entry("a", lambda _: (), lambda: None)
+    umask = os.umask(0o077)
+    entry, _ = cache.entry("b", lambda _: (), lambda: None)
+    os.umask(umask)
     assert remnants() == []
+    # Others may enter what is made, and nothing is left of what was not.
+    assert {path.stat().st_mode & 0o777 for path in (entry.path, *entry.path.parents[:2])} == {
+        0o755
+    }
+    assert sorted(path.name for path in cache.folder().iterdir()) == ["b", "b.lock"]
 
 
 def test_who_wants_what_another_makes_waits_for_it(fakes: Path) -> None:

@@ -127,7 +127,15 @@ def files(application: Application, target: Path | None = None) -> dict[str, Fil
     """
     found: dict[str, File] = {}
     total = 0
-    top = os.open(application.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not application.image.files:
+        return found
+    try:
+        top = os.open(application.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ExperimentError(
+            f"the folder of {application.name} cannot be read: "
+            f"{application.folder}: {error.strerror}"
+        ) from error
     try:
         for name in application.image.files:
             for path, source in _opened(top, PurePosixPath(name), PurePosixPath(".")):

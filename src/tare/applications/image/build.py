@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,14 @@ from tare.errors import ExperimentError
 from tare.host.cache import stamp_of_tree
 from tare.results.message import Said, message
 from tare.workloads.application import DATA, FILES, HOST_NAME, Application
+
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9-]+)?(=[0-9][A-Za-z0-9.+~:-]*)?")
+_SUITE = re.compile(r"[a-z][a-z0-9-]*")
+_ARTEFACT = {
+    "maven": re.compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z0-9][\w.-]*", re.ASCII),
+    "pypi": re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII),
+}
+_VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]*", re.ASCII)
 
 Stage = Callable[[Said], None]
 
@@ -67,6 +76,7 @@ def built(application: Application, stage: Stage, lock: Lock | None = None) -> B
     PlatformError
         If a program is missing or fails.
     """
+    _check_names(application)
     files = artefacts.files(application)
     hashes = {path: file.sha256 for path, file in files.items()}
     if application.image.root is not None:
@@ -115,6 +125,23 @@ def size_bytes(application: Application) -> int | None:
         return None
     entry.close()
     return entry.about.size_bytes
+
+
+def _check_names(application: Application) -> None:
+    """Raise where a name is none of its registry's, but an option, a path or an address."""
+    image = application.image
+    wrong = [one for one in image.packages if not _PACKAGE.fullmatch(one)]
+    wrong += [one for one in [image.suite] if one is not None and not _SUITE.fullmatch(one)]
+    wrong += [
+        f"{one.name} {one.version}"
+        for one in image.artefacts
+        if not (_ARTEFACT[one.registry].fullmatch(one.name) and _VERSION.fullmatch(one.version))
+    ]
+    if wrong:
+        raise ExperimentError(
+            f"the image of {application.name} names {wrong[0]!r}, which is no name of a package",
+            'packages = ["NAME", "NAME=VERSION"]',
+        )
 
 
 def _find(application: Application) -> str | EngineImage:

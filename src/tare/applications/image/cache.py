@@ -139,7 +139,9 @@ def _make_locked(name: str, make: Callable[[Path], tuple[Package, ...]]) -> bool
     remove(fresh)
     try:
         content = fresh / CONTENT
-        content.mkdir(parents=True)
+        for made in (fresh, content):
+            made.mkdir()
+            made.chmod(0o755)
         packages = make(content)
         about = About(
             digest=tree.digest(content), size_bytes=tree.size_bytes(content), packages=packages
@@ -161,7 +163,9 @@ def _is_whole(path: Path) -> bool:
 
 
 def _make_folder() -> None:
-    folder().mkdir(mode=0o755, parents=True, exist_ok=True)
+    if not folder().is_dir():
+        folder().mkdir(parents=True, exist_ok=True)
+        folder().chmod(0o755)
     about = folder().stat()
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:
         raise PlatformError(
@@ -205,19 +209,28 @@ def _shrink(kept: str, size_bytes: int) -> None:
     """Remove entries until the rest is small enough, never what is in use."""
     others = []
     for lock in folder().glob(f"*{LOCK}"):
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            path = lock.with_suffix("")
-            if path.name != kept:
-                about = msgspec.json.decode((path / ABOUT).read_bytes(), type=About)
-                others.append(Kept(path, about.size_bytes, lock.stat().st_mtime_ns))
+        path = lock.with_suffix("")
+        if path.name == kept:
+            continue
+        try:
+            about = msgspec.json.decode((path / ABOUT).read_bytes(), type=About)
+            others.append(Kept(path, about.size_bytes, lock.stat().st_mtime_ns))
+        except (OSError, msgspec.DecodeError):
+            _discard(path)
     for path in cache.excess(others, MOST_BYTES - size_bytes):
-        with _alone(path.name) as alone:
-            if alone:
-                # What is half removed does not have its name any more.
-                gone = path.with_name(f"{path.name}{UNFINISHED}")
+        _discard(path)
+
+
+def _discard(path: Path) -> None:
+    """Remove an entry with its lock file, unless it is in use."""
+    with _alone(path.name) as alone:
+        if alone:
+            # What is half removed does not have its name any more.
+            gone = path.with_name(f"{path.name}{UNFINISHED}")
+            if path.exists():
                 path.rename(gone)
-                remove(gone)
-                path.with_name(f"{path.name}{LOCK}").unlink()
+            remove(gone)
+            path.with_name(f"{path.name}{LOCK}").unlink()
 
 
 def _unfinished() -> list[Remnant]:

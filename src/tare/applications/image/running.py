@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from tare.platforms import programs
 
 #: Of what a program wrote, for an error.
 LAST_LINES = 6
+#: How often, and after how long, it is tried again to remove what is still written to.
+REMOVE_ROUNDS, REMOVE_S = 50, 0.1
 
 
 def contained(argv: Sequence[str], *, mapped: bool = False) -> list[str]:
@@ -91,14 +95,26 @@ def run(argv: Sequence[str], timeout_s: float, folder: Path | None = None) -> st
 
 
 def remove(path: Path) -> None:
-    """Remove a directory, also one with files of the user's subordinate users."""
-    if not path.exists():
-        return
-    try:
-        shutil.rmtree(path)
-    except PermissionError:
-        subprocess.run(
-            contained(["rm", "-rf", "--", str(path)], mapped=True), capture_output=True, check=False
-        )
-        if path.exists():
-            raise
+    """Remove a directory, also one with files of the user's subordinate users.
+
+    Raises
+    ------
+    OSError
+        If it cannot be removed.
+    """
+    for last in [False] * REMOVE_ROUNDS + [True]:
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except PermissionError:
+            argv = contained(["rm", "-rf", "--", str(path)], mapped=True)
+            subprocess.run(argv, capture_output=True, check=False)
+        except OSError:
+            if last:
+                raise
+        if not path.exists():
+            return
+        # Who was writing there has been killed, and takes a moment to end.
+        time.sleep(REMOVE_S)
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
