@@ -71,6 +71,8 @@ class Bubblewrap(Layer):
             for path in ("/run", "/dev/shm"):
                 words += ["--perms", "1777", "--tmpfs", path]
             words += ["--hostname", HOST_NAME]
+            # The root need not know the user of this machine; without rights, this one has no more.
+            words += ["--uid", "0", "--gid", "0"] if user is None else []
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]
