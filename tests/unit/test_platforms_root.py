@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from tare import platforms
+from tare.agent import record
 from tare.errors import PlatformError
-from tare.platforms import root, stack
+from tare.platforms import bare, root, stack
 from tare.platforms.docker import image
 from tare.platforms.layer import View
 
@@ -30,7 +31,9 @@ def place(tmp_path: Path) -> platforms.Place:
     (base / "file").write_text("")
     (base / "bin").symlink_to("usr/bin")
     given = platforms.Root(path=str(base), digest="d" * 64, layers=(("/data", str(data)),))
-    return platforms.Place(name="tare-0123ab-0", shared=str(tmp_path), files=("/x",), root=given)
+    return platforms.Place(
+        name="tare-0123ab-0", shared=str(tmp_path / "shared"), files=("/x",), root=given
+    )
 
 
 def taken(name: str, place: platforms.Place) -> list[str]:
@@ -88,8 +91,6 @@ def test_what_is_shown_of_a_root(place: platforms.Place) -> None:
 
 
 def test_the_machine_itself_enters_it(place: platforms.Place) -> None:
-    from tare.platforms import bare
-
     assert place.root is not None
     words = bare._entering(msgspec.structs.replace(place, network="/run/netns/some"))
     assert words[1:5] == ["enter", "--network", "/run/netns/some", "--root"]
@@ -103,6 +104,34 @@ def test_the_machine_itself_enters_it(place: platforms.Place) -> None:
     assert bare._entering(msgspec.structs.replace(place, root=None)) == []
     view = bare.UNIT.view(HERE, place)
     assert (view.agent, view.users, view.host_files) == (root.AGENT, True, False)
+
+
+def test_who_runs_commands_on_the_machine_has_an_account(place: platforms.Place) -> None:
+    assert place.root is not None
+    user = record.User(uid=4321, gid=1234, groups=())
+    given = msgspec.structs.replace(place, user=user)
+    Path(place.scratch).mkdir()
+    for known in ("", "root:x:0:0::/root:/bin/sh", "a:x:43210:1::/:\nb:x:1:4321::/:\n"):
+        accounts = Path(place.root.path, "etc/passwd")
+        accounts.write_text(known)
+        ((path, made),) = bare._accounts(place.root, given)
+        assert path == "/etc/passwd"
+        lines = Path(made).read_text().splitlines()
+        assert lines == [*known.split(), "user4321:x:4321:1234::/tmp:/bin/sh"]
+    accounts.write_text("known:x:4321:1::/:\n")
+    assert bare._accounts(place.root, given) == ()
+    accounts.unlink()
+    accounts.symlink_to("/etc/shadow")
+    assert bare._accounts(place.root, given) == ()
+
+
+def test_namespaces_are_made_by_who_called_sudo(place: platforms.Place) -> None:
+    user = record.User(uid=4321, gid=1234, groups=())
+    given = msgspec.structs.replace(place, user=user)
+    made = stack._Stacked("unshare", given)
+    words = made.layers[1].wrap(["agent"], made.views[1], made.places[1])
+    # What it is called by is the root's.
+    assert words[:2] == ["setpriv", "--reuid=4321"]
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,36 @@ fn what_cannot_be_shown_is_told() {
     assert!(said(&output.unwrap()).contains("Not a directory"));
     fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_network_of_its_own_has_a_loopback_that_is_up() {
+    let run = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net"]);
+        command.args(words).args(["cat", "/proc/net/if_inet6"]);
+        command.output().unwrap()
+    };
+    if !run(&[]).status.success() {
+        eprintln!("skipped: no namespaces for users, or no addresses of version 6");
+        return;
+    }
+    assert_eq!(said(&run(&[])), "");
+    let output = run(&[AGENT, "enter", "--loopback", "--"]);
+    assert!(said(&output).contains(" lo"), "{}", said(&output));
+}
+
+#[test]
+fn what_is_entered_is_named() {
+    for (words, why) in [
+        (&["enter", "--", "x"][..], "needs --network"),
+        (
+            &["enter", "--loopback", "--read", "/a=/b", "--", "x"][..],
+            "beside a --root",
+        ),
+        (&["enter", "--loopback"][..], "no command"),
+    ] {
+        let output = Command::new(AGENT).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains(why), "{}", said(&output));
+    }
+}

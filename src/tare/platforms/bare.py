@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -12,8 +13,10 @@ from tare.agent import client
 from tare.agent.client import Channel, ProcessChannel
 from tare.errors import PlatformError
 from tare.platforms import groups, root, scope, unshare
-from tare.platforms.layer import Figure, Ground, Layer, Place, View
+from tare.platforms.layer import Figure, Ground, Layer, Place, Root, View
 from tare.registry import Description
+
+ACCOUNTS = "/etc/passwd"
 
 
 class Bare(Ground):
@@ -59,12 +62,30 @@ def _entering(place: Place) -> list[str]:
     if place.root is not None:
         words += ["--root", place.root.path]
         words += ["--write" if place.writable else "--read", f"{root.SHARED}={place.shared}"]
-        words += [
-            word
-            for inside, outside in place.root.layers
-            for word in ("--read", f"{inside}={outside}")
-        ]
+        for inside, outside in (*place.root.layers, *_accounts(place.root, place)):
+            words += ["--read", f"{inside}={outside}"]
     return [str(client.binary()), "enter", *words, "--"] if words else []
+
+
+def _accounts(given: Root, place: Place) -> tuple[tuple[str, str], ...]:
+    """Return a list of accounts with the user of this machine as whom commands run, if any.
+
+    The root need not know him, and programs fail that look for his name: mpirun does.
+    """
+    uid, gid = (
+        (os.geteuid(), os.getegid()) if place.user is None else (place.user.uid, place.user.gid)
+    )
+    accounts = Path(f"{given.path}{ACCOUNTS}")
+    if uid == 0 or accounts.is_symlink():
+        return ()
+    text = accounts.read_text(errors="surrogateescape") if accounts.exists() else ""
+    if any(line.split(":")[2:3] == [str(uid)] for line in text.splitlines()):
+        return ()
+    made = Path(place.scratch, "passwd")
+    line = f"user{uid}:x:{uid}:{gid}::/tmp:/bin/sh\n"
+    made.write_text(f"{text.rstrip()}\n{line}".lstrip(), errors="surrogateescape")
+    made.chmod(0o644)
+    return ((ACCOUNTS, str(made)),)
 
 
 @contextlib.contextmanager

@@ -68,9 +68,7 @@ class Bubblewrap(Layer):
             words += ["--ro-bind-try", path, path]
         words += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tare"]
         if place.root is not None:
-            for path in ("/run", "/dev/shm"):
-                words += ["--perms", "1777", "--tmpfs", path]
-            words += ["--hostname", HOST_NAME]
+            words += _as_root_has_it(known=user is not None)
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]
@@ -94,6 +92,18 @@ class Bubblewrap(Layer):
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version."""
         return versions.told("bubblewrap_version", PROGRAM)
+
+
+def _as_root_has_it(*, known: bool) -> list[str]:
+    """Return the options for what an application finds beside its files.
+
+    ``known``: it becomes root of the sandbox anyway. Otherwise it is the user of this machine, whom
+    its files need not know; without rights, root has no more than he.
+    """
+    memory = [
+        word for path in ("/run", "/dev/shm") for word in ("--perms", "1777", "--tmpfs", path)
+    ]
+    return [*memory, "--hostname", HOST_NAME, *([] if known else ["--uid", "0", "--gid", "0"])]
 
 
 UNIT = Bubblewrap()

@@ -68,7 +68,7 @@ def as_caller(outer: View, place: Place) -> list[str]:
     this machine that is root, whatever namespaces are around it.
     """
     user = place.user
-    if user is None or not (outer.users and outer.host_files):
+    if user is None or not outer.users:
         return []
     groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
     return [named("setpriv", outer), f"--reuid={user.uid}", f"--regid={user.gid}", groups]

@@ -72,6 +72,8 @@ def _ext4_of_root(root: Root, path: Path) -> None:
             _do([*copy, outside, str(at)])
         Path(folder).chmod(0o755)
         _ext4_of(Path(folder), path)
+    # Of the file system, for what a repair finds.
+    _do([str(programs.find("debugfs", "e2fsprogs")), "-w", "-R", "rmdir lost+found", str(path)])
 
 
 def _identity(source: Path) -> bytes:
