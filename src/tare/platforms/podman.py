@@ -72,6 +72,7 @@ class Podman(Layer):
     )
     needs = (PROGRAM, "conmon")
     own_files = True
+    many_users = True
     brings_files = True
     holds = True
     moves_groups = True
