@@ -183,6 +183,39 @@ def test_steps_follow_one_another_and_hosts_are_told_of(emulating: Emulating) ->
     assert all(one["hosts"][1]["rate_bps"] is None for one in told)
 
 
+def test_a_port_is_shaped_as_host_1_and_goes_with_what_runs_in_it(emulating: Emulating) -> None:
+    """A namespace behind host 1 spends the tokens of host 1's bucket."""
+    emulating.build()
+    full = 1000 * MBIT
+    emulating.shape({**BUCKET, "capacity_bits": full, "tokens_bits": full, "refill_bps": 8})
+    first, again = (emulating.ask("add_port", end={"kind": "own_namespace"}) for _ in range(2))
+    assert (first["port"]["address"], again["port"]["address"]) == ("10.77.0.65", "10.77.0.66")
+    behind = {**emulating.hosts[0], **first["port"]}
+    emulating.hosts = [behind, emulating.hosts[1]]
+    emulating.send(1_000_000)
+    spent = full - emulating.look()["tokens_bits"]
+    assert 8_000_000 < spent < 9_000_000
+    stays = emulating.enter(1, "sh", "-c", "echo inside; exec sleep 60")
+    assert stays.stdout is not None
+    assert stays.stdout.readline() == "inside\n"
+    assert emulating.ask("remove_port", port=65)["record"] == "network_shaped"
+    assert stays.wait(20) < 0
+    assert not Path(first["port"]["namespace"]).exists()
+    assert emulating.ask("remove_port", port=65)["record"] == "network_refused"
+    # The address is free again.
+    assert emulating.ask("add_port", end={"kind": "own_namespace"})["port"] == first["port"]
+    assert emulating.end() == 0
+    assert not emulating.named()
+
+
+def test_the_network_of_this_machine_is_given_no_port(emulating: Emulating) -> None:
+    emulating.build()
+    for path in ("/proc/self/ns/net", "/proc/1/ns/net", "/nowhere"):
+        end = {"kind": "container", "namespace": path}
+        assert emulating.ask("add_port", end=end)["record"] == "network_refused"
+    assert emulating.ask("add_port", end={"kind": "tap"})["port"]["port"] == 65
+
+
 def test_nothing_is_left_when_orders_end(emulating: Emulating) -> None:
     emulating.build(hosts=3)
     sleeper = emulating.enter(3, "sleep", "60")

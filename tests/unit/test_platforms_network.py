@@ -98,11 +98,12 @@ def test_what_can_be_a_host_is_not_refused(
     assert _outside(asked(stack), stack) is None
 
 
-def test_a_user_can_add_no_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stack", ["docker", "podman", "gvisor", "vm"])
+def test_a_user_has_fewer_hosts(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    found = _outside(asked("docker"), "docker")
+    found = _outside(asked(stack), stack)
     assert found is not None
-    assert args(found.why, "unfit.port") == {}
+    assert args(found.why, "unfit.network_of_root") == {}
     assert _outside(asked("runc"), "runc") is None
 
 

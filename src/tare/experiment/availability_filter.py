@@ -214,9 +214,12 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
             why=message("unfit.own_network", layer=own),
             fix='platform = ["bare"], or another layer alone: docker, podman, gvisor, vm, runc',
         )
-    if platforms.network_end(stack) != "host" and os.geteuid() != 0:
+    if platforms.network_needs_root(stack) and os.geteuid() != 0:
         return Availability(
-            name=stack, works=False, why=message("unfit.port"), fix="sudo tare …, or unshare"
+            name=stack,
+            works=False,
+            why=message("unfit.network_of_root"),
+            fix="sudo tare …, or unshare",
         )
     return None
 

@@ -236,6 +236,8 @@ class Layer:
     own_users = False
     #: How what is inside is in the network of a place that has one.
     network_end: NetworkEnd = "host"
+    #: Maps many users, which is not allowed in an ordinary user's network: there is only himself.
+    many_users = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.

@@ -76,6 +76,7 @@ class Podman(Layer):
     needs = (PROGRAM, "conmon")
     own_files = True
     takes_root = True
+    many_users = True
     brings_files = True
     holds = True
     moves_groups = True

@@ -159,6 +159,11 @@ def network_end(stack: str) -> NetworkEnd:
     return ends[0] if len(ends) == 1 else "none" if ends else "host"
 
 
+def network_needs_root(stack: str) -> bool:
+    """Tell whether a stack cannot be in a network that an ordinary user made."""
+    return any(one.network_end != "host" or one.many_users for one in layers(stack))
+
+
 def own_network(stack: str) -> str | None:
     """Return the layer of a stack that keeps what is inside out of such a network, if any."""
     ends = [one for one in layers(stack) if one.network_end != "host"]

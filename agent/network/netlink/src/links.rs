@@ -168,5 +168,13 @@ mod tests {
         );
         let address = Ipv4Addr::new(10, 77, 0, 1);
         assert_eq!(addressed(4, address, 24).finish(REQUEST, 0), sent);
+        // ip route add 10.77.0.65/32 dev v0
+        let sent = recorded(
+            "2c 00 00 00 18 00 05 06  00 00 00 00 00 00 00 00
+             02 20 00 00 fe 03 fd 01  00 00 00 00 08 00 01 00
+             0a 4d 00 41 08 00 04 00  04 00 00 00",
+        );
+        let address = Ipv4Addr::new(10, 77, 0, 65);
+        assert_eq!(route(4, address).finish(REQUEST, 0), sent);
     }
 }
