@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import sys
 import tarfile
 import threading
@@ -20,6 +21,7 @@ from tare.applications.image import (
     built,
     cache,
     format_,
+    keystore,
     parse,
     prepare,
     prepared,
@@ -426,6 +428,24 @@ def test_a_digest_is_of_names_kinds_and_contents(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
     found.append(tree.digest(tmp_path))
     assert len({*found}) == len(found)
+
+
+def store(*entries: tuple[bytes, int], tag: int = 2) -> bytes:
+    """Return a store of certificates as Java writes it, with when each was added."""
+    body = struct.pack(">III", 0xFEEDFEED, 2, len(entries))
+    for name, time in entries:
+        body += struct.pack(">IH", tag, len(name)) + name + struct.pack(">Q", time)
+        body += struct.pack(">H", 5) + b"X.509" + struct.pack(">I", 4) + b"cert"
+    return body + hashlib.sha1("changeit".encode("utf-16-be") + b"Mighty Aphrodite" + body).digest()
+
+
+def test_a_store_of_certificates_has_no_times_and_one_order() -> None:
+    same = store((b"a", 0), (b"b", 0))
+    assert keystore.without_times(store((b"b", 7), (b"a", 8))) == same
+    assert keystore.without_times(same) == same
+    keys, forged = store((b"a", 7), tag=1), store((b"a", 7))[:-1] + b"x"
+    for other in (b"", b"\0" * 40, keys, forged, store((b"a", 7)) + b"x", store((b"a", 7))[:40]):
+        assert keystore.without_times(other) == other
 
 
 def test_only_debians_own_entries_of_the_suite_are_sources(

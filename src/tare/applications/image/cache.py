@@ -29,7 +29,7 @@ from tare.host.lease import Remnant
 #: Of all images and layers together; the longest unused ones go first.
 MOST_BYTES = 16 << 30
 #: Changes with what is made of the same description.
-FORMAT = 1
+FORMAT = 2
 CONTENT, ABOUT, LOCK, UNFINISHED = "content", "about.json", ".lock", ".new"
 
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
-from tare.applications.image import sources, tree
+from tare.applications.image import keystore, sources, tree
 from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, last_lines
 from tare.errors import ExperimentError, PlatformError
@@ -31,6 +31,9 @@ DROPPED = (
     "var/lib/dpkg/*-old", "etc/apt/sources.list*", "etc/apt/apt.conf.d/99mmdebstrap",
     "etc/apt/preferences.d/tare", "etc/*-", "etc/.pwd.lock", "etc/hostname", "dev/*", "proc/*",
     "sys/*", "run/*", "tmp/*", "var/tmp/*",
+    # Databases and keys that packages make when they are installed: data is made by `prepare`.
+    "var/lib/mysql/*", "var/lib/postgresql/*", "etc/postgresql/*", "etc/ssl/private/*",
+    "etc/ssl/certs/ssl-cert-snakeoil.pem", "etc/ssh/ssh_host_*",
 )  # fmt: skip
 PREFERENCES = "etc/apt/preferences.d/tare"
 _LAST = 200
@@ -96,6 +99,9 @@ def fill(
             reader.join()
         if process.returncode or failed is not None:
             raise _failure(watched, suite, packages, failed)
+    store = root / keystore.PATH
+    if store.is_file() and not store.is_symlink():
+        tree.place(root, keystore.PATH, keystore.without_times(store.read_bytes()))
     installed = _installed(root)
     if locked:
         _check_lost(set(locked) - set(installed), suite)
