@@ -214,6 +214,14 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
             why=message("unfit.own_network", layer=own),
             fix='platform = ["bare"], or another layer alone: docker, podman, gvisor, vm, runc',
         )
+    if (other := platforms.other_network(stack, experiment.platforms)) is not None:
+        layer, network = other
+        return Availability(
+            name=stack,
+            works=False,
+            why=message("unfit.other_network", layer=layer, network=network),
+            fix=f"leave out network in [platforms.{layer}], or the factor network",
+        )
     if platforms.network_needs_root(stack) and os.geteuid() != 0:
         return Availability(
             name=stack,

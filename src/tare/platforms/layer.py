@@ -21,7 +21,7 @@ import msgspec
 
 from tare.agent import record
 from tare.agent.client import Channel
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError
 from tare.host.lease import Remnant
 from tare.registry import Description, checked
 
@@ -323,14 +323,3 @@ class Ground(Layer):
             If it cannot be started, with what would mend it.
         """
         raise NotImplementedError
-
-
-def check_network(place: Place, layer: Layer) -> None:
-    """Raise PlatformError where a layer is asked for a network beside that of its place."""
-    name = layer.description.name
-    network = layer.settings(place)["network"]
-    if place.network is not None and network != "none":
-        raise PlatformError(
-            f"{name} is a host of the experiment's network, and cannot be in {network!r} as well",
-            f"leave out network in [platforms.{name}], or the factor network",
-        )

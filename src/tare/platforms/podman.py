@@ -18,7 +18,7 @@ from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, labels, options
-from tare.platforms.layer import Layer, Place, Told, View, check_network
+from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description, Parameter, words
 from tare.workloads.application import HOST_NAME
 
@@ -86,7 +86,6 @@ class Podman(Layer):
         """See that it is there, has the image, and can hold what is asked of it."""
         if shutil.which(PROGRAM) is None:
             raise PlatformError("podman is not installed", "sudo apt install podman")
-        check_network(place, self)
         image = self.settings(place)["image"]
         way = self._way(place, here=True)
         if place.limited and (not _can_limit() or NO_GROUPS[0] in way.run):

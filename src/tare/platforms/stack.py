@@ -172,6 +172,13 @@ def own_network(stack: str) -> str | None:
     return outside[0].description.name if outside else None
 
 
+def other_network(stack: str, options: dict[str, dict[str, Any]]) -> tuple[str, str] | None:
+    """Return the first layer of a stack that is told to be in a network, and in which."""
+    names = [layer.description.name for layer in layers(stack)]
+    asked = ((name, options.get(name, {}).get("network", "none")) for name in names)
+    return next(((name, network) for name, network in asked if network != "none"), None)
+
+
 def shares_memory(stack: str) -> bool:
     """Tell whether the shared directory of a stack's instances is the host's memory."""
     return all(layer.shares_memory for layer in layers(stack))

@@ -69,8 +69,8 @@ pub fn burst_bytes(rate_bps: u64) -> u64 {
 pub fn shape(socket: &mut Socket, index: u32, rate_bps: u64, limit: u32) -> Result<(), Refusal> {
     socket.order(root(index))?;
     socket.order(class(index, CREATE, rate_bps))?;
-    socket.order(queue(index, CLASS, QUEUE, limit))?;
-    taken(socket, index, rate_bps, Some(limit))
+    expect_rate(socket, index, rate_bps)?;
+    set_limit(socket, index, limit)
 }
 
 /// Lets an interface send as fast as it goes, and counts; replaces its root.
@@ -81,12 +81,13 @@ pub fn count(socket: &mut Socket, index: u32, limit: u32) -> Result<(), Refusal>
 /// Changes the rate of an interface that is shaped; what waits goes on waiting.
 pub fn set_rate(socket: &mut Socket, index: u32, rate_bps: u64) -> Result<(), Refusal> {
     socket.order(class(index, 0, rate_bps))?;
-    taken(socket, index, rate_bps, None)
+    expect_rate(socket, index, rate_bps)
 }
 
 /// Changes how much may wait on an interface that is shaped.
 pub fn set_limit(socket: &mut Socket, index: u32, limit: u32) -> Result<(), Refusal> {
-    socket.order(queue(index, CLASS, QUEUE, limit))
+    socket.order(queue(index, CLASS, QUEUE, limit))?;
+    expect_limit(socket, index, limit)
 }
 
 /// Removes a root of ours, so that the kernel puts back its default.
@@ -135,12 +136,7 @@ fn counts(body: &[u8]) -> Option<Counted> {
 }
 
 /// Asks what the kernel has really taken: it wraps silently what it has no room for.
-fn taken(
-    socket: &mut Socket,
-    index: u32,
-    rate_bps: u64,
-    limit: Option<u32>,
-) -> Result<(), Refusal> {
+fn expect_rate(socket: &mut Socket, index: u32, rate_bps: u64) -> Result<(), Refusal> {
     let reply = socket.ask(Message::new(
         libc::RTM_GETTCLASS,
         0,
@@ -151,7 +147,11 @@ fn taken(
     if rates != (asked, asked) {
         return Err(unlike("rate", asked, rates.0.min(rates.1)));
     }
-    let Some(limit) = limit else { return Ok(()) };
+    Ok(())
+}
+
+/// The same for how much may wait.
+fn expect_limit(socket: &mut Socket, index: u32, limit: u32) -> Result<(), Refusal> {
     let reply = socket.ask(Message::new(libc::RTM_GETQDISC, 0, &fixed(index, QUEUE, 0)))?;
     let body = reply.after(FIXED);
     let options = attribute(body, TCA_OPTIONS).ok_or_else(strange)?;

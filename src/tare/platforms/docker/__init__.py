@@ -13,7 +13,7 @@ from tare.agent.client import Channel
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import groups, root, users
-from tare.platforms.layer import Ground, Layer, Place, Told, View, check_network
+from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 from tare.workloads.application import HOST_NAME
 
@@ -83,7 +83,6 @@ class Docker(Ground):
         """Reach the engine, and find the image that the user named."""
         from tare.platforms.docker import engine
 
-        check_network(place, self)
         with engine.connected() as client:
             image = self.settings(place)["image"]
             if image is not None:
