@@ -66,8 +66,15 @@ class Roots:
             application = cell.workload.application
             assert application is not None
             if application.digest not in images:
-                built = image.built(application, told, _lock(application))
+                lock = _lock(application)
+                built = image.built(application, told, lock)
                 stack.callback(built.close)
+                if lock is not None and lock.digest != built.digest:
+                    raise ExperimentError(
+                        f"the image of {application.name} is not that of {IMAGE_LOCK}, though it "
+                        "was made of the same packages",
+                        f"rm {Path(application.folder, IMAGE_LOCK)}   (to measure it as it is)",
+                    )
                 images[application.digest] = built
                 self._keep(application.name, built, folder)
             built = images[application.digest]
@@ -105,12 +112,12 @@ class Roots:
 
 def _lock(application: Application) -> Lock | None:
     """Return what an application's image is to be made of, where its folder says so."""
-    from tare.applications.image import parse
+    from tare.applications.image.lock import MOST_BYTES, parse
 
     path = Path(application.folder) / IMAGE_LOCK
     try:
         with files.open_plain(path) as file:
-            return parse(file.read())
+            return parse(file.read(MOST_BYTES + 1))
     except FileNotFoundError:
         return None
     except OSError as error:
