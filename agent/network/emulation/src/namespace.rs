@@ -87,16 +87,6 @@ pub fn within<T: Send>(namespace: &File, act: impl FnOnce() -> T + Send) -> io::
     })
 }
 
-/// Lets a namespace send nothing by itself, and forget what a connection learned of the way: that
-/// would slow the next one down, shaped otherwise by then.
-pub fn quieten() {
-    // A kernel without IPv6 has no such file.
-    for which in ["all", "default"] {
-        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
-    }
-    let _ = fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
-}
-
 /// Finds out, in a namespace that is gone afterwards, whether the kernel shapes at all.
 pub fn probe() -> Result<(), Refused> {
     const LOOPBACK: u32 = 1;
@@ -123,7 +113,7 @@ fn enter_new(path: Option<&PathBuf>) -> io::Result<(File, Socket)> {
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    quieten();
+    netlink::quieten();
     let mut socket = Socket::open()?;
     const LOOPBACK: u32 = 1;
     links::bring_up(&mut socket, LOOPBACK)

@@ -160,7 +160,7 @@ fn forward(interface: &str) -> io::Result<()> {
 /// Sets up the end of the port, in whose namespace this thread is.
 fn address_end(address: Ipv4Addr) -> Result<(), Refusal> {
     const LOOPBACK: u32 = 1;
-    namespace::quieten();
+    netlink::quieten();
     let mut socket = Socket::open()?;
     let index = links::index(&mut socket, INTERFACE)?;
     links::add_address(&mut socket, index, address, PREFIX)?;

@@ -1,6 +1,5 @@
 //! The guest's network interface, with the address that it is given.
 
-use std::fs;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -20,12 +19,7 @@ pub struct Address {
 
 /// Gives the interface its address, and brings it up.
 pub fn join(own: &Address) -> Result<(), String> {
-    // As the other hosts of its network: nothing is sent that nobody asked for, and no connection
-    // learns from the one before.
-    for which in ["all", "default"] {
-        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
-    }
-    let _ = fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+    netlink::quieten();
     let mut socket = Socket::open().map_err(|error| format!("the network: {error}"))?;
     let deadline = Instant::now() + APPEAR;
     let index = loop {
