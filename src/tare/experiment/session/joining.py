@@ -104,8 +104,7 @@ class Joining:
         raise PlatformError(
             f"{self._stack} is to have the address {self.address} in the network of the "
             f"experiment; {seen}; on host 2: {outside or why}",
-            "tare net emulate --hosts 2   (whether this machine emulates networks), "
-            "or leave the platform out",
+            "tare net emulate none -- true   (whether it works at all), or leave the platform out",
         )
 
     def close(self) -> None:
