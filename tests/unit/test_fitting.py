@@ -34,12 +34,7 @@ def works(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, plat
 
     def let(refuse: Callable[[str, platforms.Held], bool]) -> list[tuple[str, platforms.Held]]:
         def availability(
-            stack: str,
-            options: Any,
-            commands: bool,
-            files: Any,
-            held: platforms.Held,
-            root: platforms.Root | None,
+            stack: str, options: Any, commands: bool, files: Any, held: platforms.Held
         ) -> Availability:
             tried.append((stack, held))
             if refuse(stack, held):

@@ -37,8 +37,10 @@ def place(tmp_path: Path) -> platforms.Place:
 
 
 def taken(name: str, place: platforms.Place) -> list[str]:
+    refusal = platforms.root_refusal(name, place.options)
+    if refusal is not None:
+        raise refusal
     made = stack._Stacked(name, place)
-    made._check_root(made.root or pytest.fail("there is no root"))
     assert all(one.files == () for one in made.places)
     pairs = zip(made.layers, made.places, strict=True)
     return [layer.description.name for layer, one in pairs if one.root is not None]

@@ -47,6 +47,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(networks, "FOLDER", tmp_path / "networks")
     monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr("tare.registry.units_of", lambda _: {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 

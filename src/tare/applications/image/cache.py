@@ -116,7 +116,9 @@ def _make(name: str, make: Callable[[Path], tuple[Package, ...]], wait: Callable
             lock = _locked(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             wait()
-            lock = _locked(name, fcntl.LOCK_EX)
+            # Who made it uses it from then on, and holds it as one of several.
+            os.close(_locked(name, fcntl.LOCK_SH))
+            return False
         try:
             return _make_locked(name, make)
         finally:
@@ -238,7 +240,13 @@ def _unfinished() -> list[Remnant]:
     return [
         Remnant(path.name, f"unfinished image {path}", partial(_remove_unfinished, path))
         for path in folder().glob(f"*{UNFINISHED}")
+        if not _is_being_made(path)
     ]
+
+
+def _is_being_made(path: Path) -> bool:
+    with _alone(path.stem) as alone:
+        return not alone
 
 
 def _remove_unfinished(path: Path) -> None:
