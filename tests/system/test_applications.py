@@ -122,7 +122,7 @@ def test_every_platform_runs_the_same_files(shop: Path, tmp_path: Path, platform
     sum_ = subprocess.run(["sha256sum", busybox], capture_output=True, text=True, check=True)
     assert {one["sum"] for one in printed} == {sum_.stdout[:8]}
     assert {one["name"] for one in printed} == {"tare"}
-    lock = msgspec.json.decode((out / "applications" / "shop.lock.json").read_bytes())
+    lock = msgspec.json.decode((out / "shop.lock.json").read_bytes())
     assert lock["digest"]
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, cast
 
-from tare.agent import client
+from tare.agent import client, record
 from tare.applications.image import cache, tree
 from tare.applications.image.build import Built, Stage
 from tare.applications.image.lock import Package
-from tare.applications.image.running import contained, last_lines
+from tare.applications.image.running import contained, ending, identity, last_lines, remove
 from tare.errors import ExperimentError
 from tare.results.message import message
 from tare.workloads.application import DATA, Application
@@ -34,7 +35,11 @@ OUTPUT_BYTES = 4096
 
 
 def prepared(
-    application: Application, built: Built, commands: Sequence[Sequence[str]], stage: Stage
+    application: Application,
+    built: Built,
+    commands: Sequence[Sequence[str]],
+    stage: Stage,
+    user: record.User | None = None,
 ) -> tuple[Path, str]:
     """Return the layer ``/data``, from the cache or made now: its directory and digest.
 
@@ -48,6 +53,8 @@ def prepared(
         What runs in order, filled with parameters.
     stage : callable
         Is told what goes on.
+    user : User, optional
+        Who called sudo, as whom they run; None: as this process.
 
     Raises
     ------
@@ -56,6 +63,7 @@ def prepared(
     """
 
     def make(data: Path) -> tuple[Package, ...]:
+        own = data if user is None else _folder_of(user, data)
         for number, command in enumerate(commands, 1):
             stage(
                 message(
@@ -65,26 +73,52 @@ def prepared(
                     command=" ".join(command),
                 )
             )
-            _run(application.name, built, command, data)
-        tree.make_readable(data)
+            _run(application.name, built, command, own, user)
+        if user is None:
+            tree.make_readable(data)
+        else:
+            _take(own, data, user)
         stage(message("application.image.digest"))
         return ()
 
-    name = cache.key("data", built.digest, [list(command) for command in commands])
+    # What a user made, others do not use: it need not be what the commands leave.
+    who = None if user is None else user.uid
+    name = cache.key("data", built.digest, [list(command) for command in commands], who)
     entry, _ = cache.entry(name, make, lambda: stage(message("application.image.waiting")))
     built.held.append(entry)
     return entry.path, entry.about.digest
 
 
-def _run(name: str, built: Built, command: Sequence[str], data: Path) -> None:
+def _folder_of(user: record.User, data: Path) -> Path:
+    """Make a directory of a user's next to the one that is only root's."""
+    own = data.parent / "own"
+    own.mkdir(mode=0o700)
+    os.chown(own, user.uid, user.gid)
+    return own
+
+
+def _take(own: Path, data: Path, user: record.User) -> None:
+    """Copy what a user has made as far as that user may read it, following none of its links."""
+    with subprocess.Popen(
+        [*ending(), "tar", "--directory", str(own), "--create", "."],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **identity(user),
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        tree.Unpacked(data).read(cast("BinaryIO", process.stdout))
+    remove(own)
+
+
+def _run(
+    name: str, built: Built, command: Sequence[str], data: Path, user: record.User | None
+) -> None:
     argv = [
         *(str(client.binary()), "enter", "--root", str(built.path)),
         *("--write", f"{DATA}={data}", "--", *command),
     ]
     with tempfile.TemporaryFile() as output:
         with subprocess.Popen(
-            contained(argv), env=ENVIRONMENT,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            contained(argv, user=user), env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **identity(user),
         ) as process:  # fmt: skip
             try:
                 why = _wait(process, data)

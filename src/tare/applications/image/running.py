@@ -10,7 +10,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.platforms import programs
 
@@ -20,7 +22,9 @@ LAST_LINES = 6
 REMOVE_ROUNDS, REMOVE_S = 50, 0.1
 
 
-def contained(argv: Sequence[str], *, mapped: bool = False) -> list[str]:
+def contained(
+    argv: Sequence[str], *, mapped: bool = False, user: record.User | None = None
+) -> list[str]:
     """Put before a command what ends it and its descendants with this process.
 
     Parameters
@@ -29,11 +33,13 @@ def contained(argv: Sequence[str], *, mapped: bool = False) -> list[str]:
         The command.
     mapped : bool
         As an ordinary user: make it root of a namespace with the user's subordinate users.
+    user : User, optional
+        As whom it is started, by :func:`identity`; None: as this process.
     """
     users: list[str] = []
     if mapped:
         _check_subordinates()
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or user is not None:
         users = [
             "--user",
             *(["--map-root-user", "--map-auto"] if mapped else ["--map-current-user"]),
@@ -58,6 +64,13 @@ def _check_subordinates() -> None:
                 f"{name} has no subordinate users in {path}, as whom packages are unpacked",
                 f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}",
             )
+
+
+def identity(user: record.User | None) -> dict[str, Any]:
+    """Return as whom a process is to be started, for ``subprocess``; None: as this one."""
+    if user is None:
+        return {}
+    return {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
 
 
 def ending() -> list[str]:

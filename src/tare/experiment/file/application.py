@@ -95,7 +95,12 @@ SHA256 = _matching("a SHA-256, 64 hexadecimal digits", r"[0-9a-f]{64}")
 VERSION = _matching("a version", r"[A-Za-z0-9][A-Za-z0-9.+_!-]{0,100}")
 
 APPLICATION = (
-    Key("name", kinds.NAME, "what it is called", required=True),
+    Key(
+        "name",
+        _matching("small letters, digits, - and _", r"[a-z0-9][a-z0-9_-]{0,60}"),
+        "what it is called",
+        required=True,
+    ),
     Key("question", kinds.TEXT, "what its time answers", required=True),
     Key("source", kinds.TEXT, "where the method or the program comes from"),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare import files, platforms, workloads
+from tare.agent import record
 from tare.errors import ExperimentError
 from tare.experiment.journal import MachineFact
 from tare.experiment.specification import Cell
@@ -21,9 +22,9 @@ from tare.workloads.application import DATA, Application
 if TYPE_CHECKING:
     from tare.applications.image import Built, Lock
 
-#: Where the locks are in the folder of results, one an application: ``ffmpeg.lock.json``.
-LOCKS, LOCK = "applications", "lock.json"
-#: The same in an application's own folder.
+#: How a lock is called in the folder of results, one an application: ``ffmpeg.lock.json``.
+LOCK = "lock.json"
+#: How it is called in an application's own folder.
 IMAGE_LOCK = f"image.{LOCK}"
 
 
@@ -40,6 +41,8 @@ class Roots:
         Takes what goes on, as text.
     stack : ExitStack
         As long as it lasts, the files stay.
+    user : User or None
+        As whom commands prepare data; None: as who runs this.
 
     Raises
     ------
@@ -48,7 +51,12 @@ class Roots:
     """
 
     def __init__(
-        self, cells: Iterable[Cell], folder: Path, stage: Callable[[str], None], stack: ExitStack
+        self,
+        cells: Iterable[Cell],
+        folder: Path,
+        stage: Callable[[str], None],
+        stack: ExitStack,
+        user: record.User | None = None,
     ) -> None:
         self._roots: dict[int, platforms.Root] = {}
         self.facts: list[MachineFact] = []
@@ -80,7 +88,7 @@ class Roots:
             built = images[application.digest]
             layers: tuple[tuple[str, str], ...] = ()
             if application.prepare:
-                data, _ = image.prepared(application, built, _commands(cell), told)
+                data, _ = image.prepared(application, built, _commands(cell), told, user)
                 layers = ((DATA, str(data)),)
             self._roots[cell.cell] = platforms.Root(
                 path=str(built.path), digest=built.digest, layers=layers
@@ -101,13 +109,8 @@ class Roots:
         self.facts.append(
             MachineFact(name=f"application_{name}_image", value=built.digest, source="image")
         )
-        locks = folder / LOCKS
-        locks.mkdir(exist_ok=True)
-        files.write(
-            locks / f"{name}.{LOCK}",
-            msgspec.json.format(msgspec.json.encode(built.lock), indent=1),
-            "free some room, or choose another --out",
-        )
+        data = msgspec.json.format(msgspec.json.encode(built.lock), indent=1)
+        files.write(folder / f"{name}.{LOCK}", data, "free some room, or choose another --out")
 
 
 def _lock(application: Application) -> Lock | None:

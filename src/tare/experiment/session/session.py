@@ -108,7 +108,9 @@ class _Session:
         #: Whether the first instance's control group is still to be seen.
         self._grouped = True
         self.block = request.past.blocks
-        roots = Roots(request.plan.cells, request.folder, request.progress.stage, stack)
+        roots = Roots(
+            request.plan.cells, request.folder, request.progress.stage, stack, request.user
+        )
         writer.write(*roots.facts)
         request.progress.stage("starting the observer")
         shared = stack.enter_context(session_folder.made(name))
