@@ -137,6 +137,10 @@ def test_built_in_applications_are_whole() -> None:
         ("rate ([0-9.]+)", "rate ([0-9.]+", "metrics.rate.pattern"),
         ('json = "times.0"\n', "", "metrics.sorting"),
         ('better = "higher"', 'better = "more"', "metrics.rate.better"),
+        ('name = "shop"', 'name = "../shop"', "application.name"),
+        ("rate ([0-9.]+)", "(?=rate) ([0-9.]+)", "metrics.rate.pattern"),
+        ("default = 10\n", "default = 2020-01-01\n", "parameters.orders.default"),
+        ("[metrics.rate]", "[metrics.sorting_ns]", "metrics"),
         ("exit_codes = [3]", "exit_codes = [0]", "check.exit_codes"),
         ("pattern = 'orders ([0-9]+)'\n", "", "check[1]"),
         ("default = 10\n", "default = 1000\n", "parameters.orders.default"),
@@ -149,6 +153,22 @@ def test_what_is_wrong_is_named_by_its_key(folder: Path, was: str, is_: str, key
     assert was in SHOP
     said = refused(folder, SHOP.replace(was, is_, 1))
     assert said.startswith((key, key.replace("check[1]", "output[1]"))), said
+
+
+def test_a_metric_has_no_name_of_tares_own(folder: Path) -> None:
+    (folder / "application.toml").write_text(SHOP.replace("[metrics.sorting]", "[metrics.wall]"))
+    with pytest.raises(ExperimentError) as caught:
+        experiment(folder)
+    assert "wall_ns" in caught.value.message
+
+
+def test_hosts_are_those_of_the_experiments_network(folder: Path) -> None:
+    (folder / "application.toml").write_text(SHOP.replace('"{workers}"', '"{host2}"'))
+    with pytest.raises(ExperimentError) as caught:
+        experiment(folder)
+    assert "network" in (caught.value.hint or "")
+    asked = experiment(folder, '[factors]\nnetwork = ["none"]\n')
+    assert "{host2}" in (asked.workloads[0].command or ())
 
 
 def test_a_link_among_the_files_is_refused(folder: Path) -> None:

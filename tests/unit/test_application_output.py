@@ -60,6 +60,9 @@ def why(check: OutputCheck, printed: bytes, data: Path | None = None) -> str | N
         (b"took 0.5 s\n", 0.5e9),
         (b"took 0.5 s\ntook 0.25 s\n", 0.25e9),
         (b"took 1,234 s\n", 1234e9),
+        (b"took 1,5 s\n", None),
+        (b"took 1_5 s\n", None),
+        (b"took .5e-1 s\n", 0.05e9),
         (b"took - s\n", None),
         (b"took nan s", None),
         (b"took 1e400 s", None),
@@ -83,6 +86,7 @@ def test_the_last_match_of_an_expression_is_the_value(
         (b'{"a": {"b": [0, "3"]}}', None),
         (b'{"a": ' * 100_000, None),
         (b'{"a": {"b": [0, 1e999]}}', None),
+        (b"[\n" * 400_000, None),
         (b"[]", None),
     ],
 )
@@ -137,6 +141,29 @@ def test_a_file_that_was_prepared_tells_what_is_expected(tmp_path: Path) -> None
     (tmp_path / "frames").unlink()
     (tmp_path / "frames").symlink_to("/proc/self/status")
     assert why(check, b"frame=   60 fps", tmp_path) == "application.check.unequal"
+
+
+@pytest.mark.timeout(20)
+def test_no_expression_takes_for_ever_on_any_text() -> None:
+    text_ = b"a" * 100_000 + b"!"
+    assert why(OutputCheck(pattern="(a+)+$"), text_) == "application.check.absent"
+    assert why(OutputCheck(absent="(a|a)*b"), text_) is None
+
+
+def test_a_link_of_what_was_prepared_shows_nothing_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret").write_text("3")
+    (tmp_path / "data" / "out").symlink_to("..")
+    check = OutputCheck(pattern="n=(.)", equals_file="out/secret")
+    assert why(check, b"n=3", tmp_path / "data") == "application.check.unequal"
+    (tmp_path / "data" / "here").write_text("3")
+    (tmp_path / "data" / "in").symlink_to("here")
+    check = OutputCheck(pattern="n=(.)", equals_file="in")
+    assert why(check, b"n=3", tmp_path / "data") is None
+
+
+def test_a_key_that_only_looks_like_a_number_is_none() -> None:
+    assert value(metric(json=("²",)), b"[1, 2, 3]") is None
 
 
 def test_a_metric_that_is_not_printed_makes_it_invalid() -> None:

@@ -6,11 +6,11 @@ import hashlib
 import json
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tare import files
+from tare.applications import expressions
 from tare.results.message import Message, message
 from tare.workloads.application import Application, ApplicationMetric, OutputCheck
 
@@ -18,6 +18,14 @@ from tare.workloads.application import Application, ApplicationMetric, OutputChe
 _MOST_EXPECTED = 1 << 16
 #: Of what was printed, as an error shows it.
 _SHOWN = 80
+
+#: A comma stands between groups of three digits alone.
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|"
+    r"[+-]?\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?"
+)
+#: Of what was printed, the last lines that may be a document.
+_MOST_LINES = 1000
 
 #: Standard output and error.
 Streams = Mapping[str, bytes]
@@ -73,11 +81,11 @@ def _broken(
     if check.sha256 is not None and hashlib.sha256(printed).hexdigest() != check.sha256:
         return message("application.check.sha256", stream=stream)
     text = printed.decode(errors="replace")
-    if check.absent is not None and (found := re.search(check.absent, text)):
-        return message("application.check.present", stream=stream, found=_short(found[0]))
+    if check.absent is not None and (found := expressions.first(check.absent, text)) is not None:
+        return message("application.check.present", stream=stream, found=_short(found))
     if check.pattern is None:
         return None
-    last = _last(check.pattern, text)
+    last = expressions.last(check.pattern, text)
     if last is None:
         return message("application.check.absent", stream=stream, pattern=_short(check.pattern))
     return _unlike(check, last.strip(), fill, data)
@@ -106,7 +114,11 @@ def _expected(name: str, data: Path | None) -> str:
     if data is None:
         return f"\0{name}"
     try:
-        with files.open_plain(data / name) as file:
+        # No link in /data leads out of it, on this machine.
+        path = (data / name).resolve()
+        if not path.is_relative_to(data.resolve()):
+            return f"\0{name}"
+        with files.open_plain(path) as file:
             return file.read(_MOST_EXPECTED).decode(errors="replace")
     except OSError:
         return f"\0{name}"
@@ -117,7 +129,7 @@ def _printed(metric: ApplicationMetric, printed: bytes, reading: Reading) -> flo
         return reading(printed, metric.format, metric.series, metric.quantile)
     text = printed.decode(errors="replace")
     if metric.pattern is not None:
-        last = _last(metric.pattern, text)
+        last = expressions.last(metric.pattern, text)
         return None if last is None else _number(last)
     assert metric.json is not None
     return _in_json(metric.json, text)
@@ -125,7 +137,7 @@ def _printed(metric: ApplicationMetric, printed: bytes, reading: Reading) -> flo
 
 def _in_json(keys: tuple[str, ...], text: str) -> float | None:
     """Return the number at some keys of all of a text, or of its last line that is a document."""
-    for part in (text, *reversed(text.splitlines())):
+    for part in (text, *text.splitlines()[: -_MOST_LINES - 1 : -1]):
         if not part.lstrip().startswith(("{", "[")):
             continue
         try:
@@ -135,7 +147,12 @@ def _in_json(keys: tuple[str, ...], text: str) -> float | None:
         for key in keys:
             if isinstance(found, dict):
                 found = found.get(key)
-            elif isinstance(found, list) and key.isdigit() and int(key) < len(found):
+            elif (
+                isinstance(found, list)
+                and key.isascii()
+                and key.isdigit()
+                and int(key) < len(found)
+            ):
                 found = found[int(key)]
             else:
                 found = None
@@ -144,19 +161,10 @@ def _in_json(keys: tuple[str, ...], text: str) -> float | None:
     return None
 
 
-def _last(pattern: str, text: str) -> str | None:
-    """Return the group of an expression's last match, or all of it; None: there is no match."""
-    last = next(iter(deque(re.finditer(pattern, text, re.MULTILINE), maxlen=1)), None)
-    if last is None:
-        return None
-    return str(last[1] or "") if last.re.groups else str(last[0])
-
-
 def _number(text: str) -> float | None:
-    try:
-        found = float(text.replace(",", ""))
-    except ValueError:
+    if _NUMBER.fullmatch(text) is None:
         return None
+    found = float(text.replace(",", ""))
     return found if math.isfinite(found) and abs(found) < 1e15 else None
 
 

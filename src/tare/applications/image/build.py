@@ -161,7 +161,18 @@ def _directory(application: Application) -> Built:
         )
     if not root.is_absolute() or not root.is_dir():
         raise ExperimentError(f"the image of {application.name}, {root}, is no directory")
-    digest = stamp_of_tree(root).hex()
+    if any(root.samefile(own) for own in ("/", "/proc", "/sys", "/dev")):
+        raise ExperimentError(
+            f"the image of {application.name} is {root}, which is this machine's own",
+            "a directory with the files of a system, such as mmdebstrap makes; or a command in the "
+            "place of an application",
+        )
+    try:
+        digest = stamp_of_tree(root).hex()
+    except OSError as error:
+        raise ExperimentError(
+            f"the image of {application.name}, {root}, cannot be read: {error}"
+        ) from error
     return Built(root, digest, Lock(tare=tare.__version__, digest=digest))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from tare import files, registry, units
+from tare.applications import expressions
 from tare.errors import ExperimentError
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, shown, suggestion
@@ -45,20 +46,17 @@ FACTORS = ("workload", "platform", "workers", "pinning", "load", "size", placeho
 
 def _pattern(value: Any) -> str:
     text = str(kinds.TEXT.read(value))
-    try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError from error
+    expressions.groups(text)
     return text
 
 
 def _number_pattern(value: Any) -> str:
-    if re.compile(text := _pattern(value)).groups != 1:
+    if expressions.groups(text := _pattern(value)) != 1:
         raise ValueError
     return text
 
 
-PATTERN = kinds.Kind("a regular expression", _pattern)
+PATTERN = kinds.Kind("a regular expression of RE2", _pattern)
 NUMBER_PATTERN = kinds.Kind('a regular expression with one group, such as "took ([0-9.]+) s"',
                             _number_pattern)  # fmt: skip
 
@@ -325,6 +323,7 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         file.table("run"),
         {"command": run["command"], "environment": run.get("environment", {}).values()},
         (*names, *FACTORS),
+        hosts=True,
     )
     _placeholders(
         file.table("check"),
@@ -334,6 +333,11 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         },
         (*names, *FACTORS),
     )
+    metrics = tuple(_metric(one) for one in file.table("metrics").subtables().values())
+    called = [metric.name for metric in metrics]
+    twice = next((name for name in called if called.count(name) > 1), None)
+    if twice is not None:
+        raise file.error("metrics", f"two are kept as {twice}", "give one of them another name")
     return Application(
         **file.table("application").read(APPLICATION),
         folder=str(folder),
@@ -341,7 +345,7 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         image=image,
         prepare=prepare,
         **run,
-        metrics=tuple(_metric(one) for one in file.table("metrics").subtables().values()),
+        metrics=metrics,
         check=check,
         parameters=parameters,
     )
@@ -404,7 +408,7 @@ def _check(table: Table) -> Check:
     for one in table.tables("output"):
         found = one.read(OUTPUT)
         judged = [key for key in ("equals", "equals_file", "minimum", "maximum") if key in found]
-        if judged and ("pattern" not in found or re.compile(found["pattern"]).groups != 1):
+        if judged and ("pattern" not in found or expressions.groups(found["pattern"]) != 1):
             raise one.error(judged[0], "needs a pattern with one group, which it is about")
         if not {"pattern", "absent", "sha256"} & set(found):
             raise one.error(None, "expected pattern, absent or sha256")
@@ -417,7 +421,7 @@ def _parameter(table: Table) -> Parameter:
     name = table.path.rpartition(".")[2]
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII) or name in FACTORS:
         raise table.error(None, "is no name of a parameter", "small letters, digits and _")
-    if isinstance(given["default"], dict | list) or given["default"] is None:
+    if not isinstance(given["default"], bool | int | float | str):
         raise table.error("default", f"{shown(given['default'])} is not possible")
     found = Parameter(name=name, **given)
     try:
@@ -430,7 +434,9 @@ def _parameter(table: Table) -> Parameter:
     return found
 
 
-def _placeholders(table: Table, texts: Mapping[str, Any], known: Any) -> None:
+def _placeholders(
+    table: Table, texts: Mapping[str, Any], known: Any, *, hosts: bool = False
+) -> None:
     for key, some in texts.items():
         for text in some:
             try:
@@ -438,6 +444,9 @@ def _placeholders(table: Table, texts: Mapping[str, Any], known: Any) -> None:
             except ValueError as error:
                 raise table.error(key, f"{shown(text)}: {error}", "{{ is a brace itself") from None
             for name in sorted(used.difference(known)):
+                # Whether there is a network, the experiment says.
+                if hosts and placeholders.is_of_hosts(name):
+                    continue
                 raise table.error(key, f"there is no parameter {{{name}}}", suggestion(name, known))
 
 
@@ -464,6 +473,8 @@ def _all(file: Table, folder: Path, named: tuple[str, ...]) -> Iterator[Path]:
         top = folder / name
         several = [Path(at) / one for at, _, some in os.walk(top) for one in sorted(some)]
         for path in sorted(several) if top.is_dir() and not top.is_symlink() else [top]:
+            if not str(path).isprintable():
+                raise file.error("image.files", f"{shown(str(path))} cannot be printed")
             try:
                 mode = path.lstat().st_mode
             except OSError as error:

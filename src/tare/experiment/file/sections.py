@@ -84,7 +84,7 @@ def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
         hint = _meant(table) or 'such as kernel = "exp_float"'
         raise table.error(None, f"expected one of {', '.join(KINDS)}", hint)
     if given == ["application"]:
-        return _application(table)
+        return _application(table, catalogue)
     if given == ["command"]:
         found = table.read((*keys.WORKLOAD, *keys.COMMAND))
         found.setdefault("name", PurePath(found["command"][0]).name or found["command"][0])
@@ -103,12 +103,19 @@ def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     return WorkloadSpec(**{"name": name, **own, "parameters": {**defaults, **chosen}})
 
 
-def _application(table: Table) -> WorkloadSpec:
+def _application(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     reference = table.value("application", kinds.TEXT)
     try:
         found = application.read(reference)
     except ExperimentError as error:
         raise table.error("application", error.message, error.hint) from error
+    own_name = next((m.name for m in found.metrics if m.name in catalogue.metrics), None)
+    if own_name is not None:
+        raise table.error(
+            "application",
+            f"a metric of {found.name} would be called {own_name}, as one of tare's own",
+            "another name in [metrics.NAME] of its application.toml",
+        )
     known = (*keys.WORKLOAD, *keys.APPLICATION)
     defaults = {p.name: p.default for p in found.parameters}
     table.only([*(key.name for key in known), *defaults], f"the application {found.name}")
