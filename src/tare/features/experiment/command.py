@@ -41,7 +41,7 @@ def new(
     ),
     application: Annotated[
         str | None,
-        typer.Option(metavar="NAME|DIR", help="Of an application: tare describe applications."),
+        typer.Option(metavar="NAME", help="Of an application: tare describe applications."),
     ] = None,
     json: options.Json = None,
 ) -> None:

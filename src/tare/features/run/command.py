@@ -46,7 +46,7 @@ def run(
         str | None,
         typer.Option(
             "--application",
-            metavar="NAME|DIR",
+            metavar="NAME",
             help="Instead of a command: tare describe applications.",
         ),
     ] = None,
