@@ -229,6 +229,17 @@ def test_a_parameter_may_be_a_factor_within_its_range(folder: Path) -> None:
     assert caught.value.message.startswith("mine.toml: factors.orders: ")
 
 
+@pytest.mark.parametrize("factors", ["orders = [5]", "order = [5]", "colour = ['red']"])
+def test_a_factor_that_is_no_parameter_or_a_key_as_well_is_refused(
+    folder: Path, factors: str
+) -> None:
+    given_ = "orders = 7\n" if factors.startswith("orders") else ""
+    with pytest.raises(ExperimentError) as caught:
+        experiment(folder, f"{given_}[factors]\n{factors}\n")
+    name = factors.partition(" ")[0]
+    assert name in caught.value.message
+
+
 def test_a_metric_that_the_application_prints_can_be_what_is_asked(folder: Path) -> None:
     text = '[experiment]\nname = "a"\nquestion = "b?"\nmetric = "sorting_ns"\n'
     workload = f'[[workload]]\napplication = "{folder}"\n'

@@ -124,7 +124,7 @@ def test_standard_error_is_read_where_it_is_named() -> None:
         (OutputCheck(pattern="n=(.*)", minimum=2), b"n=many", "application.check.range"),
         (OutputCheck(sha256=hashlib.sha256(b"x").hexdigest()), b"x", None),
         (OutputCheck(sha256=hashlib.sha256(b"x").hexdigest()), b"y", "application.check.sha256"),
-        (OutputCheck(pattern="n=(.)", equals_file="n"), b"n=3", "application.check.unequal"),
+        (OutputCheck(pattern="n=(.)", equals_file="n"), b"n=3", "application.check.no_file"),
     ],
 )
 def test_a_check_tells_right_from_wrong(
@@ -140,7 +140,7 @@ def test_a_file_that_was_prepared_tells_what_is_expected(tmp_path: Path) -> None
     assert why(check, b"frame=   59 fps", tmp_path) == "application.check.unequal"
     (tmp_path / "frames").unlink()
     (tmp_path / "frames").symlink_to("/proc/self/status")
-    assert why(check, b"frame=   60 fps", tmp_path) == "application.check.unequal"
+    assert why(check, b"frame=   60 fps", tmp_path) == "application.check.no_file"
 
 
 @pytest.mark.timeout(20)
@@ -155,7 +155,7 @@ def test_a_link_of_what_was_prepared_shows_nothing_of_this_machine(tmp_path: Pat
     (tmp_path / "secret").write_text("3")
     (tmp_path / "data" / "out").symlink_to("..")
     check = OutputCheck(pattern="n=(.)", equals_file="out/secret")
-    assert why(check, b"n=3", tmp_path / "data") == "application.check.unequal"
+    assert why(check, b"n=3", tmp_path / "data") == "application.check.no_file"
     (tmp_path / "data" / "here").write_text("3")
     (tmp_path / "data" / "in").symlink_to("here")
     check = OutputCheck(pattern="n=(.)", equals_file="in")

@@ -98,6 +98,8 @@ def _unlike(
     wanted = None if check.equals is None else fill(check.equals)
     if check.equals_file is not None:
         wanted = _expected(check.equals_file, data)
+        if wanted is None:
+            return message("application.check.no_file", file=check.equals_file)
     if wanted is not None and got != wanted.strip():
         return message("application.check.unequal", found=_short(got), wanted=_short(wanted))
     low, high = check.minimum, check.maximum
@@ -109,19 +111,19 @@ def _unlike(
     return None
 
 
-def _expected(name: str, data: Path | None) -> str:
-    """Return what a file in /data holds; of what cannot be read, nothing that is ever printed."""
+def _expected(name: str, data: Path | None) -> str | None:
+    """Return what a file in /data holds; None: there is none that can be read."""
     if data is None:
-        return f"\0{name}"
+        return None
     try:
         # No link in /data leads out of it, on this machine.
         path = (data / name).resolve()
         if not path.is_relative_to(data.resolve()):
-            return f"\0{name}"
+            return None
         with files.open_plain(path) as file:
             return file.read(_MOST_EXPECTED).decode(errors="replace")
     except OSError:
-        return f"\0{name}"
+        return None
 
 
 def _printed(metric: ApplicationMetric, printed: bytes, reading: Reading) -> float | None:

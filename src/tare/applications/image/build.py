@@ -186,8 +186,14 @@ def _check(
     if isinstance(source, EngineImage):
         if lock.oci != source.digest:
             changed.append(f"image {source.name}")
-    elif lock.suite != source or not lock.packages:
-        changed.append("suite")
+    else:
+        locked = {one.name: one.version for one in lock.packages}
+        for asked in application.image.packages:
+            name, _, version = asked.partition("=")
+            if name not in locked or version not in ("", locked[name]):
+                changed.append(f"package {asked}")
+        if lock.suite != source:
+            changed.append("suite")
     if changed:
         raise ExperimentError(
             f"the lock is of another state of {application.name}; these differ: "

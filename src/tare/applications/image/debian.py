@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -98,7 +100,7 @@ def fill(
                 raise
             reader.join()
         if process.returncode or failed is not None:
-            raise _failure(watched, suite, packages, failed)
+            raise _failure(watched, suite, packages, failed, root)
     store = root / keystore.PATH
     if store.is_file() and not store.is_symlink():
         tree.place(root, keystore.PATH, keystore.without_times(store.read_bytes()))
@@ -158,6 +160,10 @@ def _proxies() -> list[str]:
     return [line for line in done.stdout.splitlines() if '""' not in line]
 
 
+#: With less, nothing is written any more.
+_ROOM = 64 << 20
+
+
 class _Watched:
     """What mmdebstrap and apt write: how far they are, and the last lines."""
 
@@ -168,6 +174,11 @@ class _Watched:
         self.lines: deque[str] = deque(maxlen=_LAST)
 
     def read(self, stream: IO[bytes]) -> None:
+        # Whoever is interrupted closes it in the middle.
+        with contextlib.suppress(ValueError, OSError):
+            self._read(stream)
+
+    def _read(self, stream: IO[bytes]) -> None:
         for raw in stream:
             line = raw.decode(errors="replace").rstrip()
             self.lines.append(line)
@@ -198,10 +209,20 @@ class _Watched:
 
 
 def _failure(
-    watched: _Watched, suite: str, packages: Sequence[str], failed: PlatformError | None
+    watched: _Watched,
+    suite: str,
+    packages: Sequence[str],
+    failed: PlatformError | None,
+    root: Path,
 ) -> PlatformError | ExperimentError:
     """Return the error for what mmdebstrap wrote before it failed."""
     lines = list(watched.lines)
+    folders = [one for one in (root, Path(tempfile.gettempdir())) if _is_full(one)]
+    if folders:
+        return PlatformError(
+            f"no room is left in {folders[0]} for the image of {', '.join(packages)}",
+            f"df -h {folders[0]}   (and make room there, or set XDG_CACHE_HOME or TMPDIR)",
+        )
     lost = {found.groups() for line in lines if (found := _LOST.search(line))}
     if lost:
         return _lost((f"{name} {version}" for version, name in sorted(lost)), suite)
@@ -214,6 +235,13 @@ def _failure(
         f"apt-cache policy {' '.join(one.partition('=')[0] for one in packages[:5])}"
         f"   (and sudo apt update; the image is of {suite})",
     )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _ROOM
+    except OSError:
+        return False
 
 
 def _check_lost(lost: Iterable[Package], suite: str) -> None:

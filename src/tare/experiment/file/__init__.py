@@ -129,6 +129,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         networks=networks.named(file.table("networks")),
         window=windows.window(file),
     )
+    _check_arguments(file, experiment)
     networks.check(file, experiment)
     substitution.check(name, experiment)
     windows.check(file, experiment)
@@ -136,6 +137,18 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     _check_prepared(top, experiment)
     _check_compared(top, experiment)
     return experiment
+
+
+def _check_arguments(file: Table, experiment: Experiment) -> None:
+    """Refuse a parameter of an application that has one value and several levels."""
+    for table, workload in zip(file.tables("workload"), experiment.workloads, strict=True):
+        twice = next(
+            (n for n in workload.arguments if n in table.values and n in experiment.factors), None
+        )
+        if twice is not None:
+            raise table.error(
+                twice, "is a factor as well, with levels of its own", f"leave one {twice} out"
+            )
 
 
 def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:

@@ -265,7 +265,7 @@ def template(reference: str) -> str:
         lines.append(f"{one.name} = {_toml(one.default)}")
     lines += [
         "",
-        "# A parameter may also be a factor, with several levels.",
+        "# A parameter may be a factor instead, with several levels: leave it out above then.",
         "[factors]",
         'platform = ["bare", "docker", "bubblewrap"]',
         'size = ["1c", "2c"]',

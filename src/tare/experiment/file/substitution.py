@@ -38,8 +38,9 @@ def check(source: str, experiment: Experiment) -> None:
         own_hosts = (*of_hosts, placeholders.HOST)
         _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
     table = Table(source, "factors", {})
+    arguments = [name for workload in experiment.workloads for name in workload.arguments]
     for name in own:
-        meant = None if name in used else closest(name, KNOWN_FACTORS)
+        meant = None if name in used else closest(name, (*KNOWN_FACTORS, *arguments))
         if any(workload.kernel for workload in experiment.workloads):
             raise table.error(
                 name,
@@ -48,6 +49,10 @@ def check(source: str, experiment: Experiment) -> None:
             )
         if meant is not None:
             raise table.error(name, "is used by no command", meant)
+        if name not in used and all(w.application for w in experiment.workloads):
+            raise table.error(
+                name, "is no parameter of an application", suggestion(name, arguments)
+            )
 
 
 def _of_application(table: Table, workload: WorkloadSpec, experiment: Experiment) -> set[str]:
