@@ -141,6 +141,7 @@ def test_built_in_applications_are_whole() -> None:
         ("rate ([0-9.]+)", "(?=rate) ([0-9.]+)", "metrics.rate.pattern"),
         ("default = 10\n", "default = 2020-01-01\n", "parameters.orders.default"),
         ("[metrics.rate]", "[metrics.sorting_ns]", "metrics"),
+        ('equals = "{orders}"', "minimum = nan", "check[1]"),
         ("exit_codes = [3]", "exit_codes = [0]", "check.exit_codes"),
         ("pattern = 'orders ([0-9]+)'\n", "", "check[1]"),
         ("default = 10\n", "default = 1000\n", "parameters.orders.default"),

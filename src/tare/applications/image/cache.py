@@ -29,7 +29,7 @@ from tare.host.lease import Remnant
 #: Of all images and layers together; the longest unused ones go first.
 MOST_BYTES = 16 << 30
 #: Changes with what is made of the same description.
-FORMAT = 2
+FORMAT = 3
 CONTENT, ABOUT, LOCK, UNFINISHED = "content", "about.json", ".lock", ".new"
 
 
@@ -39,6 +39,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     #: Of its content.
     digest: str
     size_bytes: int
+    #: Of names, sizes and times, by which it is seen that nobody has changed it.
+    stamp: str
     packages: tuple[Package, ...] = ()
 
 
@@ -105,6 +107,13 @@ def entry(
     made = False
     while (found := look(name)) is None:
         made = _make(name, make, wait) or made
+    if tree.stamp(found.path) != found.about.stamp:
+        found.close()
+        raise PlatformError(
+            f"files of an application were changed since they were made, in {found.path}: as root "
+            "on the bare machine, a program can do so",
+            f"rm -r {found.path.parent}   (they are made again)",
+        )
     return found, made
 
 
@@ -146,7 +155,10 @@ def _make_locked(name: str, make: Callable[[Path], tuple[Package, ...]]) -> bool
             made.chmod(0o755)
         packages = make(content)
         about = About(
-            digest=tree.digest(content), size_bytes=tree.size_bytes(content), packages=packages
+            digest=tree.digest(content),
+            size_bytes=tree.size_bytes(content),
+            stamp=tree.stamp(content),
+            packages=packages,
         )
         (fresh / ABOUT).write_bytes(msgspec.json.encode(about))
         fresh.rename(folder() / name)

@@ -142,6 +142,15 @@ def digest(top: Path) -> str:
     return found.hexdigest()
 
 
+def stamp(top: Path) -> str:
+    """Return what changes with a file of a tree, without reading any."""
+    found = hashlib.sha256()
+    for at, about in _walk(top):
+        kept = about.st_mode, about.st_size, about.st_mtime_ns
+        found.update(b"%s\0%d\0%d\0%d\n" % (os.fsencode(at.relative_to(top)), *kept))
+    return found.hexdigest()
+
+
 def size_bytes(top: Path) -> int:
     """Return the size of all files together; one of several names counts once."""
     files = (about for _, about in _walk(top) if stat.S_ISREG(about.st_mode))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -63,10 +64,9 @@ def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[Bin
 
 def _made(path: Path, make: Callable[[Path], None]) -> BinaryIO:
     """Make an image that appears under its name when it is whole."""
+    sweep(path.parent)
     fresh = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        # Of a process of the same number that was killed.
-        fresh.unlink(missing_ok=True)
         make(fresh)
         fresh.rename(path)
     finally:
@@ -74,6 +74,17 @@ def _made(path: Path, make: Callable[[Path], None]) -> BinaryIO:
     file = path.open("rb")
     _shrink(path.parent, path)
     return file
+
+
+def sweep(images: Path) -> None:
+    """Remove what processes left half made that were killed, ``.PID.NAME``."""
+    for path in images.glob(".*.*"):
+        pid = path.name.split(".")[1]
+        if pid.isdecimal() and (int(pid) == os.getpid() or not Path(f"/proc/{pid}").exists()):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _shrink(images: Path, kept: Path) -> None:

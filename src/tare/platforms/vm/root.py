@@ -61,7 +61,7 @@ def _ext4_of_root(root: Root, path: Path) -> None:
     """Make one of a copy: what the guest makes for itself is left out, layers are put in."""
     copy = ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--"]
     covered = [PurePosixPath(inside).relative_to("/") for inside, _ in root.layers]
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{os.getpid()}.") as folder:
         for one in Path(root.path).iterdir():
             if one.name not in OWN and PurePosixPath(one.name) not in covered:
                 _do([*copy, str(one), f"{folder}/{one.name}"])
@@ -85,7 +85,7 @@ def _ext4(source: Path, path: Path) -> None:
     if source.is_dir():
         _ext4_of(source, path)
         return
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{os.getpid()}.") as folder:
         _do(["tar", "-xf", str(source), "-C", folder])
         _ext4_of(Path(folder), path)
 
