@@ -148,6 +148,7 @@ def test_built_in_applications_are_whole() -> None:
         ("default = 10\n", "default = {}\n", "parameters.orders.default"),
         ("[parameters.mode]", "[parameters.platform]", "parameters.platform"),
         ("[parameters.mode]", "[parameters.timeout]", "parameters.timeout"),
+        ("[parameters.mode]", "[parameters.n]", "parameters.n"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_key(folder: Path, was: str, is_: str, key: str) -> None:

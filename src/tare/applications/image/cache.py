@@ -75,6 +75,7 @@ def look(name: str) -> Entry | None:
     """Return an entry where it is there, held."""
     if not (folder() / name).is_dir():
         return None
+    _check_folder()
     lock = _locked(name, fcntl.LOCK_SH)
     try:
         about = msgspec.json.decode((folder() / name / ABOUT).read_bytes(), type=About)
@@ -180,6 +181,11 @@ def _make_folder() -> None:
     if not folder().is_dir():
         folder().mkdir(parents=True, exist_ok=True)
         folder().chmod(0o755)
+    _check_folder()
+
+
+def _check_folder() -> None:
+    """Raise where what is found there could be somebody else's."""
     about = folder().stat()
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:
         raise PlatformError(

@@ -17,6 +17,7 @@ from tare import files, registry, units
 from tare.applications import expressions
 from tare.errors import ExperimentError
 from tare.experiment.file import keys, kinds
+from tare.experiment.file.factors import RESERVED
 from tare.experiment.file.table import Key, Table, shown, suggestion
 from tare.registry import Parameter, expected
 from tare.workloads import placeholders
@@ -430,8 +431,8 @@ def _parameter(table: Table) -> Parameter:
     except ValueError:
         raise table.error("default", f"{shown(found.default)} is not in its own range") from None
     taken = [key.name for key in (*keys.WORKLOAD, *keys.APPLICATION)]
-    if name in taken:
-        raise table.error(None, f"is a key of every workload, as are {', '.join(taken)}")
+    if name in taken or name in RESERVED:
+        raise table.error(None, "has another meaning in experiments", "choose another name")
     return found
 
 

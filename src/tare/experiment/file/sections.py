@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -72,8 +72,19 @@ def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[W
         spec = _workload(table, catalogue)
         if spec.name in found:
             raise table.error("name", f"there are two workloads {spec.name!r}", "give each a name")
+        _check_application(table, spec, found.values())
         found[spec.name] = spec
     return tuple(found.values())
+
+
+def _check_application(table: Table, spec: WorkloadSpec, others: Iterable[WorkloadSpec]) -> None:
+    """Refuse two applications of one name, by which results call them."""
+    for one in (other.application for other in others):
+        own = spec.application
+        if own and one and own.name == one.name and own.digest != one.digest:
+            raise table.error(
+                "application", f"there are two applications {own.name!r}", "give each a name"
+            )
 
 
 def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
