@@ -178,6 +178,16 @@ def test_parameters_are_factors_and_typed(shop: Path, tmp_path: Path) -> None:
     assert run("--application", f"{shop}/", "--set", "times=x", check=10).stdout == ""
 
 
+def test_several_workers_are_each_judged_by_what_they_have_finished(
+    shop: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = ["--workers", "2", "-n", "3", "--set", "times=20000", "--out", str(out)]
+    run("--application", f"{shop}/", *words, "--no-fingerprint")
+    samples = tare.open(out).samples()
+    assert len(samples[samples["metric"] == "counted"]) == 6
+
+
 def test_an_application_that_changed_is_not_gone_on_with(shop: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = ["--application", f"{shop}/", "-n", "1", "--out", str(out), "--no-fingerprint"]

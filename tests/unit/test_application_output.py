@@ -201,7 +201,9 @@ def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
         (0, 0, "warmup", 0.0), (0, 1, "measured", 1e9),
         (1, 0, "warmup", 2e9), (1, 1, "measured", 3e9),
     ]  # fmt: skip
+    printed.add(sample(0, 2, "tail"))
     assert printed.judged(asked, str, None) is None
+    assert len(list(printed.samples(asked, 5))) == 4
     printed.add(sample(1, 2, "measured"))
     refused = printed.judged(asked, str, None)
     assert refused is not None

@@ -60,8 +60,8 @@ def test_one_layer_of_a_stack_has_it(name: str, layer: str, place: platforms.Pla
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("docker/runc", "docker and runc have files"), ("isolate", "isolate has files"),
-        ("vm/docker", "vm and docker have"), ("ssh:host", "ssh has files"),
+        ("docker/runc", "docker and runc show"), ("isolate", "isolate shows"),
+        ("vm/docker", "vm and docker show"), ("ssh:host", "ssh shows"),
     ],
 )  # fmt: skip
 def test_other_stacks_are_refused(name: str, words: str, place: platforms.Place) -> None:

@@ -383,9 +383,9 @@ def root_refusal(stack: str, options: dict[str, dict[str, Any]]) -> PlatformErro
     wrong = next((layer for layer in takers if not layer.takes_root), None)
     if others or wrong is not None:
         names = " and ".join(layer.description.name for layer in takers)
-        verb = "have" if others else "has"
+        verb = "show" if others else "shows"
         return PlatformError(
-            f"an application cannot run in {stack}: {names} {verb} files of its own",
+            f"an application cannot run in {stack}: {names} {verb} other files than its image's",
             "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm",
         )
     name = first.description.name

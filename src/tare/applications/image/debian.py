@@ -160,6 +160,8 @@ def _proxies() -> list[str]:
     return [line for line in done.stdout.splitlines() if '""' not in line]
 
 
+#: Packages after which it is known how long the others take.
+_FEWEST = 10
 #: With less, nothing is written any more.
 _ROOM = 64 << 20
 
@@ -197,6 +199,8 @@ class _Watched:
             self._of = int(found[1]) * _STEPS
         elif _STEP.match(line) and self._done < self._of:
             self._done += 1
+            if self._done < _FEWEST * _STEPS:
+                return
             spent = time.monotonic() - self._began
             self._stage(
                 message(

@@ -162,6 +162,7 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
                 closest(metric, [*catalogue.metrics, *experiment.printed])
                 or "wall, cpu, memory, or another of: tare describe metrics",
             )
+    _check_printed(table, experiment, metrics)
     commands = [workload.name for workload in experiment.workloads if workload.command]
     if not commands:
         return
@@ -174,6 +175,21 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
         raise table.error(
             "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
         )
+
+
+def _check_printed(table: Table, experiment: Experiment, metrics: list[str]) -> None:
+    """Refuse a metric that one application prints, and another workload does not."""
+    for metric in metrics:
+        if metric not in experiment.printed:
+            continue
+        for workload in experiment.workloads:
+            own = () if workload.application is None else workload.application.metrics
+            if metric not in [one.name for one in own]:
+                raise table.error(
+                    "metric",
+                    f"{workload.name} does not print {metric}",
+                    "another metric, or each of them in an experiment of its own",
+                )
 
 
 def _check_prepared(table: Table, experiment: Experiment) -> None:

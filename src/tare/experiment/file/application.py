@@ -386,12 +386,22 @@ def _metric(table: Table) -> ApplicationMetric:
             raise table.error(key, "needs format")
     if ways == ["format"]:
         given["quantile"] = kinds.quantile_of(given.get("quantile", "median"))
+    if given["unit"] in _OTHER_TIMES:
+        raise table.error("unit", f"{given['unit']} is not known", _OTHER_TIMES[given["unit"]])
     end, scale = _kept(given["unit"])
     name = stem if stem.endswith(end) else f"{stem}{end}"
     keys_ = given.pop("json", None)
     return ApplicationMetric(
         name=name, scale=scale, json=None if keys_ is None else tuple(keys_.split(".")), **given
     )
+
+
+#: What others call units of time that are known by another name.
+_OTHER_TIMES = {
+    "sec": "s", "secs": "s", "second": "s", "seconds": "s", "S": "s", "msec": "ms", "millis": "ms",
+    "milliseconds": "ms", "usec": "us", "microseconds": "us", "nsec": "ns", "nanoseconds": "ns",
+    "minutes": "min", "hours": "h",
+}  # fmt: skip
 
 
 def _kept(unit: str) -> tuple[str, float]:

@@ -49,10 +49,19 @@ def check(source: str, experiment: Experiment) -> None:
             )
         if meant is not None:
             raise table.error(name, "is used by no command", meant)
-        if name not in used and all(w.application for w in experiment.workloads):
-            raise table.error(
-                name, "is no parameter of an application", suggestion(name, arguments)
-            )
+        for workload in experiment.workloads:
+            if workload.application is not None and name not in _all_of(workload):
+                raise table.error(
+                    name,
+                    f"is no parameter of {workload.application.name}",
+                    suggestion(name, tuple(workload.arguments)),
+                )
+
+
+def _all_of(workload: WorkloadSpec) -> set[str]:
+    """Return what a level of an application's can change: its parameters, and what it names."""
+    texts = [text for some in _texts(workload).values() for text in some]
+    return {*workload.arguments, *(name for text in texts for name in placeholders.names(text))}
 
 
 def _of_application(table: Table, workload: WorkloadSpec, experiment: Experiment) -> set[str]:

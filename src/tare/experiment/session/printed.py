@@ -45,7 +45,8 @@ class Printed:
     def add(self, got: record.Output | record.Sample) -> None:
         """Take a record; raises AgentError where it is none that the agent may send."""
         if isinstance(got, record.Sample):
-            if got.worker is not None and got.iteration is not None:
+            # What goes on until the last worker has finished is cut short.
+            if got.worker is not None and got.iteration is not None and got.phase != "tail":
                 self._phases[got.worker, got.iteration] = got.phase
             return
         kept = self._streams[got.worker, got.iteration][_STREAMS[got.stream]]

@@ -62,8 +62,8 @@ def describe(
         )
     if stacks and kind != "platforms":
         raise ExperimentError(
-            f"only platforms are stacked ({' '.join(stacks)})",
-            f"tare describe platforms {' '.join(stacks)}",
+            f"only platforms are named one by one ({' '.join(stacks)})",
+            f"tare describe {kind or ''}",
         )
     told = {
         name: _platforms(stacks) if name == "platforms" else _units(name)

@@ -9,6 +9,9 @@ from tare.cli.lines import Line
 from tare.errors import UsageError
 from tare.registry import Parameter, expected, typed
 
+#: How several values of a parameter are called among what is of commands alone.
+PARAMETERS = "--parameter-list"
+
 
 def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> Line:
     """Return an application with its parameters, in the place of a command.
@@ -33,12 +36,17 @@ def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> L
 
     option = next((name for name, is_given in refused.items() if is_given), None)
     if option is not None:
-        raise UsageError(
-            f"--application excludes {option}",
-            "leave one of both out; an application has its own command (docs/applications.md)",
-        )
+        new = f"tare experiment new mine.toml --application {reference}   (then as a factor)"
+        own = "leave one of both out; an application has its own command (docs/applications.md)"
+        raise UsageError(f"--application excludes {option}", new if option == PARAMETERS else own)
     found = application.read(reference)
     known = {parameter.name: parameter for parameter in found.parameters}
+    names = [one.partition("=")[0] for one in given]
+    if len(set(names)) < len(names):
+        raise UsageError(
+            "--set gives a parameter twice",
+            "as a factor, in: tare experiment new mine.toml --application " + reference,
+        )
     values = dict(_value(one, known) for one in given)
     text = " ".join([found.name, *given])
     return Line(found.name, text, [found.name], options={"application": reference, **values})

@@ -144,7 +144,8 @@ def run(
             "a command": bool(command), "--name": bool(name), "--input": input is not None,
             "--image": image is not None, "--shell": shell is not None,
             "--ignore-failure": ignore_failure is not None,
-            "lines around it": any(around.lines.values()), "parameters": bool(parameters),
+            "lines around it": any(around.lines.values()),
+            applications.PARAMETERS: bool(parameters),
         }  # fmt: skip
         measured = [applications.line(application, set_ or (), of_commands)]
     # Words of a command are taken as for the platform that has the fewest files of this machine.

@@ -89,7 +89,9 @@ def sweep(images: Path) -> None:
 
 def _shrink(images: Path, kept: Path) -> None:
     """Remove images until the rest is small enough; whoever has one open keeps it."""
-    found = ((path, path.stat()) for path in images.iterdir() if path != kept)
+    # What begins with a point is being made.
+    whole = (path for path in images.glob("[!.]*") if path != kept)
+    found = ((path, path.stat()) for path in whole)
     others = [Kept(path, about.st_size, about.st_mtime_ns) for path, about in found]
     for path in excess(others, MOST_BYTES - kept.stat().st_size):
         path.unlink(missing_ok=True)
