@@ -129,7 +129,10 @@ def test_every_platform_runs_the_same_files(shop: Path, tmp_path: Path, platform
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        ("silent", message("application.no_metric", metric="counted", stream="stdout")),
+        (
+            "silent",
+            message("application.no_metric", metric="counted", how="counted", stream="stdout"),
+        ),
         ("wrong", message("application.check.present", stream="stderr", found="wrong")),
         (
             "unchecked",

@@ -70,7 +70,10 @@ def refusal(
             return found
     missing = next((m for m in application.metrics if m.name not in given), None)
     if missing is not None:
-        return message("application.no_metric", metric=missing.name, stream=missing.stream)
+        how = missing.pattern or ".".join(missing.json or ()) or missing.format or ""
+        return message(
+            "application.no_metric", metric=missing.name, how=_short(how), stream=missing.stream
+        )
     return None
 
 

@@ -182,7 +182,7 @@ OUTPUT = (
     Key("equals", kinds.TEXT, "what the last match's group must be, with placeholders"),
     Key(
         "equals_file",
-        kinds.Kind("a file in /data", _inside),
+        kinds.Kind("a file in /data", lambda value: _inside(str(value).removeprefix("/data/"))),
         "the same: the content of a file that `prepare` left in `/data`",
     ),
     Key("minimum", NUMBER, "what the number in the last match's group must be at least"),
@@ -431,8 +431,11 @@ def _check(table: Table) -> Check:
 def _parameter(table: Table) -> Parameter:
     given = table.read(PARAMETER)
     name = table.path.rpartition(".")[2]
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII) or name in FACTORS:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII):
         raise table.error(None, "is no name of a parameter", "small letters, digits and _")
+    taken = [key.name for key in (*keys.WORKLOAD, *keys.APPLICATION)]
+    if name in taken or name in RESERVED or name in FACTORS:
+        raise table.error(None, "has another meaning in experiments", "choose another name")
     if not isinstance(given["default"], bool | int | float | str):
         raise table.error("default", f"{shown(given['default'])} is not possible")
     found = Parameter(name=name, **given)
@@ -440,9 +443,6 @@ def _parameter(table: Table) -> Parameter:
         kinds.of(found).read(found.default)
     except ValueError:
         raise table.error("default", f"{shown(found.default)} is not in its own range") from None
-    taken = [key.name for key in (*keys.WORKLOAD, *keys.APPLICATION)]
-    if name in taken or name in RESERVED:
-        raise table.error(None, "has another meaning in experiments", "choose another name")
     return found
 
 

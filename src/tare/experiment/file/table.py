@@ -110,10 +110,11 @@ class Table:
     def tables(self, key: str) -> list[Table]:
         """Return a list of tables below this one, counted from 1."""
         values = self.values.get(key, [])
+        path = f"{self.path}.{key}" if self.path else key
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            raise self.error(key, f"expected tables, each beginning with [[{key}]]")
+            raise self.error(key, f"expected tables, each beginning with [[{path}]]")
         return [
-            Table(self.source, f"{key}[{number}]", value) for number, value in enumerate(values, 1)
+            Table(self.source, f"{path}[{number}]", value) for number, value in enumerate(values, 1)
         ]
 
 

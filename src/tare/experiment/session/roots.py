@@ -121,6 +121,8 @@ def _lock(application: Application) -> Lock | None:
     try:
         with files.open_plain(path) as file:
             return parse(file.read(MOST_BYTES + 1))
+    except ExperimentError as error:
+        raise ExperimentError(f"{path}: {error.message}", f"rm {path}") from error
     except FileNotFoundError:
         return None
     except OSError as error:
