@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,6 +127,15 @@ print(json.dumps({
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_has_it_as_well(root: platforms.Root, tmp_path: Path) -> None:
+    # Tests' own directories are closed to others.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        shutil.copytree(tmp_path, folder, symlinks=True, dirs_exist_ok=True)
+        Path(folder).chmod(0o755)
+        image, data = (Path(folder, name) for name in ("image", "data"))
+        _check_ordinary_user(str(image), str(data), tmp_path)
+
+
+def _check_ordinary_user(image: str, data: str, tmp_path: Path) -> None:
     words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "no" / "home")}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -136,7 +146,7 @@ def test_an_ordinary_user_has_it_as_well(root: platforms.Root, tmp_path: Path) -
     ).returncode:
         pytest.skip("another user cannot read this Python or this checkout")
     done = subprocess.run(
-        [*words, SCRIPT, root.path, root.layers[0][1]],
+        [*words, SCRIPT, image, data],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -117,6 +117,15 @@ def check(root: Root) -> None:
     Links of an image are followed inside of it alone; on the way of what tare mounts there may be
     none.
     """
+    try:
+        _check(root)
+    except OSError as error:
+        raise PlatformError(
+            f"the files of an application cannot be read: {error.filename}: {error.strerror}", FIX
+        ) from error
+
+
+def _check(root: Root) -> None:
     base = Path(root.path)
     for path in ("/", HOSTS, *(path for path, _ in root.layers)):
         parts = PurePosixPath(path).parts[1:]

@@ -277,5 +277,5 @@ def remnants() -> list[Remnant]:
     """Return what killed processes of this user left half made; images that are whole stay."""
     try:
         return _unfinished()
-    except PlatformError:
-        return []  # without a home there is none
+    except (PlatformError, OSError):
+        return []  # without a home, or without one that can be read, there is none

@@ -17,14 +17,9 @@ from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, ending, identity, last_lines, remove
 from tare.errors import ExperimentError
 from tare.results.message import message
+from tare.workloads import ENVIRONMENT
 from tare.workloads.application import DATA, Application
 
-#: All that commands see of the environment.
-ENVIRONMENT = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/tmp",
-    "LANG": "C.UTF-8",
-}
 #: That one command may take, and all may leave.
 LIMIT_S = 3600.0
 MOST_BYTES = 8 << 30

@@ -36,8 +36,7 @@ AT_ONCE = 2
 COMMAND = "/bin/true"
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
-#: Without the last, it is not built yet.
-APPLICATION = ["name", "question", "needs", "image"]
+APPLICATION = ["name", "question", "parameters", "needs", "image"]
 
 
 def describe(
@@ -63,7 +62,9 @@ def describe(
     if stacks and kind != "platforms":
         raise ExperimentError(
             f"only platforms are named one by one ({' '.join(stacks)})",
-            f"tare describe {kind or ''}",
+            f"tare describe platforms {' '.join(stacks)}"
+            if kind != "applications"
+            else "tare describe applications",
         )
     told = {
         name: _platforms(stacks) if name == "platforms" else _units(name)
@@ -135,7 +136,7 @@ def _applications() -> list[dict[str, Any]]:
                 "needs": list(needs),
                 "parameters": [msgspec.to_builtins(one) for one in found.parameters],
                 "metrics": [msgspec.to_builtins(one) for one in found.metrics],
-                "image": None if held is None else quantity(held, "bytes"),
+                "image": "made when it is first run" if held is None else quantity(held, "bytes"),
                 "image_bytes": held,
             }
         )
@@ -182,6 +183,8 @@ def _row(description: registry.Description) -> dict[str, Any]:
 
 def _cell(unit: dict[str, Any], column: str) -> str:
     value = unit.get(column)
+    if isinstance(value, list):
+        value = " ".join(one["name"] if isinstance(one, dict) else one for one in value)
     if column == "name" and unit.get("argument"):
         return f"{value}:{unit['argument']}"
     if column == "works":
@@ -194,4 +197,4 @@ def _cell(unit: dict[str, Any], column: str) -> str:
         return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
     if column == "why" and unit["emulated"]:
         return text(message("describe.emulated"))
-    return "" if value is None else " ".join(value) if isinstance(value, list) else str(value)
+    return "" if value is None else str(value)
