@@ -2,8 +2,8 @@
 
 Pairs of a trial by tare on bare and of the same command without tare, in random order, in the same
 place: the plain one is a child of this program that enters the agent's mount namespace and root.
-Ratios tare to plain of user and system CPU time, and of wall time, with 95 % intervals of the
-median. Also what starting a trial takes beyond the command, for a platform that is there already.
+Ratios tare to plain of user and system CPU time, and of wall time, as Hodges-Lehmann medians with
+95 % intervals. And what starting a trial takes beside its command where the platform is there.
 
     .venv/bin/python benchmarks/application_cost.py [--pairs 40] [--set seconds=2 …]
 
@@ -30,12 +30,13 @@ from tare.experiment.specification import Cell
 from tare.features.run import application as typed
 from tare.host import lease
 from tare.platforms import session_folder
-from tare.statistics.intervals import quantile_interval
+from tare.statistics.comparison import compare_family
 from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NEWNS = 0x20000
+MARGIN = 0.005
 
 
 def main() -> None:
@@ -122,11 +123,10 @@ def enter(namespace: int, job: record.Command) -> None:
 
 def report(rows: np.ndarray) -> None:
     for name, first, second in (("user + system CPU", 0, 3), ("wall", 1, 4)):
-        ratios = rows[:, first] / rows[:, second] - 1
-        found = quantile_interval(ratios)
+        (found,) = compare_family([(rows[:, second], rows[:, first])], MARGIN)
+        low, at, high = (100 * ((x or 1) - 1) for x in (found.low, found.ratio, found.high))
         print(
-            f"{name:<18} tare / plain {100 * found.estimate:+.2f} % "
-            f"[{100 * found.low:+.2f}, {100 * found.high:+.2f}]   "
+            f"{name:<18} tare / plain {at:+.2f} % [{low:+.2f}, {high:+.2f}]   "
             f"(median {np.median(rows[:, first]):.3f} s, n = {len(rows)} pairs)"
         )
     besides = rows[1:, 2]
