@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _LINES = "(?m)"
 
 
+@cache
 def groups(pattern: str) -> int:
     """Return how many groups an expression has.
 

@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tare import files, platforms, workloads
 from tare.agent import record
 from tare.errors import ExperimentError
@@ -109,7 +107,9 @@ class Roots:
         self.facts.append(
             MachineFact(name=f"application_{name}_image", value=built.digest, source="image")
         )
-        data = msgspec.json.format(msgspec.json.encode(built.lock), indent=1)
+        from tare.applications.image import format_
+
+        data = format_(built.lock)
         files.write(folder / f"{name}.{LOCK}", data, "free some room, or choose another --out")
 
 
