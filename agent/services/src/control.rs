@@ -37,7 +37,11 @@ impl Control {
         let (sender, over) = mpsc::channel();
         thread::spawn(move || {
             // A line, an end and an error are the same: nobody wants the services any more.
-            let _ = reader.read(&mut [0; 1]);
+            while let Err(error) = reader.read(&mut [0; 1]) {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    break;
+                }
+            }
             drop(sender);
         });
         Ok(Self {
