@@ -13,6 +13,7 @@ from tare.experiment import plan_file
 from tare.experiment.journal import SEEN
 from tare.experiment.results import Results
 from tare.experiment.store.build import connect
+from tare.experiment.store.requests import Requests
 
 _TRIALS = """
     SELECT trial, session, block, position, cell, levels, seed, status, reason, started,
@@ -85,6 +86,7 @@ def load(folder: str | PathLike[str]) -> Results:
             network_log=_whole(store.sql(_NETWORK_LOG)),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
             planned=made.cells,
+            request_files=Requests(path),
         )
 
 
