@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tare.errors import ExperimentError
+from tare.experiment import metrics
 from tare.experiment.placement import Machine, cpus_each
 from tare.experiment.specification import (
     INSTANCE_TYPES,
@@ -263,8 +264,9 @@ def metric(experiment: Experiment) -> str:
         return experiment.metric
     if experiment.window is not None:
         return "throughput"
-    if all(workload.serves for workload in experiment.workloads):
-        return "response_mean_ns"
+    serve = [workload.serves for workload in experiment.workloads]
+    if any(serve):
+        return metrics.SERVICES_TIME if all(serve) else metrics.TIME
     kernels = all(workload.kernel for workload in experiment.workloads)
     return "kernel_cpu_ns" if kernels else "wall_ns"
 

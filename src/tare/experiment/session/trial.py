@@ -20,6 +20,7 @@ from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment import placement
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
+from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import requests
 from tare.experiment.session.answers import Asked, answers
@@ -205,12 +206,13 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
+        own = {m: waited_for(m, serves=cell.workload.serves) for m in (metric, *also)}
         printed = (
             None
             if application is None or cell.workload.serves
             else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         )
-        values = Values((metric, *also), printed)
+        values = Values(tuple(own.values()), printed)
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -238,8 +240,8 @@ class Conductor:
             status,
             failure,
             seconds,
-            values.means(metric),
-            {m: values.means(m) for m in also},
+            of_workload(metric, values.means(own[metric])),
+            {m: of_workload(m, values.means(own[m])) for m in also},
             values.wrong,
             values.fault is not None and values.fault.kind in ("exit", "signal"),
         )
