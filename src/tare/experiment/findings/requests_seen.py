@@ -28,8 +28,9 @@ MOST_LABELS = 30
 QUANTILES = (0.5, 0.95, 0.99)
 #: Buckets of a histogram are so much apart: quantiles are off by half of it at most.
 _STEP = math.log(1.002)
-#: Of moments in a trial, and of the response times of each.
-MOMENTS, _COARSE = 60, 10
+#: Moments of a trial at most, requests that each should have of all trials, and how many buckets
+#: are one there.
+_MOST_MOMENTS, _FEWEST_MOMENTS, _EACH, _COARSE = 60, 10, 50, 10
 
 
 @dataclass
@@ -72,16 +73,27 @@ class Course:
     """Response times by the moment of a trial at which requests were to start."""
 
     width_ns: float
-    counts: np.ndarray = field(default_factory=lambda: np.zeros((MOMENTS, 0), dtype=np.int64))
-    most_ns: np.ndarray = field(default_factory=lambda: np.zeros(MOMENTS))
+    counts: np.ndarray
+    most_ns: np.ndarray
+
+    @classmethod
+    def of(cls, moments: int, whole_ns: float) -> Course:
+        """Return an empty one of so many moments."""
+        width_ns = max(1.0, whole_ns / moments * (1 + 1e-9))
+        return cls(width_ns, np.zeros((moments, 0), dtype=np.int64), np.zeros(moments))
+
+    @property
+    def moments(self) -> int:
+        """How many there are."""
+        return len(self.most_ns)
 
     def add(self, after_ns: FloatArray, response_ns: FloatArray) -> None:
         """Count some more; what starts later than all of the first trial is of its last moment."""
-        at = np.minimum((after_ns / self.width_ns).astype(np.int64), MOMENTS - 1)
+        at = np.minimum((after_ns / self.width_ns).astype(np.int64), self.moments - 1)
         which = _buckets(response_ns) // _COARSE
         columns = max(int(which.max()) + 1, self.counts.shape[1])
-        found = np.bincount(at * columns + which, minlength=MOMENTS * columns)
-        found = found.reshape(MOMENTS, columns)
+        found = np.bincount(at * columns + which, minlength=self.moments * columns)
+        found = found.reshape(self.moments, columns)
         found[:, : self.counts.shape[1]] += self.counts
         self.counts = found
         np.maximum.at(self.most_ns, at, response_ns)
@@ -150,7 +162,8 @@ def _add(found: Seen, cell: Driven, table: pa.Table) -> None:
     after = (table["intended_ns"].to_numpy() - table["intended_ns"][0].as_py()).astype(float)
     found.histograms.setdefault(cell.cell, Histogram()).add(response)
     if cell.cell not in found.courses:
-        found.courses[cell.cell] = Course(max(1.0, float(after.max()) / MOMENTS * (1 + 1e-9)))
+        many = int(np.clip(cell.values["requests"].sum() / _EACH, _FEWEST_MOMENTS, _MOST_MOMENTS))
+        found.courses[cell.cell] = Course.of(many, float(after.max()))
     found.courses[cell.cell].add(after, response)
     errors = table["error"].combine_chunks()
     for one in errors.value_counts().to_pylist():

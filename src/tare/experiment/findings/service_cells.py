@@ -11,9 +11,11 @@ import numpy as np
 
 from tare import workloads
 from tare.experiment.findings.cells import in_order
+from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
+from tare.results.message import Levels
 from tare.statistics.statistic import FloatArray
 from tare.workloads import placeholders
 from tare.workloads.application import Driver
@@ -154,6 +156,14 @@ def driven(results: Results) -> tuple[Driven, ...]:
         asked = _asked(results, drivers[own["workload"]], own)
         found.append(Driven(number, own, asked, trials[number], by_cell[number]))
     return tuple(found)
+
+
+def name_of(cell: Driven, results: Results) -> Levels:
+    """Name a cell among the others: by its workload only where there are several."""
+    levels = where(cell.levels, results.varied).levels
+    if "workload" not in results.varied and len(levels) > 1:
+        levels = {factor: level for factor, level in levels.items() if factor != "workload"}
+    return Levels(levels)
 
 
 def _asked(results: Results, driver: Driver, levels: Mapping[str, str]) -> Asked:

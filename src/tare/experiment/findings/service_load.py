@@ -11,13 +11,13 @@ from tare.experiment.findings import requests_seen
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.known import interval
-from tare.experiment.findings.level_names import unit_of, where
-from tare.experiment.findings.service_cells import METRICS, Driven, driven
+from tare.experiment.findings.level_names import unit_of
+from tare.experiment.findings.service_cells import METRICS, Driven, driven, name_of
 from tare.experiment.metrics import DRIVER, tick
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Amount, Levels, Message, message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
 
 _DESCRIPTION = Description(
@@ -26,6 +26,8 @@ _DESCRIPTION = Description(
     question="What load was reached, and how long did requests take?",
     source="Little's law; open and closed models: Schroeder et al., NSDI 2006",
 )
+#: Of a rate: what is short of it by less is the rate.
+_WHOLE = 0.9995
 #: Labels that a table tells apart, and reasons for errors that are named.
 _MOST_LABELS, _MOST_REASONS = 12, 3
 #: Quantiles in the tables.
@@ -53,17 +55,14 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _at(cell: Driven, results: Results) -> Levels:
-    return where(cell.levels, results.varied)
-
-
 def load(cell: Driven) -> Message:
     """Write the load that was asked of a cell."""
     amount = cell.asked.amount
     return message(
         f"service_load.{cell.asked.kind}",
-        rate=None if amount is None else Amount(amount, "1"),
-        users=None if amount is None else f"{amount:,.12g}",
+        rate=None if amount is None else Chosen(amount, "1"),
+        users=None if amount is None else Chosen(amount, "1"),
+        one=amount == 1,
     )
 
 
@@ -73,7 +72,7 @@ def cpus(cell: Driven) -> Message:
     kind = "unknown" if own is None else "own" if own else "shared"
     return message(
         f"service_load.cpus.{kind}",
-        used=None if used is None else Amount(used, "1"),
+        used=None if used is None else f"{used:.2f}",
         own=None if own is None else round(own),
     )
 
@@ -86,11 +85,11 @@ def _summary(cells: Sequence[Driven], results: Results) -> Message:
     return message(
         "service_load.several",
         ends=[
-            message("service_load.end", p99=_time(one, "p99"), at=_at(one, results))
+            message("service_load.end", p99=_time(one, "p99"), at=name_of(one, results))
             for one in (by_p99[0], by_p99[-1])
         ],
         load=_reached(cells),
-        errors=Amount(max(cell.failed for cell in cells), "share"),
+        errors=_errors(max(cell.failed for cell in cells)),
         shared=all(cell.shared for cell in cells),
     )
 
@@ -101,10 +100,14 @@ def _one(cell: Driven) -> Message:
         load=load(cell),
         rate=Amount(cell.median("rate"), "1") if cell.asked.is_open else None,
         throughput=Amount(cell.median("throughput"), "1"),
-        errors=Amount(cell.failed, "share"),
+        errors=_errors(cell.failed),
         shared=cell.shared,
         **{name: _time(cell, name) for name in _QUANTILES},
     )
+
+
+def _errors(share: float) -> Amount | None:
+    return Amount(share, "share") if share else None
 
 
 def _time(cell: Driven, name: str) -> Amount:
@@ -121,7 +124,8 @@ def _reached(cells: Sequence[Driven]) -> list[Message]:
     ]
     if shares:
         # More than was asked is a matter of how arrivals at random fell.
-        said.append(message("service_load.reached", share=Amount(min(1.0, *shares), "share")))
+        least = Amount(min(shares), "share") if min(shares) < _WHOLE else None
+        said.append(message("service_load.reached", share=least))
     closed = [cell.median("throughput") or 0.0 for cell in cells if not cell.asked.is_open]
     if closed:
         said.append(
@@ -143,8 +147,9 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
         slowest = max(known, key=lambda cell: cell.median("mean") or 0.0)
         yield message(
             "service_load.little",
-            at=_at(slowest, results) if len(cells) > 1 else None,
-            users=f"{slowest.asked.amount:,.12g}",
+            at=name_of(slowest, results) if len(cells) > 1 else None,
+            users=Chosen(slowest.asked.amount or 0.0, "1"),
+            one=slowest.asked.amount == 1,
             throughput=Amount(slowest.median("throughput"), "1"),
             time=Amount(slowest.queueing_ns, "ns"),
             mean=_time(slowest, "mean"),
@@ -159,19 +164,20 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
     if used:
         yield message(
             "service_load.used",
-            least=Amount(min(used), "1"), most=Amount(max(used), "1"), several=len(used) > 1,
+            least=f"{min(used):.2f}",
+            most=f"{max(used):.2f}",
             own=all(cell.own_cpus for cell in cells),
-        )  # fmt: skip
+        )
     if shared:
         some = len(shared) < len(cells)
         yield message(
             "service_load.shared",
-            at=[_at(cell, results) for cell in shared] if some else None,
+            at=[name_of(cell, results) for cell in shared] if some else None,
         )
     busy = [cell for cell in cells if cell.busy]
     if busy:
         yield message(
-            "service_load.busy", at=[_at(cell, results) for cell in busy], all=busy == [*cells]
+            "service_load.busy", at=[name_of(cell, results) for cell in busy], all=busy == [*cells]
         )
 
 
@@ -239,17 +245,19 @@ def _table(cells: Sequence[Driven], results: Results) -> Table:
         title=message("service_load.table.title"),
         columns=(
             *level_columns(factors),
-            Column(key="load", title="load asked"),
+            Column(key="load", title="load"),
             Column(key="rate", title="started/s", unit="1"),
             Column(key="throughput", title="answered/s", unit="1"),
             Column(key="errors", title="errors", unit="share"),
             *(Column(key=name, title=name, unit="ns") for name in ("mean", *_QUANTILES)),
             Column(key="queueing", title="users ÷ answered/s", unit="ns"),
-            Column(key="cpus", title="CPUs of the load generator"),
+            Column(key="cpus", title="generator CPUs"),
             Column(key="n", title="trials"),
         ),
         rows=tuple(row(cell) for cell in cells),
-        note=message("service_load.table.note"),
+        note=message(
+            "service_load.table.note", closed=not all(cell.asked.is_open for cell in cells)
+        ),
     )
 
 

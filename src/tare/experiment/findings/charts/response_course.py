@@ -10,7 +10,7 @@ import numpy as np
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.response_times import drawn
-from tare.experiment.findings.requests_seen import MOMENTS, Course, seen
+from tare.experiment.findings.requests_seen import Course, seen
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
@@ -35,12 +35,12 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     panels = [(name, _lines(course)) for name, course in courses]
     if len(panels) == 1:
         panels = [("", panels[0][1])]
-    return lines(panels, Axis("time since the first request of a trial", "ns"),
-                 Axis("response time", "ns"))  # fmt: skip
+    return lines(panels, Axis("time since the first request of a trial", "ns", even=True),
+                 Axis("response time", "ns"), marks=False)  # fmt: skip
 
 
 def _lines(course: Course) -> list[Line]:
-    at = (np.arange(MOMENTS) + 0.5) * course.width_ns
+    at = (np.arange(course.moments) + 0.5) * course.width_ns
     found = [(name, course.quantile(q)) for name, q in _QUANTILES]
     found.append(("longest", np.where(course.most_ns > 0, course.most_ns, np.nan)))
     return [

@@ -9,13 +9,13 @@ import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
-from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.requests_seen import Histogram, seen
-from tare.experiment.findings.service_cells import Driven, driven
+from tare.experiment.findings.service_cells import Driven, driven, name_of
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.axes import upwards
 from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.words import shown
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 from tare.units import quantity, scale_for
@@ -29,7 +29,7 @@ _DASHES = ([1, 0], [5, 3])
 _LEGEND = 330
 #: Percentile of a place 1 / (1 - q) on the axis, in Vega's language.
 _PERCENTILE = (
-    "datum.value <= 1 ? 'least' : datum.value == 2 ? '50 %' : "
+    "datum.value <= 1 ? 'min' : datum.value == 2 ? '50 %' : "
     "format(100 - 100 / datum.value, '.7~f') + ' %'"
 )
 
@@ -38,7 +38,7 @@ def drawn(results: Results) -> list[tuple[str, Driven, Histogram]]:
     """Return the cells that have requests, each with its name."""
     found = seen(results).histograms
     return [
-        (at_levels(cell.levels, results.varied), cell, found[cell.cell])
+        (shown(name_of(cell, results)).removeprefix("on "), cell, found[cell.cell])
         for cell in driven(results)
         if cell.cell in found
     ]
