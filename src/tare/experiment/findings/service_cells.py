@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from tare.experiment.specification import Experiment
 from tare.results.message import Levels
 from tare.statistics.statistic import FloatArray
 from tare.workloads import placeholders
-from tare.workloads.application import Driver
 
 #: What the trials of each cell say, by a short name.
 METRICS = {
@@ -131,12 +130,7 @@ class Driven:
 @lru_cache(maxsize=4)
 def driven(results: Results) -> tuple[Driven, ...]:
     """Return the cells of applications that serve, in the usual order; empty: there are none."""
-    drivers = {
-        workload.name: workload.application.driver
-        for workload in results.experiment.workloads
-        if workload.application is not None and workload.application.driver is not None
-    }
-    if not drivers:
+    if not any(workload.serves for workload in results.experiment.workloads):
         return ()
     by_cell: dict[int, dict[str, FloatArray]] = {}
     trials: dict[int, tuple[int, ...]] = {}
@@ -153,7 +147,7 @@ def driven(results: Results) -> tuple[Driven, ...]:
         if number not in trials:
             continue
         own = {str(f): str(level) for f, level in levels.loc[number].items()}
-        asked = _asked(results, drivers[own["workload"]], own)
+        asked = load_asked(results.experiment, own, results.fact)
         found.append(Driven(number, own, asked, trials[number], by_cell[number]))
     return tuple(found)
 
@@ -166,12 +160,25 @@ def name_of(cell: Driven, results: Results) -> Levels:
     return Levels(levels)
 
 
-def _asked(results: Results, driver: Driver, levels: Mapping[str, str]) -> Asked:
-    """Return the load of a cell as it was asked."""
-    experiment = results.experiment
+def load_asked(
+    experiment: Experiment, levels: Mapping[str, str], fact: Callable[[str], Any]
+) -> Asked:
+    """Return the load of a cell as it was asked.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    levels : mapping
+        Of the cell, whose workload serves.
+    fact : callable
+        Returns a fact of the machine by its name; None: not known.
+    """
     spec = next(w for w in experiment.workloads if w.name == levels["workload"])
+    assert spec.application is not None
+    assert spec.application.driver is not None
+    driver = spec.application.driver
     text = driver.rate if driver.load == "open" else driver.users
-    filled = {**_given(results, levels), **workloads.parameters(spec, levels), **levels}
+    filled = {**_given(experiment, levels, fact), **workloads.parameters(spec, levels), **levels}
     try:
         amount = float(placeholders.fill(text or "", filled))
     except (KeyError, ValueError):
@@ -179,13 +186,14 @@ def _asked(results: Results, driver: Driver, levels: Mapping[str, str]) -> Asked
     return Asked(driver.load, amount if np.isfinite(amount) and amount > 0 else None)
 
 
-def _given(results: Results, levels: Mapping[str, str]) -> dict[str, str]:
+def _given(
+    experiment: Experiment, levels: Mapping[str, str], fact: Callable[[str], Any]
+) -> dict[str, str]:
     """Return what the size of a cell gives, or the machine has, as far as is known."""
-    experiment: Experiment = results.experiment
     size = experiment.limits(levels.get("size", "all"))
     cores = min((n for n in (size.cores, size.cpuset) if n is not None), default=None)
-    cores = results.fact("cpus") if cores is None else cores
-    memory = size.memory_bytes or results.fact("memory_bytes")
+    cores = fact("cpus") if cores is None else cores
+    memory = size.memory_bytes or fact("memory_bytes")
     if cores is None or memory is None or "quota" in levels:
         return {}
     return workloads.given(float(cores), int(memory))

@@ -18,7 +18,6 @@ from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.statistic import FloatArray
 
 _DESCRIPTION = Description(
     name="service_load",
@@ -32,6 +31,7 @@ _WHOLE = 0.9995
 _MOST_LABELS, _MOST_REASONS = 12, 3
 #: Quantiles in the tables.
 _QUANTILES = ("p50", "p95", "p99")
+_TIMES = ("mean", *_QUANTILES)
 
 
 def find(results: Results) -> Finding | None:
@@ -49,7 +49,7 @@ def find(results: Results) -> Finding | None:
         summary=_summary(cells, results),
         basis=f"{METRICS['mean']} ({DRIVER})",
         estimates=tuple(_estimates(cells, results)),
-        tables=(_table(cells, results), *_by_label(cells, results, requests)),
+        tables=(table(cells, results), *_by_label(cells, results, requests)),
         caveats=tuple(_caveats(cells, results, requests)),
         charts=("response_times", "response_course"),
     )
@@ -66,6 +66,16 @@ def load(cell: Driven) -> Message:
     )
 
 
+def _load_reached(cell: Driven) -> Message:
+    amount = cell.asked.amount
+    return message(
+        f"service_load.reached_{cell.asked.kind}",
+        rate=Amount(cell.median("rate"), "1"),
+        asked=None if amount is None else Chosen(amount, "1"),
+        one=amount == 1,
+    )
+
+
 def cpus(cell: Driven) -> Message:
     """Write how many CPUs the load generator used, and whose they were."""
     used, own = cell.median("cpus"), cell.own_cpus
@@ -74,6 +84,17 @@ def cpus(cell: Driven) -> Message:
         f"service_load.cpus.{kind}",
         used=None if used is None else f"{used:.2f}",
         own=None if own is None else round(own),
+    )
+
+
+def generator(cell: Driven) -> Message:
+    """Say what the load generator of one cell took, and whether it may be seen in the times."""
+    used, own = cell.median("cpus"), cell.own_cpus
+    return message(
+        "service_load.driver",
+        used=None if used is None else f"{used:.2f}",
+        own=None if own is None else round(own),
+        busy=cell.busy,
     )
 
 
@@ -94,13 +115,21 @@ def _summary(cells: Sequence[Driven], results: Results) -> Message:
     )
 
 
-def _one(cell: Driven) -> Message:
+def reached(cell: Driven) -> Message:
+    """Write the load that was asked of a cell, and what it came to."""
     return message(
-        "service_load.one",
+        "service_load.load",
         load=load(cell),
         rate=Amount(cell.median("rate"), "1") if cell.asked.is_open else None,
         throughput=Amount(cell.median("throughput"), "1"),
         errors=_errors(cell.failed),
+    )
+
+
+def _one(cell: Driven) -> Message:
+    return message(
+        "service_load.one",
+        reached=reached(cell),
         shared=cell.shared,
         **{name: _time(cell, name) for name in _QUANTILES},
     )
@@ -225,19 +254,20 @@ def _named(cells: Sequence[Driven], results: Results) -> list[str]:
     return varied or ["workload"]
 
 
-def _table(cells: Sequence[Driven], results: Results) -> Table:
+def table(cells: Sequence[Driven], results: Results) -> Table:
+    """Lay out the load of each cell, and what it came to; keys are no names of factors."""
     factors = _named(cells, results)
 
     def row(cell: Driven) -> dict[str, Any]:
         return {
             **{f: cell.levels[f] for f in factors},
-            "load": load(cell),
-            **{name: cell.median(name) for name in ("rate", "throughput", "mean", *_QUANTILES)},
-            "queueing": cell.queueing_ns,
-            "errors": cell.failed,
-            "cpus": cpus(cell),
+            "load_reached": _load_reached(cell),
+            **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
+            "request_error_share": cell.failed,
+            "littles_law_ns": cell.queueing_ns,
+            "driver_cpus": cpus(cell),
+            "driver_shared": cell.shared,
             "n": cell.n,
-            "shared": cell.shared,
         }
 
     return Table(
@@ -245,14 +275,12 @@ def _table(cells: Sequence[Driven], results: Results) -> Table:
         title=message("service_load.table.title"),
         columns=(
             *level_columns(factors),
-            Column(key="load", title="load"),
-            Column(key="rate", title="started/s", unit="1"),
-            Column(key="throughput", title="answered/s", unit="1"),
-            Column(key="errors", title="errors", unit="share"),
-            *(Column(key=name, title=name, unit="ns") for name in ("mean", *_QUANTILES)),
-            Column(key="queueing", title="users ÷ answered/s", unit="ns"),
-            Column(key="cpus", title="generator CPUs"),
-            Column(key="n", title="trials"),
+            Column(key="load_reached", title="load"),
+            Column(key="request_throughput", title="answered/s", unit="1"),
+            Column(key="request_error_share", title="errors", unit="share"),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            Column(key="littles_law_ns", title="users ÷ answered/s", unit="ns"),
+            Column(key="driver_cpus", title="driver"),
         ),
         rows=tuple(row(cell) for cell in cells),
         note=message(
@@ -268,41 +296,30 @@ def _by_label(
     labels = requests_seen.names(requests.labels)
     if len(labels) < 2:
         return
-    varied = _named(cells, results)
     # The workload of one cell is no news.
-    factors = [f for f in varied if f != "workload" or f in results.varied]
-    rows = []
-    for cell in cells:
-        own = requests.labels.get(cell.cell, {})
-        total = sum(sum(label.requests) for label in own.values())
-        for name in labels[:_MOST_LABELS]:
-            if name not in own:
-                continue
-            label = own[name]
-            count = sum(label.requests)
-            rows.append(
-                {
-                    **{f: cell.levels[f] for f in factors},
-                    "label": name or "–",
-                    "share": count / total,
-                    "errors": sum(label.failed) / count,
-                    "mean": float(np.median(label.mean_ns)),
-                    **dict(zip(_QUANTILES, _medians(label.quantiles_ns), strict=True)),
-                    "requests": float(np.median(label.requests)),
-                }
-            )
+    factors = [f for f in _named(cells, results) if f != "workload" or f in results.varied]
     yield Table(
         id="service_labels",
         title=message("service_load.labels.title"),
         columns=(
             *level_columns(factors),
-            Column(key="label", title="label"),
-            Column(key="share", title="of all requests", unit="share"),
-            Column(key="errors", title="errors", unit="share"),
-            *(Column(key=name, title=name, unit="ns") for name in ("mean", *_QUANTILES)),
+            Column(key="request_label", title="label"),
+            Column(key="request_share", title="of all requests", unit="share"),
+            Column(key="request_error_share", title="errors", unit="share"),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
             Column(key="requests", title="requests a trial", unit="1"),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            {
+                **{f: cell.levels[f] for f in factors},
+                "request_label": name or "–",
+                **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
+            }
+            for cell in cells
+            for own in (requests.labels.get(cell.cell, {}),)
+            for name in labels[:_MOST_LABELS]
+            if name in own
+        ),
         note=message(
             "service_load.labels.note",
             more=len(labels) > _MOST_LABELS or requests.more_labels,
@@ -311,8 +328,16 @@ def _by_label(
     )
 
 
-def _medians(quantiles: Sequence[FloatArray]) -> list[float]:
-    return [float(one) for one in np.median(np.vstack(quantiles), axis=0)]
+def _label_values(label: requests_seen.Label, total: int) -> dict[str, float]:
+    count = sum(label.requests)
+    quantiles = np.median(np.vstack(label.quantiles_ns), axis=0).tolist()
+    return {
+        "request_share": count / total,
+        "request_error_share": sum(label.failed) / count,
+        METRICS["mean"]: float(np.median(label.mean_ns)),
+        **{METRICS[name]: value for name, value in zip(_QUANTILES, quantiles, strict=True)},
+        "requests": float(np.median(label.requests)),
+    }
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=1, find=find, of_rates=True)
