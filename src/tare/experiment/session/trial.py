@@ -38,6 +38,7 @@ from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import message
 from tare.workloads import placeholders, serving
@@ -186,8 +187,12 @@ class Conductor:
         began = time.monotonic_ns()
         command = cell.workload.command is not None
         application = cell.workload.application
-        captured = command and (
-            application is not None or cell.workload.capture or self._errors.wants(cell)
+        serves = cell.workload.serves
+        # Of services, what they wrote last comes with the report that one has failed.
+        captured = (
+            command
+            and not serves
+            and (application is not None or cell.workload.capture or self._errors.wants(cell))
         )
         self.write(
             TrialStart(
@@ -206,12 +211,10 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        own = {m: waited_for(m, serves=cell.workload.serves) for m in (metric, *also)}
-        printed = (
-            None
-            if application is None or cell.workload.serves
-            else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
-        )
+        own = {m: waited_for(m, serves=serves) for m in (metric, *also)}
+        printed = None
+        if application is not None and not serves:
+            printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         values = Values(tuple(own.values()), printed)
         failure: str | None = None
         last: NoObserverError | None = None
@@ -365,6 +368,8 @@ class Conductor:
                 if driving is not None:
                     driving.wait()
                     failure = self._driven(driving, cell, values, seed, failure)
+                    # What services and their driver wrote is in it.
+                    failure = None if failure is None else on_one_line(failure)
             load.check()
         finally:
             load.stop()
