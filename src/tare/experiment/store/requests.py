@@ -68,6 +68,9 @@ class Requests:
         except OSError as error:
             # Arrow raises it with what it found, the kernel with a number.
             why = error.strerror or _short(error)
+        except KeyError as error:
+            # So Arrow calls a column that is not there.
+            why = f"it has no column {error.args[0]!r}"
         except (pa.ArrowException, ValueError, OverflowError, MemoryError) as error:
             why = _short(error)
         raise StoreError(
@@ -102,14 +105,16 @@ def _read(file: object, trial: int, count: int) -> pa.Table:
     if found.metadata.num_rows != count:
         raise RefusedError(f"it has {found.metadata.num_rows:,} of {count:,} requests")
     table = found.read().unify_dictionaries()
+    # That places in a dictionary are there, and texts are UTF-8.
+    table.validate(full=True)
+    if any(table[name].null_count for name in ("trial", "label")):
+        raise RefusedError("a trial or a label is absent")
     if pc.min_max(table["trial"]).as_py() != {"min": trial, "max": trial}:
         raise RefusedError("it has requests of another trial")
     for name in _TEXTS:
         for chunk in table[name].chunks[:1]:
             if (pc.max(pc.utf8_length(chunk.dictionary)).as_py() or 0) > LONGEST:
                 raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
-    if table["label"].null_count:
-        raise RefusedError("a label is absent")
     requests.check(table)
     response = pa.array(requests.response_ns(table), pa.int64())
     return table.add_column(table.column_names.index("label"), "response_ns", response)
