@@ -10,7 +10,7 @@ import pytest
 from tare.experiment import journal, pilot, plan
 from tare.experiment.pilot import Forecast, Took, Trial
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, NetworkSpec
+from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.workloads.specification import WorkloadSpec
 
 HERE = Machine(
@@ -224,3 +224,15 @@ def test_cells_of_workloads_that_take_some_levels_only_are_told_from_few() -> No
     sessions += [(took([Trial(longest.cell, lasting(longest), 0.0)]), 90.0)]
     found = pilot.forecast(experiment, cells, HERE, sessions, 10.0)
     assert found.trials_s == pytest.approx([lasting(cell) for cell in cells])
+
+
+@pytest.mark.parametrize(
+    ("block_s", "trials", "budget_s"),
+    [(5.0, 4, 15.0), (30.0, 20, 45.0), (30.0, 4, None), (200.0, 100, None)],
+)
+def test_all_cells_are_executed_where_that_is_little(
+    block_s: float, trials: int, budget_s: float | None
+) -> None:
+    told = Forecast(block_s=block_s, starts_s=0.0, once_s=0.0, executed=1, cells=4)
+    found = pilot.stopping_of_all(told, Stopping(trials=trials, budget_s=None))
+    assert (None if found is None else found.budget_s) == budget_s

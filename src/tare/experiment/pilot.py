@@ -2,7 +2,8 @@
 
 One cell of each level of each factor is executed twice, since the first trial of a cell finds cold
 caches; then the one cell of the longest levels, which says whether levels add to the time of a
-trial or multiply it. Where that says that all cells fit into seconds, all of them are executed.
+trial or multiply it. Where that says that all cells fit into seconds, or into a small part of what
+the experiment takes, all of them are executed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from tare.experiment.specification import Cell, Experiment, Stopping
 if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
 
-#: One trial of each cell that takes no longer is executed.
-ALL_S = 15.0
+#: One trial of each cell is executed where that takes no longer, or no larger part of the experiment
+#: but less than two minutes.
+ALL_S, ALL_SHARE, MOST_ALL_S = 15.0, 0.1, 120.0
 #: Of cells that have every level, and of all.
 FIRST = Stopping(trials=2, budget_s=180.0)
-ALL = Stopping(trials=4, budget_s=ALL_S)
 
 
 K = TypeVar("K")
@@ -90,6 +91,16 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
             # Without a number of blocks, the precision that is reached decides when it is enough.
             bounds.append(most_s if blocks is None else min(most_s, fitting))
         return self.once_s + min(bounds) if bounds else None
+
+
+def stopping_of_all(told: Forecast, stopping: Stopping) -> Stopping | None:
+    """Return how all cells are to be executed for a better estimate; None: it takes too long."""
+    total_s = told.total_s(stopping.trials, stopping.budget_s) or 0.0
+    most_s = max(ALL_S, min(ALL_SHARE * total_s, MOST_ALL_S))
+    if told.block_s > most_s:
+        return None
+    # One block begins where it has some room to spare.
+    return Stopping(trials=4, budget_s=max(ALL_S, 1.5 * told.block_s))
 
 
 class Trial(NamedTuple):

@@ -193,8 +193,8 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
         # That this cell alone always fails is told by the run.
         with contextlib.suppress(TrialError):
             sessions += [_piloted(prepared, folder / "longest", progress, [longest], pilot.FIRST)]
-    if told().block_s <= pilot.ALL_S:
-        sessions.append(_piloted(prepared, folder / "all", progress, cells, pilot.ALL))
+    if (stopping := pilot.stopping_of_all(told(), experiment.stopping)) is not None:
+        sessions.append(_piloted(prepared, folder / "all", progress, cells, stopping))
     return told()
 
 
