@@ -26,8 +26,8 @@ from tare.experiment.specification import Cell, Experiment, Stopping
 if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
 
-#: One trial of each cell is executed where that takes no longer, or no larger part of the experiment
-#: but less than two minutes.
+#: One trial of each cell is executed where that takes no longer, or no larger part of the
+#: experiment, but two minutes at most.
 ALL_S, ALL_SHARE, MOST_ALL_S = 15.0, 0.1, 120.0
 #: Of cells that have every level, and of all.
 FIRST = Stopping(trials=2, budget_s=180.0)
