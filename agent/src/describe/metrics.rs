@@ -125,6 +125,13 @@ pub const METRICS: &[Metric] = &[
         sources: DRIVEN,
     },
     Metric {
+        name: "driver_own_cpus",
+        unit: Some("1"),
+        meaning: "CPUs that only the load generator could use; 0: it shared those of the services",
+        absence: "as for driver_cpus, or an older tare measured",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "end_ns",
         unit: Some("ns"),
         meaning: "CLOCK_MONOTONIC when the root process ended",

@@ -36,6 +36,9 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
     ]
 )
+#: Where a folder of results has them, one file a trial, and what such a file has.
+FOLDER = "requests"
+KEPT = SCHEMA.insert(0, pa.field("trial", pa.int64()))
 
 
 class RequestsError(Exception):
@@ -75,7 +78,7 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
     if missing is not None:
         raise RequestsError(message("serving.results.column", column=missing))
     table = (_of_jmeter if format_ == "jmeter" else _of_requests)(found)
-    _check(table)
+    check(table)
     return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
 
 
@@ -123,7 +126,14 @@ def _table(
     return pa.table([intended, start, duration, *texts], schema=SCHEMA)
 
 
-def _check(table: pa.Table) -> None:
+def check(table: pa.Table) -> None:
+    """Look that there are requests, and that their times can be times.
+
+    Raises
+    ------
+    RequestsError
+        If not.
+    """
     if not table.num_rows:
         raise RequestsError(message("serving.results.empty"))
     for name, most in (
@@ -163,12 +173,21 @@ class Load(NamedTuple):
         return self.errors / self.requests
 
 
+def response_ns(table: pa.Table) -> np.ndarray:
+    """Return the response time of each request, from its intended start."""
+    intended, start, duration = (
+        table[name].to_numpy() for name in ("intended_ns", "start_ns", "duration_ns")
+    )
+    found: np.ndarray = start + duration - intended
+    return found
+
+
 def load(table: pa.Table) -> Load:
     """Compute what a load came to from all of its requests."""
     intended, start, duration = (
         table[name].to_numpy() for name in ("intended_ns", "start_ns", "duration_ns")
     )
-    response = (start + duration - intended).astype(float)
+    response = response_ns(table).astype(float)
     errors = table.num_rows - table["error"].null_count
     p50, p95, p99 = np.quantile(response, (0.5, 0.95, 0.99))
     span_s = (int((start + duration).max()) - int(intended.min())) / 1e9

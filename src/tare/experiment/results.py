@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.journal import SEEN
-from tare.experiment.metrics import OF_WORKLOAD, TIME, ranked, waited_for
+from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TIME, ranked, waited_for
 from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from tare.experiment.specification import Cell, Experiment
+    from tare.experiment.store.requests import Requests
 
 
 def _empty(table: str) -> pd.DataFrame:
@@ -82,6 +83,8 @@ class Results:
     planned : tuple of Cell
         Cells of the plan, also those of which no trial has begun; empty where only some of the
         sessions are looked at.
+    request_files : Requests or None
+        Where the requests of applications that serve are; None: nowhere.
     """
 
     experiment: Experiment
@@ -100,6 +103,7 @@ class Results:
     network_log: pd.DataFrame = field(default_factory=partial(_empty, "network_log"))
     planned: tuple[Cell, ...] = ()
     levels_of: int | None = None
+    request_files: Requests | None = None
 
     @cached_property
     def of_levels(self) -> Results:
@@ -168,6 +172,38 @@ class Results:
         means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
         good = self.trial_table[self.trial_table["status"] == "ok"]
         return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
+
+    def request_counts(self) -> dict[int, int]:
+        """How many requests each good trial made, in order of trial; none of others than services.
+
+        By the journal, which needs no file of requests.
+        """
+        counted = self.values("requests", DRIVER)
+        numbers = zip(counted["trial"], counted["value"], strict=True)
+        return {int(trial): round(count) for trial, count in numbers}
+
+    def requests(self) -> pd.DataFrame:
+        """One row a request of a good trial, read from its file each time.
+
+        Returns
+        -------
+        DataFrame
+            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``.
+
+        Raises
+        ------
+        StoreError
+            If those of a trial are missing or damaged.
+        """
+        if self.request_files is None:
+            return _empty("requests")
+        read = [self.request_files.read(*one) for one in self.request_counts().items()]
+        if not read:
+            return _empty("requests")
+        import pyarrow as pa
+
+        frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
+        return frame
 
     def with_times(self) -> Results:
         """Return the same with samples of :data:`~tare.experiment.metrics.TIME`.

@@ -21,6 +21,8 @@ class Table(NamedTuple):
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    #: Folder in which each trial has a file of it; None: it is in the store.
+    files: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -35,8 +37,13 @@ class Table(NamedTuple):
 
 
 TABLES = {
-    name: Table(name, of["meaning"], tuple(Column(*column) for column in of["columns"]))
+    name: Table(
+        name, of["meaning"], tuple(Column(*column) for column in of["columns"]), of.get("files")
+    )
     for name, of in tomllib.loads(
         resources.files(__package__).joinpath("tables.toml").read_text()
     ).items()
 }
+
+#: Those that are in the store: a trial may have a million requests, and few need them.
+STORED = {name: table for name, table in TABLES.items() if table.files is None}

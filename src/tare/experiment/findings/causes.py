@@ -55,6 +55,8 @@ _COVARIATES = (
     ("cpu_pressure_ns", "system", "CPU pressure of the system"),
     ("start_skew_ns", None, "skew of the workers' starts"),
 )
+#: What a trial's first thread waits for says nothing of services, which it only starts.
+_OF_SERVICES = (("off_cpu_preempted_ns", "perf_cpu", _WAIT), *_COVARIATES[1:])
 #: What leaves the wait out: metrics of time to those of CPU time.
 _WITHOUT_WAIT = {"wall_ns": "cpu_ns", "kernel_wall_ns": "kernel_cpu_ns"}
 _ORDER = "time since the start of the experiment"
@@ -190,7 +192,8 @@ def _covariates(results: Results) -> pd.DataFrame:
     s = results.sample_table
     s = s[s["phase"] == "measured"]
     columns = {}
-    for metric, source, name in _COVARIATES:
+    serves = any(workload.serves for workload in results.experiment.workloads)
+    for metric, source, name in _OF_SERVICES if serves else _COVARIATES:
         rows = s[s["metric"] == metric]
         if source is not None:
             rows = rows[rows["source"] == source]
@@ -306,7 +309,10 @@ def _table(found: list[tuple[Cell, Message, Explained | None]], cells: Cells) ->
 
 def _caveats(results: Results, cells: Cells) -> tuple[Message, ...]:
     found = [message("causes.association")]
-    if any(w.command for w in results.experiment.workloads):
+    serve = [w.serves for w in results.experiment.workloads]
+    if any(serve):
+        found.append(message("causes.whole_trial"))
+    elif any(w.command for w in results.experiment.workloads):
         found.append(message("causes.first_thread"))
     if any(_too_short(c.trial_values, cells) for c in cells.all):
         found.append(message("causes.short_for_steal"))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01
 _WAITING = "waiting"
+#: The same of services, which most of a trial's time have nothing to do.
+READY = "ready"
 #: Metric and source to what they count (``disturbance.name``).
 RECORDED = {
     ("wait_ns", "schedstat"): _WAITING,
@@ -65,6 +67,8 @@ def worst(
     wall_ns: FloatArray,
     duration_ns: FloatArray,
     cpus: int,
+    *,
+    serves: bool = False,
 ) -> Disturbance | None:
     """Name what took most of the time; None where nothing was recorded that says so.
 
@@ -76,10 +80,15 @@ def worst(
         What is measured of each trial, and how long the trial took as a whole.
     cpus : int
         Of the machine.
+    serves : bool
+        Whether the workload is an application that serves: its first thread does nothing, so only
+        what all of its threads ran and waited counts.
     """
     shares: dict[str, float] = {}
     missing: dict[str, Message] = {}
     for (metric, source), what in RECORDED.items():
+        if serves and what == _WAITING:
+            continue
         values = recorded.get((metric, source), np.array([]))
         time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
         why = _why_not(values, wall_ns)
@@ -95,9 +104,12 @@ def worst(
     ran, waited = (recorded.get(key, np.array([])) for key in (_RAN, _WAITED))
     if len(ran) and len(waited) and ran.mean() + waited.mean() > 0:
         share = float(waited.mean() / (ran.mean() + waited.mean()))
-        shares[_WAITING] = max(share, shares.get(_WAITING, 0.0))
+        waiting = READY if serves else _WAITING
+        shares[waiting] = max(share, shares.get(waiting, 0.0))
         if _why_not(ran, wall_ns) is None:
             missing.pop(_WAITING, None)
+    elif serves:
+        missing[_WAITING] = message("disturbance.none")
     if not shares:
         return None
     what = max(shares, key=shares.__getitem__)
@@ -117,6 +129,8 @@ def said(found: Disturbance | None) -> Message:
     """Return how much it was; of little, what was not measured."""
     if found is None:
         return message("disturbance.unrecorded")
+    if found.share > NOTABLE and found.what == READY:
+        return message("disturbance.ready", share=Amount(found.share, "share"))
     if found.share > NOTABLE:
         what = message(f"disturbance.name.{found.what}")
         return message("disturbance.took", what=what, share=Amount(found.share, "share"))
@@ -139,4 +153,5 @@ def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None
         values["value"].to_numpy(dtype=float),
         durations,
         int(results.fact("cpus", 1)),
+        serves=all(workload.serves for workload in results.experiment.workloads),
     )

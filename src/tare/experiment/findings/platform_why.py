@@ -15,7 +15,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.platform_cells import cost_basis
-from tare.experiment.metrics import ranked
+from tare.experiment.metrics import DRIVER, OF_WORKLOAD, ranked
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -103,7 +103,8 @@ def find(results: Results) -> Finding | None:
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
-    if basis.unit != "ns":
+    # What is counted is of whole trials: of all requests, and of starting and ending services.
+    if basis.unit != "ns" or basis.source in (DRIVER, OF_WORKLOAD):
         return None
     some = _extras(results, basis)
     apart = emulated_cpu.note(results)

@@ -28,6 +28,7 @@ from tare.experiment.findings.evidence import (
 )
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import where
+from tare.experiment.findings.network_cells import applies
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
@@ -222,7 +223,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         verdict="none" if ordered else "inconclusive",
         settle=None if ordered else message("settle.trials", trials=FEWEST_FOR_RANGE),
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
-        summary=None if "network" in cells.factors or len(cells.all) == 1 else tuple(answer),
+        summary=None if applies(cells.results) or len(cells.all) == 1 else tuple(answer),
         basis=str(basis),
         tables=(table,),
         charts=_CHARTS,

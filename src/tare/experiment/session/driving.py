@@ -94,7 +94,8 @@ class Drivers:
             except BaseException:
                 instance.close()
                 raise
-            self._running[root, cpus] = Resident(instance, agent, self.user)
+            own = 0 if cpus is None else len(cpus)
+            self._running[root, cpus] = Resident(instance, agent, self.user, own)
         return self._running[root, cpus]
 
     def discard(self, resident: Resident) -> None:
@@ -115,6 +116,8 @@ class Resident:
     instance: platforms.Instance
     agent: client.Agent
     user: record.User | None
+    #: CPUs that no service has; 0: both share all CPUs.
+    own_cpus: int = 0
 
     def job(self, command: record.Command, limit_s: float, trial: int) -> record.Trial:
         """Return a trial whose only execution is a command."""

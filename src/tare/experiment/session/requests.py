@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from tare.applications import requests as table_of_requests
 
-#: Where they are in the folder of results, one file a trial.
-FOLDER = "requests"
-
 
 class Judging:
     """What a load came to, from what its generator left.
@@ -109,6 +106,7 @@ class Judging:
             "request_error_share": load.error_share,
             "requests": load.requests,
             "driver_cpus": self._cpus(),
+            "driver_own_cpus": self._driving.resident.own_cpus,
         }
         for metric, value in found.items():
             if value is not None:
@@ -175,6 +173,8 @@ def write(table: pa.Table, folder: Path, trial: int) -> None:
     """
     import pyarrow as pa
     import pyarrow.parquet
+
+    from tare.applications.requests import FOLDER
 
     made = folder / FOLDER
     try:

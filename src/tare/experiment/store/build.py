@@ -18,7 +18,7 @@ from tare.errors import StoreError
 from tare.experiment import journal, plan_file
 from tare.experiment.store import journals
 from tare.experiment.store.journals import as_json
-from tare.experiment.tables import TABLES, Table
+from tare.experiment.tables import STORED, Table
 from tare.render import data, words
 from tare.results.finding import Finding
 
@@ -27,7 +27,7 @@ FILE = "store.duckdb"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
 #: What a store of this tare consists of: table, column, type.
 _LAYOUT = {
-    (table.name, column.name, column.type) for table in TABLES.values() for column in table.columns
+    (table.name, column.name, column.type) for table in STORED.values() for column in table.columns
 }
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
@@ -167,7 +167,7 @@ def _fill(
     others: duckdb.DuckDBPyConnection | None = None,
 ) -> None:
     """Make the tables, from rows or from those of another store."""
-    for table in TABLES.values():
+    for table in STORED.values():
         store.execute(table.ddl)
         if rows.get(table.name):
             given = _arrow(table, rows[table.name])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
 import msgspec
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tare.applications.requests import FOLDER
 from tare.errors import StoreError
 from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
+from tare.experiment.store.requests import Requests
 from tare.experiment.tables import TABLES
 
 FORMATS = ("csv", "parquet", "json")
@@ -44,21 +46,62 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     Raises
     ------
     StoreError
-        If there is no such table or format, or the file cannot be written.
+        If there is no such table or format, or the file cannot be written; or, once all others
+        are written, if the requests of some trials cannot be read.
     """
     if table not in TABLES:
         raise StoreError(f"there is no table {table!r}", f"choose one of {', '.join(TABLES)}")
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
+    if TABLES[table].files is not None:
+        return _export_requests(folder, format, destination)
     rows = _rows(folder, table)
     with _opened(destination) as target:
+        return _write((rows,), rows.schema, format, target)
+
+
+def _export_requests(folder: Path, format: str, destination: str | Path) -> int:
+    """Write the requests of all good trials, one trial after another."""
+    results = load(folder)
+    lost: dict[int, str] = {}
+    counts = results.request_counts()
+    tables = (read.cast(_REQUESTS) for read in Requests(folder).each(counts, lost))
+    with _opened(destination) as target:
+        written = _write(tables, _REQUESTS, format, target)
+    if lost:
+        raise StoreError(
+            f"the requests of {len(lost)} of {len(counts)} trials are not in {destination}: "
+            f"{next(iter(lost.values()))}",
+            f"restore the files in {folder / FOLDER} from a copy; all others were written",
+        )
+    return written
+
+
+#: As tables.toml has it.
+_REQUESTS = pa.schema(
+    [
+        (column.name, pa.string() if column.type == "VARCHAR" else pa.int64())
+        for column in TABLES["requests"].columns
+    ]
+)
+
+
+def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: IO[bytes]) -> int:
+    """Write tables one after another; return how many rows they have."""
+    rows = 0
+    to: Any
+    with contextlib.ExitStack() as closing:
         if format == "csv":
-            pyarrow.csv.write_csv(_flat(rows), target)
+            to = pyarrow.csv.CSVWriter(target, _flat(schema.empty_table()).schema)
         elif format == "parquet":
-            pyarrow.parquet.write_table(rows, target)
+            to = pyarrow.parquet.ParquetWriter(target, schema)
         else:
-            _write_json(rows, target)
-    return int(rows.num_rows)
+            to = _JsonWriter(target)
+        closing.enter_context(to)
+        for table in tables:
+            to.write_table(_flat(table) if format == "csv" else table)
+            rows += table.num_rows
+    return rows
 
 
 def _rows(folder: Path, table: str) -> pa.Table:
@@ -79,13 +122,25 @@ def _flat(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _write_json(rows: pa.Table, target: IO[bytes]) -> None:
-    separator = b"[\n"
-    for batch in rows.to_batches(max_chunksize=10_000):
-        for row in batch.to_pylist():
-            target.write(separator + msgspec.json.encode(row))
-            separator = b",\n"
-    target.write(b"\n]\n" if separator == b",\n" else b"[]\n")
+class _JsonWriter:
+    """Writes an array, an object a line."""
+
+    def __init__(self, target: IO[bytes]) -> None:
+        self._target = target
+        self._separator = b"[\n"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        if failed[0] is None:
+            self._target.write(b"\n]\n" if self._separator == b",\n" else b"[]\n")
+
+    def write_table(self, rows: pa.Table) -> None:
+        for batch in rows.to_batches(max_chunksize=10_000):
+            for row in batch.to_pylist():
+                self._target.write(self._separator + msgspec.json.encode(row))
+                self._separator = b",\n"
 
 
 @contextlib.contextmanager

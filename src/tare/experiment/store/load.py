@@ -14,6 +14,7 @@ from tare.experiment.journal import SEEN
 from tare.experiment.metrics import TIME
 from tare.experiment.results import Results
 from tare.experiment.store.build import connect
+from tare.experiment.store.requests import Requests
 
 _TRIALS = """
     SELECT trial, session, block, position, cell, levels, seed, status, reason, started,
@@ -86,6 +87,7 @@ def load(folder: str | PathLike[str]) -> Results:
             network_log=_whole(store.sql(_NETWORK_LOG)),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
             planned=made.cells,
+            request_files=Requests(path),
         )
     return found.with_times() if made.metric == TIME else found
 

@@ -21,6 +21,7 @@ from tare.experiment.metrics import COMMANDS_TIME, DRIVER, PRINTED, TIME, ranked
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json
+from tare.measure.comparison import service_load
 from tare.measure.comparison.trials import Trial, fails_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
@@ -62,6 +63,8 @@ class Summary:
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
+    #: Of an application that serves: its load, and what it took, each with its label.
+    load: tuple[tuple[str, Message], ...] = ()
 
     @property
     def by_hand(self) -> bool:
@@ -151,6 +154,7 @@ class Summary:
             self.values("wall_ns", wall),
             np.array([trial.duration_ns for trial in self.of_levels]),
             int(self.facts.get("cpus", 1)),
+            serves=bool(self.load),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -239,6 +243,7 @@ def summarize(folder: Path, ended: str) -> Summary:
 
         results = pipeline.results_of(folder)
         summary.caveats, summary.levels_of = caveats(results), results.levels_of
+    summary.load = tuple(service_load.lines(asked, summary.of_levels, facts))
     return summary
 
 
@@ -261,6 +266,8 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     _say("Time", _time(summary, time, values))
     if failures := summary.failures:
         _say("Failed", failures)
+    for label, said in summary.load:
+        _say(label, said)
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != (time.metric, 0.5):

@@ -210,6 +210,7 @@ def _show(
     ended: str,
     failed: Sequence[Message],
 ) -> None:
+    from tare.measure.comparison import service_load
     from tare.measure.comparison.trust import trust
     from tare.render.words import sentence, text
 
@@ -219,6 +220,8 @@ def _show(
     _print(_heads(first.factor, first.first, first.basis.metric), rows)
     if unlike := next(filter(None, (d.of_pairs for d in found)), None):
         say(sentence(unlike), style="dim")
+    for line in service_load.table(results, console.out.width):
+        say(line, soft_wrap=True)
     for one in failed:
         say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")

@@ -83,7 +83,8 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
     known = catalogue()
     asked = table["experiment"]
-    if "metric" in asked:
+    # Where none is named, the workloads say which it is; tare run knows the names of its own.
+    if isinstance(asked.get("metric"), str):
         asked["metric"] = metric_name(asked["metric"], known.metrics)
     try:
         question = file.from_table(table, COMMAND_LINE, known)

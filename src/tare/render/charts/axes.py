@@ -33,12 +33,14 @@ def _is_wide(values: Sequence[float]) -> bool:
     return len(known) == len(values) > 0 and max(known) > _WIDE * min(known)
 
 
-def across(title: str, unit: str, values: Sequence[float], stored: str) -> dict[str, Any]:
+def across(
+    title: str, unit: str, values: Sequence[float], stored: str, *, even: bool = False
+) -> dict[str, Any]:
     """Describe the axis along which lines go: sizes in powers of two, wide spans by decades."""
     import altair as alt
 
     low, high = min(values), max(values)
-    wide = _is_wide(values)
+    wide = not even and _is_wide(values)
     named = f"{title} [{unit}]" if unit else title
     if stored == "bytes":
         scale = alt.Scale(type="log", base=2, domain=[low, max(high, low * 2)], nice=False)

@@ -29,6 +29,8 @@ class Axis:
 
     title: str
     unit: str
+    #: Whether equal steps are equal distances, however much the numbers span.
+    even: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def lines(
     x: Axis,
     y: Axis,
     rules: Sequence[Rule] = (),
+    *,
+    marks: bool = True,
 ) -> Any:
     """Draw lines with their intervals, each with its colour and shape.
 
@@ -68,6 +72,8 @@ def lines(
         Logarithmic where the numbers span much.
     rules : sequence of Rule
         Places to mark, with their names above.
+    marks : bool
+        Whether lines of few points have a mark at each.
 
     Returns
     -------
@@ -83,7 +89,7 @@ def lines(
     gutter = columns * _GUTTER + (_OVERHANG if columns > 1 else 0)
     width = panel_width(columns, gutter)
     spread = _Axes(
-        x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
+        x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, even=x.even),
         y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
         series=by_series(names, "s"),
     )
@@ -92,7 +98,7 @@ def lines(
     drawn = []
     for title, some in panels:
         records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
-        panel = _panel(records, spread, rules, len(every))
+        panel = _panel(records, spread, rules, len(every) if marks else 0)
         drawn.append(panel.properties(width=width, height=height, title=title))
     chart = drawn[0]
     if columns > 1:
@@ -130,7 +136,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
     )  # fmt: skip
     line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
     layers = [*_ruled(rules, axes.x), band, line]
-    if len(records) <= _MOST_POINTS * max(1, many):
+    if len(records) <= _MOST_POINTS * many:
         tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "at", "value", "n")
                if key in records[0]]  # fmt: skip
         points = base.mark_point(

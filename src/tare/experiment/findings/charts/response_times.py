@@ -1,0 +1,175 @@
+"""Response times by percentile: how long the slowest requests of each cell take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.rows import first_of
+from tare.experiment.findings.requests_seen import Histogram, seen
+from tare.experiment.findings.service_cells import Driven, driven, name_of
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.charts.axes import upwards
+from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.words import shown
+from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
+from tare.units import quantity, scale_for
+
+#: Cells that are drawn, and points of a line for each power of ten.
+_MOST_CELLS, _POINTS = 12, 16
+_GUTTER, _HEIGHT = 64, 300
+#: So that lines beyond the colours that there are differ.
+_DASHES = ([1, 0], [5, 3])
+#: Pixels of a legend's row.
+_LEGEND = 330
+#: Percentile of a place 1 / (1 - q) on the axis, in Vega's language.
+_PERCENTILE = (
+    "datum.value <= 1 ? 'min' : datum.value == 2 ? '50 %' : "
+    "format(100 - 100 / datum.value, '.7~f') + ' %'"
+)
+
+
+def drawn(results: Results) -> list[tuple[str, Driven, Histogram]]:
+    """Return the cells that have requests, each with its name."""
+    found = seen(results).histograms
+    return [
+        (shown(name_of(cell, results)).removeprefix("on "), cell, found[cell.cell])
+        for cell in driven(results)
+        if cell.cell in found
+    ]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a line a cell, on an axis along which each step halves what is beyond it."""
+    import altair as alt
+
+    cells = drawn(results)[:_MOST_CELLS]
+    if not cells:
+        return None
+    lines = {name: _line(histogram) for name, _, histogram in cells}
+    every = np.concatenate([times for _, times in lines.values()])
+    scale, unit = scale_for(every.tolist(), "ns")
+    records = [
+        {
+            "cell": name,
+            "x": float(f"{x:.6g}"),
+            "y": float(f"{y / scale:.5g}"),
+            "percentile": f"{100 - 100 / x:.7g} %",
+            "time": quantity(float(y), "ns"),
+        }
+        for name, (places, times) in lines.items()
+        for x, y in zip(places.tolist(), times.tolist(), strict=True)
+    ]
+    names = list(lines)
+    most = max(histogram.n for _, _, histogram in cells)
+    ticks = [1, 2, *(10**power for power in range(1, 9) if 10**power <= most)]
+    chart = (
+        alt.Chart(data(records))
+        .mark_line(strokeWidth=1.8, interpolate="step-before")
+        .encode(
+            x=alt.X(
+                "x:Q",
+                title="percentile of requests",
+                scale=alt.Scale(type="log", domain=[1, most], nice=False),
+                axis=alt.Axis(values=ticks, labelExpr=_PERCENTILE, labelFlush=True),
+            ),
+            y=alt.Y(
+                "y:Q",
+                **upwards("response time", unit, (every / scale).tolist(), ()),
+            ),
+            color=alt.Color(
+                "cell:N",
+                sort=names,
+                scale=alt.Scale(
+                    domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]
+                ),
+                legend=_legend(names),
+            ),
+            strokeDash=alt.StrokeDash(
+                "cell:N",
+                sort=names,
+                scale=alt.Scale(
+                    domain=names, range=[_DASHES[i // len(SERIES)] for i in range(len(names))]
+                ),
+                legend=_legend(names),
+            ),
+            tooltip=[alt.Tooltip(f"{key}:N") for key in ("cell", "percentile", "time")],
+        )
+    )
+    chart = alt.layer(_marks(most), chart).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+    return styled(chart, columns=1, gutter=_GUTTER)
+
+
+def _legend(names: Sequence[str]) -> Any:
+    import altair as alt
+
+    if len(names) == 1:
+        return None
+    longest = max(len(name) for name in names)
+    columns = max(1, min(len(names), int(_LEGEND // (6.1 * longest + 34))))
+    return alt.Legend(title=None, columns=columns, labelLimit=_LEGEND, symbolType="stroke")
+
+
+def _marks(most: int) -> Any:
+    """Mark the percentiles of the table."""
+    import altair as alt
+
+    places = [{"x": place} for place in (2, 20, 100) if place <= most]
+    return (
+        alt.Chart(data(places))
+        .mark_rule(strokeWidth=1, strokeDash=[2, 3], color=colour("quiet"), opacity=0.7)
+        .encode(x=alt.X("x:Q"))
+    )
+
+
+def _line(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
+    """Return places 1 / (1 - q) and the response times there, to the slowest request."""
+    powers = np.log10(histogram.n)
+    places = 10 ** np.linspace(0, powers, int(np.ceil(powers * _POINTS)) + 1)
+    places[-1] = histogram.n
+    return places, histogram.quantiles(np.append(1 - 1 / places[:-1], 1.0))
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say what is drawn, with three places of each line."""
+    cells = drawn(results)
+    if not cells:
+        return (message("chart.response_times.nothing"),)
+    return (
+        message("chart.response_times.marks"),
+        *(
+            message(
+                "chart.response_times.line",
+                at=name,
+                requests=histogram.n,
+                **{
+                    key: Amount(float(at), "ns")
+                    for key, at in zip(
+                        ("p50", "p99", "longest"),
+                        histogram.quantiles(np.array([0.5, 0.99, 1.0])),
+                        strict=True,
+                    )
+                },
+            )
+            for name, _, histogram in cells[:_MOST_CELLS]
+        ),
+        *first_of(_MOST_CELLS, len(cells)),
+    )
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="response_times",
+        title="Response times by percentile, all requests of all trials",
+        question="How long do the slowest requests take?",
+        source="HdrHistogram's percentile plot",
+    ),
+    draw=draw,
+    alternative=alternative,
+    of_levels=True,
+)

@@ -1,0 +1,199 @@
+"""Cells of applications that serve: the load that was asked of each, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from tare import workloads
+from tare.experiment.findings.cells import in_order
+from tare.experiment.findings.level_names import where
+from tare.experiment.metrics import DRIVER
+from tare.experiment.results import Results
+from tare.experiment.specification import Experiment
+from tare.results.message import Levels
+from tare.statistics.statistic import FloatArray
+from tare.workloads import placeholders
+
+#: What the trials of each cell say, by a short name.
+METRICS = {
+    "mean": "response_mean_ns",
+    "p50": "response_p50_ns",
+    "p95": "response_p95_ns",
+    "p99": "response_p99_ns",
+    "longest": "response_max_ns",
+    "throughput": "request_throughput",
+    "rate": "request_rate",
+    "errors": "request_error_share",
+    "requests": "requests",
+    "cpus": "driver_cpus",
+    "own_cpus": "driver_own_cpus",
+}
+#: A load generator that uses more of its CPUs may have been what requests waited for.
+BUSY = 0.9
+#: Requests beyond a quantile below which it rests on a few of them.
+FEWEST_BEYOND = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The load that was asked.
+
+    Attributes
+    ----------
+    kind : str
+        ``open`` or ``closed``.
+    amount : float or None
+        Requests a second, or users; None: it depended on the machine.
+    """
+
+    kind: Literal["open", "closed"]
+    amount: float | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests come however long answers take."""
+        return self.kind == "open"
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What the trials of one cell came to.
+
+    Attributes
+    ----------
+    levels : mapping
+        Of all factors.
+    asked : Asked
+    trials : tuple of int
+        Good ones, in order.
+    values : mapping
+        Of each trial, by the names of :data:`METRICS`; what is not known of all is left out.
+    """
+
+    cell: int
+    levels: Mapping[str, str]
+    asked: Asked
+    trials: tuple[int, ...]
+    values: Mapping[str, FloatArray]
+
+    @property
+    def n(self) -> int:
+        """Good trials."""
+        return len(self.trials)
+
+    def median(self, name: str) -> float | None:
+        """Return the median over trials; None: not known."""
+        return float(np.median(self.values[name])) if name in self.values else None
+
+    @property
+    def failed(self) -> float:
+        """The share of all requests that failed: a median would hide those of single trials."""
+        requests = self.values["requests"]
+        return float((self.values["errors"] * requests).sum() / requests.sum())
+
+    @property
+    def own_cpus(self) -> float | None:
+        """CPUs of the load generator's own; 0: it shared the services'; None: not recorded."""
+        return float(self.values["own_cpus"].min()) if "own_cpus" in self.values else None
+
+    @property
+    def shared(self) -> bool:
+        """Whether the load generator shared CPUs with the services, as far as is known."""
+        return self.own_cpus == 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether the load generator used nearly all of the CPUs that it had for itself."""
+        own, used = self.own_cpus, self.median("cpus")
+        return bool(own) and used is not None and used > BUSY * (own or 0)
+
+    @property
+    def queueing_ns(self) -> float | None:
+        """Users by throughput: the mean response time of a closed load, by Little's law."""
+        throughput = self.median("throughput")
+        if self.asked.is_open or not self.asked.amount or not throughput:
+            return None
+        return self.asked.amount / throughput * 1e9
+
+    @property
+    def few_for_p99(self) -> int | None:
+        """On how many requests of a trial its p99 rests; None: on enough."""
+        beyond = int(np.median(self.values["requests"]) * 0.01)
+        return max(1, beyond) if beyond < FEWEST_BEYOND else None
+
+
+@lru_cache(maxsize=4)
+def driven(results: Results) -> tuple[Driven, ...]:
+    """Return the cells of applications that serve, in the usual order; empty: there are none."""
+    if not any(workload.serves for workload in results.experiment.workloads):
+        return ()
+    by_cell: dict[int, dict[str, FloatArray]] = {}
+    trials: dict[int, tuple[int, ...]] = {}
+    for name, metric in METRICS.items():
+        for cell, rows in results.values(metric, DRIVER).groupby("cell"):
+            number = int(str(cell))
+            if name == "mean":
+                trials[number] = tuple(int(trial) for trial in rows["trial"])
+            if len(rows) == len(trials.get(number, ())):
+                by_cell.setdefault(number, {})[name] = rows["value"].to_numpy(dtype=float)
+    levels = results.trial_table.drop_duplicates("cell").set_index("cell")[results.factors]
+    found = []
+    for number in in_order(results):
+        if number not in trials:
+            continue
+        own = {str(f): str(level) for f, level in levels.loc[number].items()}
+        asked = load_asked(results.experiment, own, results.fact)
+        found.append(Driven(number, own, asked, trials[number], by_cell[number]))
+    return tuple(found)
+
+
+def name_of(cell: Driven, results: Results) -> Levels:
+    """Name a cell among the others: by its workload only where there are several."""
+    levels = where(cell.levels, results.varied).levels
+    if "workload" not in results.varied and len(levels) > 1:
+        levels = {factor: level for factor, level in levels.items() if factor != "workload"}
+    return Levels(levels)
+
+
+def load_asked(
+    experiment: Experiment, levels: Mapping[str, str], fact: Callable[[str], Any]
+) -> Asked:
+    """Return the load of a cell as it was asked.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    levels : mapping
+        Of the cell, whose workload serves.
+    fact : callable
+        Returns a fact of the machine by its name; None: not known.
+    """
+    spec = next(w for w in experiment.workloads if w.name == levels["workload"])
+    assert spec.application is not None
+    assert spec.application.driver is not None
+    driver = spec.application.driver
+    text = driver.rate if driver.load == "open" else driver.users
+    filled = {**_given(experiment, levels, fact), **workloads.parameters(spec, levels), **levels}
+    try:
+        amount = float(placeholders.fill(text or "", filled))
+    except (KeyError, ValueError):
+        return Asked(driver.load, None)
+    return Asked(driver.load, amount if np.isfinite(amount) and amount > 0 else None)
+
+
+def _given(
+    experiment: Experiment, levels: Mapping[str, str], fact: Callable[[str], Any]
+) -> dict[str, str]:
+    """Return what the size of a cell gives, or the machine has, as far as is known."""
+    size = experiment.limits(levels.get("size", "all"))
+    cores = min((n for n in (size.cores, size.cpuset) if n is not None), default=None)
+    cores = fact("cpus") if cores is None else cores
+    memory = size.memory_bytes or fact("memory_bytes")
+    if cores is None or memory is None or "quota" in levels:
+        return {}
+    return workloads.given(float(cores), int(memory))

@@ -1,0 +1,343 @@
+"""What load services were under, and how long requests took: always next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.experiment.findings import requests_seen
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.known import interval
+from tare.experiment.findings.level_names import unit_of
+from tare.experiment.findings.service_cells import METRICS, Driven, driven, name_of
+from tare.experiment.metrics import DRIVER, tick
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+
+_DESCRIPTION = Description(
+    name="service_load",
+    title="Load, response times and errors of applications that serve, by cell and by label",
+    question="What load was reached, and how long did requests take?",
+    source="Little's law; open and closed models: Schroeder et al., NSDI 2006",
+)
+#: Of a rate: what is short of it by less is the rate.
+_WHOLE = 0.9995
+#: Labels that a table tells apart, and reasons for errors that are named.
+_MOST_LABELS, _MOST_REASONS = 12, 3
+#: Quantiles in the tables.
+_QUANTILES = ("p50", "p95", "p99")
+_TIMES = ("mean", *_QUANTILES)
+
+
+def find(results: Results) -> Finding | None:
+    """Tell the load of each cell, and what it came to."""
+    cells = driven(results)
+    if not cells:
+        return None
+    requests = requests_seen.seen(results)
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(cells, results)),
+        verdict="none",
+        summary=_summary(cells, results),
+        basis=f"{METRICS['mean']} ({DRIVER})",
+        estimates=tuple(_estimates(cells, results)),
+        tables=(table(cells, results), *_by_label(cells, results, requests)),
+        caveats=tuple(_caveats(cells, results, requests)),
+        charts=("response_times", "response_course"),
+    )
+
+
+def load(cell: Driven) -> Message:
+    """Write the load that was asked of a cell."""
+    amount = cell.asked.amount
+    return message(
+        f"service_load.{cell.asked.kind}",
+        rate=None if amount is None else Chosen(amount, "1"),
+        users=None if amount is None else Chosen(amount, "1"),
+        one=amount == 1,
+    )
+
+
+def _load_reached(cell: Driven) -> Message:
+    amount = cell.asked.amount
+    return message(
+        f"service_load.reached_{cell.asked.kind}",
+        rate=Amount(cell.median("rate"), "1"),
+        asked=None if amount is None else Chosen(amount, "1"),
+        one=amount == 1,
+    )
+
+
+def cpus(cell: Driven) -> Message:
+    """Write how many CPUs the load generator used, and whose they were."""
+    used, own = cell.median("cpus"), cell.own_cpus
+    kind = "unknown" if own is None else "own" if own else "shared"
+    return message(
+        f"service_load.cpus.{kind}",
+        used=None if used is None else f"{used:.2f}",
+        own=None if own is None else round(own),
+    )
+
+
+def generator(cell: Driven) -> Message:
+    """Say what the load generator of one cell took, and whether it may be seen in the times."""
+    used, own = cell.median("cpus"), cell.own_cpus
+    return message(
+        "service_load.driver",
+        used=None if used is None else f"{used:.2f}",
+        own=None if own is None else round(own),
+        busy=cell.busy,
+    )
+
+
+def _summary(cells: Sequence[Driven], results: Results) -> Message:
+    """Give the one cell there is, or the ends of all; never a latency without load and errors."""
+    if len(cells) == 1:
+        return _one(cells[0])
+    by_p99 = sorted(cells, key=lambda cell: cell.median("p99") or 0.0)
+    return message(
+        "service_load.several",
+        ends=[
+            message("service_load.end", p99=_time(one, "p99"), at=name_of(one, results))
+            for one in (by_p99[0], by_p99[-1])
+        ],
+        load=_reached(cells),
+        errors=_errors(max(cell.failed for cell in cells)),
+        shared=all(cell.shared for cell in cells),
+    )
+
+
+def reached(cell: Driven) -> Message:
+    """Write the load that was asked of a cell, and what it came to."""
+    return message(
+        "service_load.load",
+        load=load(cell),
+        rate=Amount(cell.median("rate"), "1") if cell.asked.is_open else None,
+        throughput=Amount(cell.median("throughput"), "1"),
+        errors=_errors(cell.failed),
+    )
+
+
+def _one(cell: Driven) -> Message:
+    return message(
+        "service_load.one",
+        reached=reached(cell),
+        shared=cell.shared,
+        **{name: _time(cell, name) for name in _QUANTILES},
+    )
+
+
+def _errors(share: float) -> Amount | None:
+    return Amount(share, "share") if share else None
+
+
+def _time(cell: Driven, name: str) -> Amount:
+    return Amount(cell.median(name), "ns")
+
+
+def _reached(cells: Sequence[Driven]) -> list[Message]:
+    """Say how much of the rates was reached, and what closed loads came to."""
+    said = []
+    shares = [
+        (cell.median("rate") or 0.0) / cell.asked.amount
+        for cell in cells
+        if cell.asked.is_open and cell.asked.amount
+    ]
+    if shares:
+        # More than was asked is a matter of how arrivals at random fell.
+        least = Amount(min(shares), "share") if min(shares) < _WHOLE else None
+        said.append(message("service_load.reached", share=least))
+    closed = [cell.median("throughput") or 0.0 for cell in cells if not cell.asked.is_open]
+    if closed:
+        said.append(
+            message(
+                "service_load.throughput",
+                least=Amount(min(closed), "1"), most=Amount(max(closed), "1"),
+                several=len(closed) > 1,
+            )
+        )  # fmt: skip
+    return said
+
+
+def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
+    yield _summary(cells, results)
+    for kind in dict.fromkeys(cell.asked.kind for cell in cells):
+        yield message(f"service_load.{kind}_means")
+    known = [cell for cell in cells if cell.queueing_ns is not None]
+    if known:
+        slowest = max(known, key=lambda cell: cell.median("mean") or 0.0)
+        yield message(
+            "service_load.little",
+            at=name_of(slowest, results) if len(cells) > 1 else None,
+            users=Chosen(slowest.asked.amount or 0.0, "1"),
+            one=slowest.asked.amount == 1,
+            throughput=Amount(slowest.median("throughput"), "1"),
+            time=Amount(slowest.queueing_ns, "ns"),
+            mean=_time(slowest, "mean"),
+        )
+    yield from _generator(cells, results)
+
+
+def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
+    """Say how many CPUs the load generator used, and whether they were its own."""
+    used = [value for cell in cells if (value := cell.median("cpus")) is not None]
+    shared = [cell for cell in cells if cell.shared]
+    if used:
+        yield message(
+            "service_load.used",
+            least=f"{min(used):.2f}",
+            most=f"{max(used):.2f}",
+            own=all(cell.own_cpus for cell in cells),
+        )
+    if shared:
+        some = len(shared) < len(cells)
+        yield message(
+            "service_load.shared",
+            at=[name_of(cell, results) for cell in shared] if some else None,
+        )
+    busy = [cell for cell in cells if cell.busy]
+    if busy:
+        yield message(
+            "service_load.busy", at=[name_of(cell, results) for cell in busy], all=busy == [*cells]
+        )
+
+
+def _caveats(
+    cells: Sequence[Driven], results: Results, requests: requests_seen.Seen
+) -> Iterator[Message]:
+    few = [n for cell in cells if (n := cell.few_for_p99) is not None]
+    if few:
+        yield message("service_load.few", slowest=min(few))
+    if requests.errors:
+        yield message(
+            "service_load.reasons",
+            reasons=[
+                message("service_load.reason", why=why, times=times)
+                for why, times in requests.errors.most_common(_MOST_REASONS)
+            ],
+        )
+    if requests.lost:
+        yield message(
+            "service_load.lost",
+            lost=len(requests.lost),
+            trials=sum(cell.n for cell in cells),
+            why=next(iter(requests.lost.values())),
+        )
+
+
+def _estimates(cells: Sequence[Driven], results: Results) -> Iterator[Estimate]:
+    for cell in cells:
+        for name, values in cell.values.items():
+            metric = METRICS[name]
+            i = interval(
+                values, 0.5, results.experiment.stopping, by_hand=results.by_hand,
+                tick=tick(metric, DRIVER),
+            )  # fmt: skip
+            yield Estimate(
+                name=metric, levels=dict(cell.levels), value=i.estimate, unit=unit_of(metric),
+                low=i.low, high=i.high, confidence=i.confidence, method=i.method, n=i.n,
+                trials=cell.trials,
+            )  # fmt: skip
+
+
+def _named(cells: Sequence[Driven], results: Results) -> list[str]:
+    """Return the factors that tell rows apart."""
+    varied = [f for f in results.varied if len({cell.levels[f] for cell in cells}) > 1]
+    return varied or ["workload"]
+
+
+def table(cells: Sequence[Driven], results: Results) -> Table:
+    """Lay out the load of each cell, and what it came to; keys are no names of factors."""
+    factors = _named(cells, results)
+
+    def row(cell: Driven) -> dict[str, Any]:
+        return {
+            **{f: cell.levels[f] for f in factors},
+            "load_reached": _load_reached(cell),
+            **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
+            "request_error_share": cell.failed,
+            "littles_law_ns": cell.queueing_ns,
+            "driver_cpus": cpus(cell),
+            "driver_shared": cell.shared,
+            "n": cell.n,
+        }
+
+    return Table(
+        id="service_load",
+        title=message("service_load.table.title"),
+        columns=(
+            *level_columns(factors),
+            Column(key="load_reached", title="load"),
+            Column(key="request_throughput", title="answered/s", unit="1"),
+            Column(key="request_error_share", title="errors", unit="share"),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            Column(key="littles_law_ns", title="users ÷ answered/s", unit="ns"),
+            Column(key="driver_cpus", title="driver"),
+        ),
+        rows=tuple(row(cell) for cell in cells),
+        note=message(
+            "service_load.table.note", closed=not all(cell.asked.is_open for cell in cells)
+        ),
+    )
+
+
+def _by_label(
+    cells: Sequence[Driven], results: Results, requests: requests_seen.Seen
+) -> Iterator[Table]:
+    """Lay out the labels of each cell, where there is more than one."""
+    labels = requests_seen.names(requests.labels)
+    if len(labels) < 2:
+        return
+    # The workload of one cell is no news.
+    factors = [f for f in _named(cells, results) if f != "workload" or f in results.varied]
+    yield Table(
+        id="service_labels",
+        title=message("service_load.labels.title"),
+        columns=(
+            *level_columns(factors),
+            Column(key="request_label", title="label"),
+            Column(key="request_share", title="of all requests", unit="share"),
+            Column(key="request_error_share", title="errors", unit="share"),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            Column(key="requests", title="requests a trial", unit="1"),
+        ),
+        rows=tuple(
+            {
+                **{f: cell.levels[f] for f in factors},
+                "request_label": name or "–",
+                **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
+            }
+            for cell in cells
+            for own in (requests.labels.get(cell.cell, {}),)
+            for name in labels[:_MOST_LABELS]
+            if name in own
+        ),
+        note=message(
+            "service_load.labels.note",
+            more=len(labels) > _MOST_LABELS or requests.more_labels,
+            shown=_MOST_LABELS,
+        ),
+    )
+
+
+def _label_values(label: requests_seen.Label, total: int) -> dict[str, float]:
+    count = sum(label.requests)
+    quantiles = np.median(np.vstack(label.quantiles_ns), axis=0).tolist()
+    return {
+        "request_share": count / total,
+        "request_error_share": sum(label.failed) / count,
+        METRICS["mean"]: float(np.median(label.mean_ns)),
+        **{METRICS[name]: value for name, value in zip(_QUANTILES, quantiles, strict=True)},
+        "requests": float(np.median(label.requests)),
+    }
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=1, find=find, of_rates=True)

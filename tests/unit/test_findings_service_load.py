@@ -1,0 +1,182 @@
+"""What load services were under: latency stands next to load, errors and CPUs, and is right."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import served
+from served import MS, Served
+
+from tare.experiment.findings import disturbance, service_load
+from tare.experiment.findings.answers import all_findings
+from tare.experiment.findings.charts import response_course, response_times
+from tare.experiment.findings.requests_seen import Course, Histogram, seen
+from tare.experiment.findings.service_cells import driven
+from tare.experiment.results import Results
+from tare.render.words import text
+from tare.results.finding import Finding
+from tare.results.message import Message, each
+from tare.wiring import SUPPLIES
+
+
+def found(results: Results) -> Finding:
+    made = service_load.UNIT.find(results)
+    assert made is not None
+    return made
+
+
+def ids(finding: Finding) -> set[str]:
+    said = (*each(finding.answer), *finding.caveats)
+    return {one.id for one in said if isinstance(one, Message)}
+
+
+def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
+    results = served.make(tmp_path, Served(late_ns=2 * MS, fails=50)).results
+    (first, second) = found(results).tables[0].rows
+    assert (first["platform"], second["platform"]) == ("bare", "docker")
+    values = results.values("response_p99_ns")
+    assert first["response_p99_ns"] == np.median(values.loc[values["platform"] == "bare", "value"])
+    assert first["request_rate"] == pytest.approx(100, rel=0.01)
+    assert first["request_error_share"] == pytest.approx(1 / 50)
+    assert text(first["load_reached"]) == "100 of 100/s"
+    # What starts late is late, however fast its answer is.
+    assert first["response_p50_ns"] > 6.5 * MS
+
+
+def test_a_factor_is_what_was_asked(tmp_path):
+    results = served.make(tmp_path, Served(rate=50)).results
+    results.trial_table["rate"] = "50"
+    assert {cell.asked.amount for cell in driven(results)} == {50}
+
+
+def test_a_load_that_needs_an_unknown_size_is_not_made_up(tmp_path):
+    made = served.make(tmp_path, arguments={"rate": "{cores}"})
+    assert {cell.asked.amount for cell in driven(made.results)} == {None}
+    assert text(found(made.results).tables[0].rows[0]["load_reached"]) == "100/s"
+
+
+def test_a_shared_cpu_is_said_in_its_row_and_in_the_answer(tmp_path):
+    def how(trial):
+        return Served(own_cpus=0 if trial["platform"] == "docker" else 1)
+
+    finding = found(served.make(tmp_path, how).results)
+    assert [row["driver_shared"] for row in finding.tables[0].rows] == [False, True]
+    assert text(finding.tables[0].rows[1]["driver_cpus"]) == "0.20 shared"
+    assert "service_load.shared" in ids(finding)
+
+
+def test_who_shared_cpus_is_not_known_of_an_older_tare(tmp_path):
+    finding = found(served.make(tmp_path, Served(own_cpus=None)).results)
+    assert "service_load.shared" not in ids(finding)
+    assert text(finding.tables[0].rows[0]["driver_cpus"]) == "0.20"
+
+
+def test_a_load_generator_at_its_limit_is_named(tmp_path):
+    assert "service_load.busy" in ids(found(served.make(tmp_path, Served(used=0.97)).results))
+
+
+def test_a_closed_load_has_littles_law_next_to_it(tmp_path):
+    finding = found(served.make(tmp_path, load="closed", arguments={"users": 8}).results)
+    row = finding.tables[0].rows[0]
+    assert row["littles_law_ns"] == pytest.approx(8e9 / row["request_throughput"])
+    assert {"service_load.little", "service_load.closed_means"} <= ids(finding)
+    assert text(row["load_reached"]) == "8 users"
+
+
+def test_labels_are_told_apart(tmp_path):
+    table = found(served.make(tmp_path, Served(fails=4)).results).tables[1]
+    shares = {row["request_label"]: row["request_share"] for row in table.rows}
+    errors = {row["request_label"]: row["request_error_share"] for row in table.rows}
+    assert shares == {"home": pytest.approx(0.75), "post": pytest.approx(0.25)}
+    # Every fourth fails: the first of each four, which is of one label.
+    assert errors == {"home": pytest.approx(1 / 3), "post": 0}
+
+
+def test_one_label_needs_no_table(tmp_path):
+    assert len(found(served.make(tmp_path, Served(labels=("page",))).results).tables) == 1
+
+
+def test_requests_that_are_missing_are_said(tmp_path):
+    made = served.make(tmp_path)
+    (tmp_path / "requests" / "3.parquet").unlink()
+    finding = found(made.results)
+    lost = next(one for one in finding.caveats if one.id == "service_load.lost")
+    assert (lost.args["lost"], lost.args["trials"]) == (1, 16)
+    assert seen(made.results).lost.keys() == {3}
+
+
+def test_without_any_requests_the_trials_values_still_say_it(tmp_path):
+    made = served.make(tmp_path)
+    for path in (tmp_path / "requests").iterdir():
+        path.unlink()
+    assert len(found(made.results).tables) == 1
+    assert response_times.UNIT.draw(made.results, ()) is None
+    assert response_course.UNIT.draw(made.results, ()) is None
+
+
+def test_findings_that_speak_of_commands_are_silent(tmp_path):
+    results = served.make(tmp_path).results
+    names = {one.name for one in all_findings(results, SUPPLIES.findings())}
+    assert "service_load" in names
+    assert not names & {"platform_why", "network_spending", "network_repetitions"}
+
+
+def test_nobody_is_asked_who_does_not_serve():
+    import synthetic
+
+    assert service_load.UNIT.find(synthetic.make(trials=2)) is None
+
+
+def test_services_wait_only_where_they_could_have_run():
+    recorded = {
+        ("wait_ns", "schedstat"): np.array([9e8]),
+        ("on_cpu_ns", "perf_cpu"): np.array([3e8]),
+        ("off_cpu_preempted_ns", "perf_cpu"): np.array([1e8]),
+    }
+    once = np.array([1e9])
+    found = disturbance.worst(recorded, once, once, 2, serves=True)
+    assert found is not None
+    assert (found.what, found.share) == (disturbance.READY, 0.25)
+    assert disturbance.said(found).id == "disturbance.ready"
+    assert not found.is_waiting
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_a_histogram_has_the_quantiles_of_its_values(n):
+    values = np.random.default_rng(n).lognormal(15, 2, n)
+    histogram = Histogram()
+    for part in np.array_split(values, min(n, 3)):
+        histogram.add(part)
+    wanted = np.array([0.01, 0.5, 0.95, 1.0])
+    exact = np.quantile(values, wanted, method="inverted_cdf")
+    assert histogram.quantiles(wanted) == pytest.approx(exact, rel=0.0011)
+    assert histogram.n == n
+
+
+def test_a_course_has_the_quantiles_of_each_moment():
+    course = Course.of(10, 100.0)
+    course.add(np.array([0.0, 1.0, 99.0, 5000.0]), np.array([1e6, 3e6, 7e6, 9e6]))
+    medians = course.quantile(0.5)
+    assert medians[0] == pytest.approx(1e6, rel=0.02)
+    assert medians[9] == pytest.approx(7e6, rel=0.02)
+    assert np.isnan(medians[1:9]).all()
+    assert course.most_ns[9] == 9e6
+
+
+@pytest.mark.parametrize("unit", [response_times.UNIT, response_course.UNIT])
+def test_charts_are_small_however_many_requests_there_are(tmp_path, unit):
+    results = served.make(tmp_path, Served(rate=2000, seconds=10), trials=2).results
+    drawn = json.dumps(unit.draw(results, ()).to_dict())
+    assert len(drawn) < 60_000
+    assert unit.alternative(results, ())
+
+
+def test_one_request_can_be_drawn(tmp_path):
+    results = served.make(
+        tmp_path, Served(rate=1, seconds=1), platforms=("bare",), trials=1
+    ).results
+    for unit in (response_times.UNIT, response_course.UNIT):
+        assert unit.draw(results, ()) is not None
+        assert unit.alternative(results, ())

@@ -1,0 +1,184 @@
+"""The table of requests: from files that may come from elsewhere, only where somebody asks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import journals
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import served
+
+import tare
+from tare.applications.requests import KEPT, LONGEST
+from tare.errors import StoreError
+from tare.experiment import store
+from tare.experiment.store import requests as of_store
+from tare.experiment.store.requests import Requests
+
+GOOD = {
+    "trial": [1, 1], "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5],
+    "label": ["a", "b"], "error": [None, "no"],
+}  # fmt: skip
+
+
+def put(folder: Path, schema: pa.Schema = KEPT, **columns: Any) -> Requests:
+    (folder / "requests").mkdir(exist_ok=True)
+    table = pa.table({**GOOD, **columns}, schema=schema)
+    pyarrow.parquet.write_table(table, folder / "requests" / "1.parquet")
+    return Requests(folder)
+
+
+def refused(files: Requests, count: int = 2) -> str:
+    with pytest.raises(StoreError) as error:
+        files.read(1, count)
+    assert "trial 1" in error.value.message
+    return error.value.message.rpartition("parquet: ")[2]
+
+
+def test_response_times_are_added(tmp_path):
+    table = put(tmp_path).read(1, 2)
+    assert table["response_ns"].to_pylist() == [5, 10]
+    assert table["error"].to_pylist() == [None, "no"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"trial": [1, 2]},
+        {"trial": [1, None]},
+        {"start_ns": [10, 19]},
+        {"intended_ns": [-1, 20]},
+        {"duration_ns": [5, 1 << 62]},
+        {"label": ["a", None]},
+        {"label": ["a", "x" * (LONGEST + 1)]},
+        {"error": [None, "x" * (LONGEST + 1)]},
+    ],
+)
+def test_what_no_trial_can_have_made_is_refused(tmp_path, columns):
+    assert refused(put(tmp_path, **columns))
+
+
+def test_other_columns_are_refused(tmp_path):
+    wrong = KEPT.set(1, pa.field("intended_ns", pa.float64()))
+    assert "columns" in refused(put(tmp_path, wrong))
+    named = pa.schema([*list(KEPT)[:-1], pa.field("why", pa.string())])
+    assert "column" in refused(put(tmp_path, named, why=[None, None]))
+
+
+def test_a_text_that_is_none_is_refused(tmp_path):
+    broken = pa.array([b"a", b"\xff\xfe"]).view(pa.string())
+    assert "UTF8" in refused(put(tmp_path, label=broken))
+
+
+def test_fewer_requests_than_the_journal_has_are_refused(tmp_path):
+    assert "2 of 3 requests" in refused(put(tmp_path), count=3)
+
+
+def test_too_many_rows_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(of_store, "MOST_ROWS", 1)
+    assert "rows" in refused(put(tmp_path))
+    monkeypatch.setattr(of_store, "MOST_BYTES", 10)
+    assert "bytes" in refused(put(tmp_path))
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"\xff" * 500 + b"PAR1"])
+def test_damaged_files_are_refused(tmp_path, content):
+    files = put(tmp_path)
+    (tmp_path / "requests" / "1.parquet").write_bytes(content)
+    assert refused(files)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_flipped_bytes_are_refused_or_read(tmp_path, seed):
+    import random
+
+    files, chance = put(tmp_path), random.Random(seed)
+    path = tmp_path / "requests" / "1.parquet"
+    data = bytearray(path.read_bytes())
+    for _ in range(5):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    path.write_bytes(data)
+    with contextlib.suppress(StoreError):
+        assert files.read(1, 2).num_rows == 2
+
+
+def test_links_and_pipes_are_not_followed(tmp_path):
+    files = put(tmp_path)
+    path = tmp_path / "requests" / "1.parquet"
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert refused(files)
+    path.unlink()
+    os.mkfifo(path)
+    assert refused(files)
+    path.unlink()
+    path.mkdir()
+    assert refused(files)
+
+
+def test_a_folder_that_is_a_link_is_not_followed(tmp_path):
+    files = put(tmp_path)
+    (tmp_path / "requests").rename(tmp_path / "elsewhere")
+    (tmp_path / "requests").symlink_to(tmp_path / "elsewhere")
+    assert "link" in refused(files)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "out"
+    made = served.make(tmp_path_factory.mktemp("requests"), trials=3)
+    journals.write(made.results, folder)
+    (made.folder / "requests").rename(folder / "requests")
+    return folder, made
+
+
+def test_all_requests_are_exported(stored, tmp_path):
+    folder, made = stored
+    written = {format: tmp_path / f"r.{format}" for format in store.FORMATS}
+    for format, path in written.items():
+        assert store.export(folder, "requests", format, path) == sum(made.counts.values())
+    rows = json.loads(written["json"].read_text())
+    parquet = pyarrow.parquet.read_table(written["parquet"])
+    csv = pd.read_csv(written["csv"])
+    assert len(rows) == parquet.num_rows == len(csv) == sum(made.counts.values())
+    assert list(rows[0]) == parquet.column_names == list(csv.columns)
+    assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
+
+
+def test_python_has_them_as_a_frame(stored):
+    folder, made = stored
+    frame = tare.open(folder).requests()
+    assert frame.groupby("trial").size().to_dict() == dict(made.counts)
+
+
+def test_what_is_missing_is_said_once_the_rest_is_written(stored, tmp_path):
+    folder, made = stored
+    gone = folder / "requests" / "2.parquet"
+    kept = gone.read_bytes()
+    gone.unlink()
+    try:
+        with pytest.raises(StoreError, match="1 of 6 trials"):
+            store.export(folder, "requests", "parquet", tmp_path / "r.parquet")
+        with pytest.raises(StoreError):
+            tare.open(folder).requests()
+    finally:
+        gone.write_bytes(kept)
+    written = pyarrow.parquet.read_table(tmp_path / "r.parquet")
+    assert written.num_rows == sum(made.counts.values()) - made.counts[2]
+
+
+def test_loading_reads_no_request(stored, monkeypatch):
+    def read(*_: object) -> None:
+        raise AssertionError("requests were read")
+
+    monkeypatch.setattr(Requests, "read", read)
+    folder, made = stored
+    assert tare.open(folder).request_counts() == dict(made.counts)
+    store.export(folder, "samples", "csv", os.devnull)
