@@ -17,7 +17,7 @@ tare-cql: load generator for Cassandra
         create the table and write every key once
   tare-cql run --host ADDRESS --rate N --seconds N --out FILE
         [--port PORT] [--keys N] [--writes PERCENT] [--in-flight N]
-        [--arrivals constant|poisson] [--seed N] [--timeout SECONDS]
+        [--arrivals constant|poisson] [--seed N] [--timeout SECONDS] [--warm-up SECONDS]
         start operations at their intended times, read or write one key each, and write one row
         an operation to FILE: intended_ns,start_ns,duration_ns,label,error
 
@@ -31,6 +31,8 @@ tare-cql: load generator for Cassandra
   --arrivals KIND      constant (default), or poisson: at random times, as many in all
   --seed N             of times, kinds and keys (0)
   --timeout SECONDS    after which an operation has failed (10)
+  --warm-up SECONDS    for how long operations of the same kinds and rate come before, which are
+                       not recorded (0)
   --out FILE           where the operations are written
 ";
 
@@ -49,6 +51,7 @@ pub struct Run {
     pub load: Load,
     pub seed: u64,
     pub in_flight: u32,
+    pub warm_up_s: f64,
     pub out: PathBuf,
 }
 
@@ -62,7 +65,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
     let mut command = None;
     let (mut host, mut rate, mut seconds, mut out) = (None, None, None, None);
     let (mut port, mut keys, mut in_flight) = (9042, 10_000, 100);
-    let (mut writes, mut seed, mut timeout_s) = (25.0, 0, 10.0);
+    let (mut writes, mut seed, mut timeout_s, mut warm_up_s) = (25.0, 0, 10.0, 0.0);
     let mut arrivals = Arrivals::Constant;
     while let Some(argument) = parser.next()? {
         match argument {
@@ -84,6 +87,9 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Long("seed") => seed = parser.value()?.parse()?,
             Long("timeout") => {
                 timeout_s = within("--timeout", parser.value()?.parse()?, 0.001, 3600.0)?;
+            }
+            Long("warm-up") => {
+                warm_up_s = within("--warm-up", parser.value()?.parse()?, 0.0, 3600.0)?;
             }
             Long("out") => out = Some(PathBuf::from(parser.value()?)),
             other => return Err(other.unexpected()),
@@ -110,6 +116,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
                 },
                 seed,
                 in_flight,
+                warm_up_s,
                 out: out.ok_or("--out FILE is missing")?,
             },
         )),
@@ -167,6 +174,7 @@ mod tests {
                 },
                 seed: 0,
                 in_flight: 100,
+                warm_up_s: 0.0,
                 out: "/tmp/r.csv".into(),
             }
         );
@@ -176,7 +184,7 @@ mod tests {
     fn every_option_is_read() {
         let found = parsed(
             "run --host ::1 --port 9 --rate 0.5 --seconds 60 --out r --keys 5 --writes 0 \
-             --in-flight 1 --arrivals poisson --seed 7 --timeout 0.5",
+             --in-flight 1 --arrivals poisson --seed 7 --timeout 0.5 --warm-up 3",
         );
         let Ok(Command::Run(target, run)) = found else {
             panic!("{found:?}");
@@ -185,7 +193,7 @@ mod tests {
         assert_eq!(target.timeout, Duration::from_millis(500));
         assert_eq!((run.seed, run.in_flight, run.load.keys), (7, 1, 5));
         assert_eq!(run.load.arrivals, Arrivals::Poisson);
-        assert_eq!(run.load.writes, 0.0);
+        assert_eq!((run.load.writes, run.warm_up_s), (0.0, 3.0));
     }
 
     #[test]

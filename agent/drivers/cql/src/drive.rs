@@ -48,47 +48,19 @@ impl Done {
     }
 }
 
-/// Connects, and performs operations until the last one has ended.
-pub async fn run(target: &Target, run: &Run, operations: Vec<Operation>) -> Result<Done, String> {
+/// Connects, and performs operations until the last one has ended: those that come before, and
+/// those that count.
+pub async fn run(
+    target: &Target,
+    run: &Run,
+    before: &[Operation],
+    operations: &[Operation],
+) -> Result<Done, String> {
     let database = Arc::new(Database::connect(target).await?);
-    let failed = |error| format!("cannot wait for the time of an operation: {error}");
-    let timer = Timer::new().map_err(failed)?;
-    let done = Arc::new(Mutex::new(Done::default()));
-    lock(&done).requests.reserve_exact(operations.len());
-    let slots = Arc::new(Semaphore::new(run.in_flight as usize));
-
+    all(&database, run.in_flight, before).await?;
     let cpu_before = cpu_ns();
-    let begin = now_ns() + LEAD_NS;
-    let mut freed_ns = 0;
-    for operation in &operations {
-        let intended_ns = begin + operation.intended_ns;
-        timer.until(intended_ns).await.map_err(failed)?;
-        let slot = match Arc::clone(&slots).try_acquire_owned() {
-            Ok(slot) => slot,
-            Err(_) => {
-                let slot = Arc::clone(&slots).acquire_owned().await;
-                freed_ns = now_ns();
-                slot.map_err(|error| error.to_string())?
-            }
-        };
-        let (database, done) = (Arc::clone(&database), Arc::clone(&done));
-        let (operation, possible_ns) = (*operation, intended_ns.max(freed_ns));
-        tokio::spawn(async move {
-            let (request, error) = perform(&database, operation, intended_ns).await;
-            let mut done = lock(&done);
-            done.late += usize::from(request.start_ns - possible_ns > LATE_NS);
-            done.requests.push(request);
-            if done.first_error.is_none() {
-                done.first_error = error;
-            }
-            drop(slot);
-        });
-    }
-    let all = slots.acquire_many(run.in_flight).await;
-    all.map_err(|error| error.to_string())?.forget();
-
+    let (mut done, begin) = all(&database, run.in_flight, operations).await?;
     let end = now_ns();
-    let mut done = std::mem::take(&mut *lock(&done));
     if done.requests.len() != operations.len() {
         let (ended, all) = (done.requests.len(), operations.len());
         return Err(format!(
@@ -101,6 +73,49 @@ pub async fn run(target: &Target, run: &Run, operations: Vec<Operation>) -> Resu
     done.seconds = run.load.seconds.max((end - begin) as f64 / 1e9);
     done.cpu_seconds = (cpu_ns() - cpu_before) as f64 / 1e9;
     Ok(done)
+}
+
+/// Performs all operations; returns as well when they began.
+async fn all(
+    database: &Arc<Database>,
+    in_flight: u32,
+    operations: &[Operation],
+) -> Result<(Done, u64), String> {
+    let failed = |error| format!("cannot wait for the time of an operation: {error}");
+    let timer = Timer::new().map_err(failed)?;
+    let done = Arc::new(Mutex::new(Done::default()));
+    lock(&done).requests.reserve_exact(operations.len());
+    let slots = Arc::new(Semaphore::new(in_flight as usize));
+    let begin = now_ns() + LEAD_NS;
+    let mut freed_ns = 0;
+    for operation in operations {
+        let intended_ns = begin + operation.intended_ns;
+        timer.until(intended_ns).await.map_err(failed)?;
+        let slot = match Arc::clone(&slots).try_acquire_owned() {
+            Ok(slot) => slot,
+            Err(_) => {
+                let slot = Arc::clone(&slots).acquire_owned().await;
+                freed_ns = now_ns();
+                slot.map_err(|error| error.to_string())?
+            }
+        };
+        let (database, done) = (Arc::clone(database), Arc::clone(&done));
+        let (operation, possible_ns) = (*operation, intended_ns.max(freed_ns));
+        tokio::spawn(async move {
+            let (request, error) = perform(&database, operation, intended_ns).await;
+            let mut done = lock(&done);
+            done.late += usize::from(request.start_ns - possible_ns > LATE_NS);
+            done.requests.push(request);
+            if done.first_error.is_none() {
+                done.first_error = error;
+            }
+            drop(slot);
+        });
+    }
+    let ended = slots.acquire_many(in_flight).await;
+    ended.map_err(|error| error.to_string())?.forget();
+    let done = std::mem::take(&mut *lock(&done));
+    Ok((done, begin))
 }
 
 async fn perform(

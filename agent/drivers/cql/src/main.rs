@@ -37,7 +37,8 @@ fn main() -> ExitCode {
 
 fn measure(target: &database::Target, run: &Run) -> Result<(), String> {
     let operations = schedule::compute(&run.load, run.seed)?;
-    let done = alone(drive::run(target, run, operations))?;
+    let before = schedule::before(&run.load, run.seed, run.warm_up_s)?;
+    let done = alone(drive::run(target, run, &before, &operations))?;
     requests::write(&run.out, &done.requests)?;
     if let Some(first) = &done.first_error {
         let failed = done.errors();

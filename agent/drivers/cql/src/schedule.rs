@@ -59,6 +59,14 @@ pub fn compute(load: &Load, seed: u64) -> Result<Vec<Operation>, String> {
     Ok(times.into_iter().map(operation).collect())
 }
 
+/// Computes as many operations as come in some seconds before: others than those of the seed.
+pub fn before(load: &Load, seed: u64, seconds: f64) -> Result<Vec<Operation>, String> {
+    if seconds == 0.0 {
+        return Ok(Vec::new());
+    }
+    compute(&Load { seconds, ..*load }, !seed)
+}
+
 fn times(load: &Load, number: usize, random: &mut Pcg64Mcg) -> Vec<u64> {
     match load.arrivals {
         // From the number of each: errors of a sum would grow.
@@ -159,6 +167,15 @@ mod tests {
             .unwrap();
             assert_eq!(all.iter().filter(|one| one.writes).count(), expected);
         }
+    }
+
+    #[test]
+    fn what_comes_before_has_the_same_rate_and_other_keys() {
+        let before = before(&LOAD, 1, 2.0).unwrap();
+        assert_eq!(before.len(), 2000);
+        let keys = |some: &[Operation]| some.iter().map(|one| one.key).collect::<Vec<_>>();
+        assert_ne!(keys(&before), keys(&compute(&LOAD, 1).unwrap()[..2000]));
+        assert!(super::before(&LOAD, 1, 0.0).unwrap().is_empty());
     }
 
     #[test]

@@ -55,12 +55,19 @@ for jar in /application/*.jar; do
     classes=$classes:$jar
 done
 
+# It would lock the whole heap where it may, which takes seconds and which root alone may.
+ulimit -l 0
+without_locking="setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock"
+$without_locking true 2>/dev/null || without_locking=
+
 # shellcheck disable=SC2086 # one word an option
-exec java $access "-Xms${heap}m" "-Xmx${heap}m" "-XX:+Use${collector}GC" \
+exec $without_locking java $access "-Xms${heap}m" "-Xmx${heap}m" "-XX:+Use${collector}GC" \
     "-XX:ActiveProcessorCount=$cores" -XX:+ExitOnOutOfMemoryError -XX:+PerfDisableSharedMem \
     -Duser.home=/tmp \
     -Dlogback.configurationFile=file:/application/logback.xml \
     -Dcassandra.config=file:/tmp/cassandra.yaml -Dcassandra.storagedir="$data" \
     -Dcassandra-foreground=yes \
     -Dcassandra.ring_delay_ms=0 -Dcassandra.skip_wait_for_gossip_to_settle=0 \
+    -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.shutdown_announce_in_ms=0 \
+    -Dcassandra.memtable.row_overhead_size=180 \
     "$@" -cp "${classes#:}" org.apache.cassandra.service.CassandraDaemon
