@@ -260,6 +260,7 @@ def test_maven_is_called_once_for_all_artefacts(fakes: Path, tmp_path: Path) -> 
         "a-1.jar", "b-1-native.jar",
     }  # fmt: skip
     assert (fakes / "maven").read_text() == "called\n"
+    assert (got.path / "application/a-1.jar").stat().st_mtime == 0
     wrong = (jar, msgspec.structs.replace(both[1], sha256="0" * 64))
     with pytest.raises(ExperimentError, match=r"g:b:native 1 has another SHA-256"):
         built(application(tmp_path, packages=("one",), artefacts=wrong), silent)
