@@ -15,6 +15,8 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::Consistency;
 use tokio::task::JoinSet;
 
+use crate::schedule::Operation;
+
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS tare WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tare.items (key bigint PRIMARY KEY, value blob)";
@@ -71,8 +73,17 @@ impl Database {
         })
     }
 
+    /// Performs an operation.
+    pub async fn perform(&self, operation: Operation) -> Result<(), Failure> {
+        let key = operation.key;
+        match operation.writes {
+            true => self.write(key, &value(operation.intended_ns)).await,
+            false => self.read(key).await,
+        }
+    }
+
     /// Reads a key, which must be there.
-    pub async fn read(&self, key: u32) -> Result<(), Failure> {
+    async fn read(&self, key: u32) -> Result<(), Failure> {
         let values = (i64::from(key),);
         let found = self.session.execute_unpaged(&self.read, values).await;
         let rows = found.map_err(failure)?.into_rows_result();
@@ -93,7 +104,7 @@ impl Database {
     }
 
     /// Writes a key.
-    pub async fn write(&self, key: u32, value: &[u8]) -> Result<(), Failure> {
+    async fn write(&self, key: u32, value: &[u8]) -> Result<(), Failure> {
         let values = (i64::from(key), value);
         let done = self.session.execute_unpaged(&self.write, values).await;
         done.map(drop).map_err(failure)
@@ -101,7 +112,7 @@ impl Database {
 }
 
 /// A value that cannot be compressed.
-pub fn value(seed: u64) -> [u8; VALUE_BYTES] {
+fn value(seed: u64) -> [u8; VALUE_BYTES] {
     let mut found = [0; VALUE_BYTES];
     Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut found);
     found

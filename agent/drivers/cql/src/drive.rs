@@ -1,11 +1,12 @@
 //! The run: every operation starts at its time, or as soon as fewer are under way.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
 use crate::arguments::Run;
-use crate::database::{self, Database, Target};
+use crate::database::{Database, Failure, Target};
 use crate::requests::Request;
 use crate::schedule::Operation;
 use crate::timer::{cpu_ns, now_ns, Timer};
@@ -57,9 +58,13 @@ pub async fn run(
     operations: &[Operation],
 ) -> Result<Done, String> {
     let database = Arc::new(Database::connect(target).await?);
-    all(&database, run.in_flight, before).await?;
+    let perform = |operation| {
+        let database = Arc::clone(&database);
+        async move { database.perform(operation).await }
+    };
+    all(before, run.in_flight, perform).await?;
     let cpu_before = cpu_ns();
-    let (mut done, begin) = all(&database, run.in_flight, operations).await?;
+    let (mut done, begin) = all(operations, run.in_flight, perform).await?;
     let end = now_ns();
     if done.requests.len() != operations.len() {
         let (ended, all) = (done.requests.len(), operations.len());
@@ -76,11 +81,15 @@ pub async fn run(
 }
 
 /// Performs all operations; returns as well when they began.
-async fn all(
-    database: &Arc<Database>,
-    in_flight: u32,
+async fn all<P, F>(
     operations: &[Operation],
-) -> Result<(Done, u64), String> {
+    in_flight: u32,
+    perform: P,
+) -> Result<(Done, u64), String>
+where
+    P: Fn(Operation) -> F,
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
     let failed = |error| format!("cannot wait for the time of an operation: {error}");
     let timer = Timer::new().map_err(failed)?;
     let done = Arc::new(Mutex::new(Done::default()));
@@ -99,15 +108,23 @@ async fn all(
                 slot.map_err(|error| error.to_string())?
             }
         };
-        let (database, done) = (Arc::clone(database), Arc::clone(&done));
-        let (operation, possible_ns) = (*operation, intended_ns.max(freed_ns));
+        let (writes, possible_ns) = (operation.writes, intended_ns.max(freed_ns));
+        let (work, done) = (perform(*operation), Arc::clone(&done));
         tokio::spawn(async move {
-            let (request, error) = perform(&database, operation, intended_ns).await;
+            let start_ns = now_ns();
+            let failure = work.await.err();
+            let request = Request {
+                intended_ns,
+                start_ns,
+                duration_ns: now_ns() - start_ns,
+                writes,
+                error: failure.as_ref().map(|failure| failure.kind),
+            };
             let mut done = lock(&done);
-            done.late += usize::from(request.start_ns - possible_ns > LATE_NS);
+            done.late += usize::from(start_ns - possible_ns > LATE_NS);
             done.requests.push(request);
             if done.first_error.is_none() {
-                done.first_error = error;
+                done.first_error = failure.map(|failure| failure.text);
             }
             drop(slot);
         });
@@ -118,40 +135,63 @@ async fn all(
     Ok((done, begin))
 }
 
-async fn perform(
-    database: &Database,
-    operation: Operation,
-    intended_ns: u64,
-) -> (Request, Option<String>) {
-    let key = operation.key;
-    let value = database::value(intended_ns);
-    let start_ns = now_ns();
-    let found = match operation.writes {
-        true => database.write(key, &value).await,
-        false => database.read(key).await,
-    };
-    let end_ns = now_ns();
-    let (error, text) = match found {
-        Ok(()) => (None, None),
-        Err(failure) => (Some(failure.kind), Some(failure.text)),
-    };
-    let request = Request {
-        intended_ns,
-        start_ns,
-        duration_ns: end_ns - start_ns,
-        writes: operation.writes,
-        error,
-    };
-    (request, text)
-}
-
 fn lock(done: &Mutex<Done>) -> std::sync::MutexGuard<'_, Done> {
     done.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn what_finds_no_slot_waits_and_is_late_but_never_skipped() {
+        let operations: Vec<Operation> = (0..20)
+            .map(|number| Operation {
+                intended_ns: number * 1_000_000,
+                key: number as u32,
+                writes: number % 2 == 0,
+            })
+            .collect();
+        let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let counts = Arc::new((under_way, most));
+        let perform = |operation: Operation| {
+            let counts = Arc::clone(&counts);
+            async move {
+                let now = counts.0.fetch_add(1, Relaxed) + 1;
+                counts.1.fetch_max(now, Relaxed);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                counts.0.fetch_sub(1, Relaxed);
+                match operation.key {
+                    7 => Err(Failure {
+                        kind: "timeout",
+                        text: "too long".to_string(),
+                    }),
+                    _ => Ok(()),
+                }
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let (done, begin) = runtime.block_on(all(&operations, 2, perform)).unwrap();
+        assert_eq!(counts.1.load(Relaxed), 2);
+        assert_eq!(done.first_error.as_deref(), Some("too long"));
+        assert_eq!(done.errors(), 1);
+        let mut requests = done.requests;
+        requests.sort_unstable_by_key(|one| one.intended_ns);
+        let intended: Vec<u64> = requests.iter().map(|one| one.intended_ns - begin).collect();
+        let expected: Vec<u64> = operations.iter().map(|one| one.intended_ns).collect();
+        assert_eq!(intended, expected);
+        assert!(requests.iter().all(|one| one.duration_ns >= 20_000_000));
+        // The last pair starts after nine others.
+        assert!(requests[19].start_ns - begin >= 180_000_000);
+        assert_eq!(requests[7].error, Some("timeout"));
+        assert!(requests[0].writes && !requests[1].writes);
+    }
 
     #[test]
     fn a_run_is_summed_up_in_a_line_of_json() {
