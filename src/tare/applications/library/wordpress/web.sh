@@ -1,0 +1,30 @@
+#!/bin/sh
+# Starts Apache in the foreground: web.sh ADDRESS:PORT CORES MEMORY_BYTES
+set -eu
+address=$1 cores=$2 memory=$3
+
+# A worker takes about 20 MB of its own; half of the memory is theirs. More than 16 a core only
+# compete for it, and Debian's own limit is 150.
+WORKERS=$(awk -v cores="$cores" -v memory="$memory" 'BEGIN {
+    n = int(memory / 2 / 20e6)
+    if (n > 16 * cores) n = int(16 * cores)
+    if (n > 150) n = 150
+    print n < 4 ? 4 : n
+}')
+ADDRESS=$address
+export WORKERS ADDRESS
+mkdir -p /tmp/apache
+
+# Apache refuses to serve as root. Where there is no other user, it gets one in a namespace.
+as=
+if [ "$(id -u)" = 0 ]; then
+    chmod 0777 /tmp/apache
+    if setpriv --reuid=33 --regid=33 --clear-groups true 2>/dev/null; then
+        as='setpriv --reuid=33 --regid=33 --clear-groups'
+    else
+        as='unshare --user --map-user=33 --map-group=33'
+    fi
+fi
+rm -f /tmp/apache/*
+echo "web: $WORKERS workers"
+exec $as apache2 -f /application/httpd.conf -D FOREGROUND
