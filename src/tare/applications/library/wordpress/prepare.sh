@@ -52,7 +52,7 @@ until perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new($ARGV[0])' $addres
     if [ $(($(date +%s) - started)) -gt 90 ]; then cat /tmp/apache/error.log; exit 1; fi
     sleep 0.1
 done
-JAVA_TOOL_OPTIONS= sh $here/drive.sh archive $address $port
+sh $here/drive.sh archive $address $port
 kill $web
 wait $web || true
 mariadb --no-defaults --socket=/tmp/mysql.sock --user=root \

@@ -3,16 +3,18 @@
 set -eu
 address=$1 cores=$2 memory=$3
 
-# A worker takes about 20 MB of its own; half of the memory is theirs. More than 16 a core only
-# compete for it, and Debian's own limit is 150.
+# A worker takes up to 20 MB of its own, and MariaDB, PHP's compiled files and Apache itself 120 MB.
+# More than 16 workers a core only compete for it; 150 is Debian's own limit.
 WORKERS=$(awk -v cores="$cores" -v memory="$memory" 'BEGIN {
-    n = int(memory / 2 / 20e6)
+    n = int((memory - 120e6) / 20e6)
     if (n > 16 * cores) n = int(16 * cores)
     if (n > 150) n = 150
-    print n < 4 ? 4 : n
+    print n < 2 ? 2 : n
 }')
 ADDRESS=$address
-export WORKERS ADDRESS
+# PHP reads its own folder of settings, and php.ini here.
+PHP_INI_SCAN_DIR=:/application
+export WORKERS ADDRESS PHP_INI_SCAN_DIR
 mkdir -p /tmp/apache
 
 # Apache refuses to serve as root. Where there is no other user, it gets one in a namespace.
