@@ -11,6 +11,7 @@ use lexopt::prelude::*;
 use record::schema;
 use sandbox::root::Shown;
 use sandbox::{guest, setup, shed};
+use services::{attend, supervise};
 use sys::topology;
 use transfer::{measure, meet, peer};
 use trial::{serve, worker_process};
@@ -39,6 +40,8 @@ tare-agent: the measuring half of tare
       [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
                                      and these of the machine beside them
   tare-agent meet --bind ADDRESS     wait on a host for `meet_host` of another one, reach it as well
+  tare-agent supervise --spec JSON   start services, report that they are ready, end them when asked
+  tare-agent attend --bind ADDRESS   wait on a host for `supervise` of another one, pass lines on
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
@@ -166,6 +169,16 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let bind = given.bind.ok_or("meet needs --bind")?;
             let address = bind.parse().map_err(|_| "--bind: no address")?;
             return Ok(meet::run(address));
+        }
+        "supervise" => {
+            let key = std::env::var(services::KEY).unwrap_or_default();
+            std::env::remove_var(services::KEY);
+            return Ok(supervise::run(&given.spec, &key));
+        }
+        "attend" => {
+            let bind = given.bind.ok_or("attend needs --bind")?;
+            let address = bind.parse().map_err(|_| "--bind: no address")?;
+            return Ok(attend::run(address));
         }
         "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.

@@ -118,6 +118,13 @@ pub const METRICS: &[Metric] = &[
         sources: DISKS,
     },
     Metric {
+        name: "driver_cpus",
+        unit: Some("1"),
+        meaning: "CPUs that the load generator of a service used: its CPU time by its wall time",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "end_ns",
         unit: Some("ns"),
         meaning: "CLOCK_MONOTONIC when the root process ended",
@@ -293,12 +300,82 @@ pub const METRICS: &[Metric] = &[
         sources: HOST_GROUP,
     },
     Metric {
+        name: "request_error_share",
+        unit: Some("1"),
+        meaning: "share of the requests that failed",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "request_rate",
+        unit: Some("1/s"),
+        meaning: "requests that were started a second, from the first to the last",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "request_throughput",
+        unit: Some("1/s"),
+        meaning: "requests that were answered without an error a second, from the first intended start to the last end",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "requests",
+        unit: Some("1"),
+        meaning: "requests that the load generator made, failed ones included",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "residual",
         unit: Some("1"),
         meaning: "largest scaled residual of the systems of equations that were solved in the \
                   trial",
         absence: "the workload does not check its own results",
         sources: &[source("self", "the kernel's own check of each execution")],
+    },
+    Metric {
+        name: "response_max_ns",
+        unit: Some("ns"),
+        meaning: "longest response time of the trial's requests, from the intended start",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "response_mean_ns",
+        unit: Some("ns"),
+        meaning: "mean response time of the trial's requests, failed ones included, from the intended start",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "response_p50_ns",
+        unit: Some("ns"),
+        meaning: "median of the trial's response times, from the intended start",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "response_p95_ns",
+        unit: Some("ns"),
+        meaning: "95 % of the trial's response times are not above it",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "response_p99_ns",
+        unit: Some("ns"),
+        meaning: "99 % of the trial's response times are not above it",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
+        name: "services_ready_ns",
+        unit: Some("ns"),
+        meaning: "from the start of the first service until all are ready",
+        absence: "the workload is no application that serves",
+        sources: SUPERVISED,
     },
     Metric {
         name: "signal",
@@ -549,6 +626,13 @@ const ISOLATE: &[Source] = &[source(
     "its meta file, in whole milliseconds and KiB, cut off",
 )];
 
+const DRIVEN: &[Source] = &[source(
+    "driver",
+    "the rows that the load generator left, one a request; its CPU time as any command's",
+)];
+
+const SUPERVISED: &[Source] = &[source("supervise", "who starts the services")];
+
 const WAIT: &[Source] = &[source("wait", "what wait tells of the root process")];
 
 const fn source(name: &'static str, meaning: &'static str) -> Source {
@@ -566,7 +650,7 @@ mod tests {
             match suffix {
                 "ns" | "bytes" => assert_eq!(metric.unit, Some(suffix), "{}", metric.name),
                 "hz" => assert_eq!(metric.unit, Some("Hz"), "{}", metric.name),
-                "throughput" => assert_eq!(metric.unit, Some("1/s")),
+                "throughput" | "rate" => assert_eq!(metric.unit, Some("1/s")),
                 _ => assert!(matches!(metric.unit, None | Some("1")), "{}", metric.name),
             }
         }

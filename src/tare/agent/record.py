@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 6
+SCHEMA: int = 7
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -618,6 +618,35 @@ Process = Literal[
 Quantity = int | float
 
 
+class ReadyLog(Strict, frozen=True, kw_only=True, tag_field="kind", tag="ready_log"):
+    """A line of its output in which an expression is found."""
+
+    pattern: str
+
+
+class ReadyPort(Strict, frozen=True, kw_only=True, tag_field="kind", tag="ready_port"):
+    """A TCP connection is accepted."""
+
+    #: ADDRESS:PORT
+    address: str
+
+
+class ReadyHttp(Strict, frozen=True, kw_only=True, tag_field="kind", tag="ready_http"):
+    """A page is answered with 200."""
+
+    #: ADDRESS:PORT
+    address: str
+    #: An expression that is found in it.
+    body: str | None = None
+    path: str
+
+
+class ReadyCommand(Strict, frozen=True, kw_only=True, tag_field="kind", tag="ready_command"):
+    """A command that exits with 0."""
+
+    command: tuple[str, ...]
+
+
 class Hello(Strict, frozen=True, kw_only=True, tag_field="record", tag="hello"):
     """The agent is there.
 
@@ -726,6 +755,39 @@ class Rendezvous(Strict, frozen=True, kw_only=True):
     parties: int
 
 
+class Service(Strict, frozen=True, kw_only=True):
+    """A program that serves."""
+
+    command: tuple[str, ...]
+    #: Beyond what `supervise` itself has.
+    environment: dict[str, str]
+    name: str
+    ready: Ready
+    #: How long that may take.
+    ready_ns: int
+    #: How long it may take to end before it is killed.
+    stop_ns: int
+    #: Number of the signal that ends it.
+    stop_signal: int
+
+
+class ServicesReady(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_ready"):
+    """All services are ready."""
+
+    #: From the start of the first one, in order of the services.
+    after_ns: tuple[int, ...]
+
+
+class ServicesFailed(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_failed"):
+    """One of them is not, or has ended."""
+
+    #: The last lines of its output.
+    log: str
+    #: Absent: a command of `reset`.
+    service: str | None = None
+    what: str
+
+
 class Unshaped(Strict, frozen=True, kw_only=True, tag_field="kind", tag="unshaped"):
     """As fast as it goes."""
 
@@ -761,6 +823,19 @@ Stream = Literal[
     "out",
     "err",
 ]
+
+
+class Supervision(Strict, frozen=True, kw_only=True):
+    """What `supervise` is started with, as JSON."""
+
+    #: ADDRESS:PORT of whoever is told of the services, and ends them.
+    control: str
+    #: Commands that run in order before the services.
+    reset: tuple[tuple[str, ...], ...]
+    #: How long all of these may take.
+    reset_ns: int
+    #: In the order in which they start; they end in reverse.
+    services: tuple[Service, ...]
 
 
 #: What a worker does after its last measured iteration.
@@ -864,8 +939,17 @@ MeasureRecord = Connected | Interval | Gap | PhaseOver | MeasureOver
 PortEnd = OwnNamespace | Container | Tap
 
 
+#: What shows that a service is ready.
+Ready = ReadyLog | ReadyPort | ReadyHttp | ReadyCommand
+
+
 #: What the agent answers.
 Record = Hello | Fact | Sample | Reading | Clocks | Output | Fault | Done
+
+
+#: What `supervise` reports, one a line. It ends its services when a line comes back, or when
+#: the connection ends.
+ServicesReport = ServicesReady | ServicesFailed
 
 
 #: How fast data may leave. Rates and amounts count bits as the interface does, headers

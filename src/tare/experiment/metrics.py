@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 #: Where a value is from that the program itself printed.
 PRINTED = "output"
+#: And where those of an application that serves: its load generator, and what starts services.
+DRIVER, SUPERVISED = "driver", "supervise"
 #: Best first. The instrument must not be confounded with the platform: what is compared is
 #: compared on a source that is common to all of it.
 SOURCES = (
@@ -21,6 +23,8 @@ SOURCES = (
     "host_cgroup",
     "around",
     PRINTED,
+    DRIVER,
+    SUPERVISED,
     "isolate",
     "qdisc",
 )
@@ -30,7 +34,7 @@ SOURCES = (
 _FIRST = {"memory_bytes": "rusage"}
 
 #: Metrics of which more is better; of all others, which take time or room, less is.
-RATES = frozenset({"throughput"})
+RATES = frozenset({"throughput", "request_throughput", "request_rate"})
 
 #: What isolate's file has of times, and what the kernel tells of memory.
 _ISOLATE_NS, _MEMORY_BYTES = 1e6, 1024.0

@@ -52,6 +52,8 @@ def placement(
 ) -> tuple[tuple[int, ...] | None, ...]:
     """Return the CPUs of each worker; None where the scheduler is free.
 
+    Services are kept from the CPUs of their load generator.
+
     Parameters
     ----------
     experiment : Experiment
@@ -61,6 +63,16 @@ def placement(
     machine : Machine
         Has the order in which workers take CPUs; more workers than CPUs go round again.
     """
+    found = _workers_cpus(experiment, cell, machine)
+    driver = driver_cpus(experiment, cell, machine)
+    if driver is None or found != (None,):
+        return found
+    return (tuple(sorted(set(machine.compact) - set(driver))),)
+
+
+def _workers_cpus(
+    experiment: Experiment, cell: Cell, machine: Machine
+) -> tuple[tuple[int, ...] | None, ...]:
     if (listed := listed_cpus(cell.pinning)) is not None:
         return (listed,) * cell.workers
     own = experiment.instances == "own"
@@ -78,6 +90,27 @@ def placement(
     if cell.pinning == "none":
         return (None,) * cell.workers
     return _round(order, cpus_each(experiment, cell), cell.workers)
+
+
+def driver_cpus(experiment: Experiment, cell: Cell, machine: Machine) -> tuple[int, ...] | None:
+    """Return the CPUs of the load generator of an application that serves, which no service has.
+
+    None: what is left beyond the size is too few, or the size is the whole machine, so that both
+    share all CPUs.
+    """
+    application = cell.workload.application
+    if application is None or application.driver is None:
+        return None
+    count = application.driver.cpus
+    given = _workers_cpus(experiment, cell, machine)
+    if given != (None,):
+        taken = {cpu for some in given for cpu in some or ()}
+        free = [cpu for cpu in machine.compact if cpu not in taken]
+    else:
+        cores = experiment.given_cores(cell)
+        left = len(machine.compact) if cores is None else math.ceil(cores)
+        free = list(machine.compact[left:])
+    return tuple(sorted(free[-count:])) if len(free) >= count else None
 
 
 def _round(order: Sequence[int], each: int, workers: int) -> tuple[tuple[int, ...], ...]:

@@ -23,7 +23,7 @@ from tare.experiment.specification import (
     listed_cpus,
 )
 from tare.render.words import text
-from tare.results.message import Message, Said, message
+from tare.results.message import Amount, Message, Said, message
 from tare.workloads.specification import WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
@@ -130,10 +130,30 @@ def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
         why = message("unfit.no_cores")
     elif cell.pinning == "pinned" and cores != int(cores or 0):
         why = message("unfit.fraction", cores=f"{cores:g}")
-    if why is None:
+    if why is not None:
+        levels = (("size", cell.size), ("pinning", cell.pinning))
+        return LeftOut(levels=levels, why=why)
+    return _too_small(experiment, cell, cores)
+
+
+def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftOut | None:
+    """Return why a size gives too little to an application, or None."""
+    if (application := cell.workload.application) is None:
         return None
-    levels = (("size", cell.size), ("pinning", cell.pinning))
-    return LeftOut(levels=levels, why=why)
+    needs, memory_bytes = application.needs, experiment.limits(cell.size).memory_bytes
+    needed: tuple[Amount | None, Amount | None] = (None, None)
+    if needs.cores is not None and cores is not None and cores < needs.cores:
+        needed = Amount(needs.cores, "CPUs"), Amount(cores, "CPUs")
+    elif (
+        needs.memory_bytes is not None
+        and memory_bytes is not None
+        and memory_bytes < needs.memory_bytes
+    ):
+        needed = Amount(needs.memory_bytes, "bytes"), Amount(memory_bytes, "bytes")
+    if None in needed:
+        return None
+    why = message("unfit.small", name=application.name, needed=needed[0], given=needed[1])
+    return LeftOut(levels=(("workload", cell.workload.name), ("size", cell.size)), why=why)
 
 
 def _check_quotas(experiment: Experiment, machine: Machine) -> None:
@@ -243,6 +263,8 @@ def metric(experiment: Experiment) -> str:
         return experiment.metric
     if experiment.window is not None:
         return "throughput"
+    if all(workload.serves for workload in experiment.workloads):
+        return "response_mean_ns"
     kernels = all(workload.kernel for workload in experiment.workloads)
     return "kernel_cpu_ns" if kernels else "wall_ns"
 

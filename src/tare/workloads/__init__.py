@@ -11,7 +11,10 @@ from tare.workloads import placeholders
 from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
 
-__all__ = ["CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "inherited", "job", "of_hosts", "parameters"]
+__all__ = [
+    "AGENT", "CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "given", "inherited", "job", "of_hosts",
+    "parameters", "values",
+]  # fmt: skip
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
 CAPTURE_LIMIT_BYTES = 1 << 20
@@ -33,6 +36,7 @@ def job(
     seed: int,
     surroundings: Mapping[str, str],
     hosts: Mapping[str, str] = MappingProxyType({}),
+    given: Mapping[str, str] = MappingProxyType({}),
 ) -> record.Workload:
     """Return what the agent is to execute in a trial of a cell.
 
@@ -51,6 +55,8 @@ def job(
         Environment variables of who calls tare.
     hosts : mapping
         Placeholders of the network in which it runs; empty: the machine's own.
+    given : mapping
+        Of an application: what its size gives, as :func:`given` returns it.
     """
     if spec.kernel is not None:
         return record.Kernel(
@@ -60,7 +66,7 @@ def job(
             seed=seed,
         )
     assert spec.command is not None
-    levels = {**parameters(spec, levels), **levels, placeholders.SEED: str(seed)}
+    levels = values(spec, levels, seed=seed, given=given)
 
     def fill(text: str) -> str:
         return placeholders.fill(text, {**levels, **hosts})
@@ -77,10 +83,23 @@ def job(
         directory=None if spec.directory is None else fill(spec.directory),
         input=None if spec.input is None else fill(spec.input),
         capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES)
-        if spec.capture or spec.application is not None
+        if spec.capture or (spec.application is not None and not spec.serves)
         else None,
         ignored_exits=spec.ignore_failure,
     )
+
+
+def values(
+    spec: WorkloadSpec, levels: Mapping[str, str], *, seed: int, given: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what the placeholders of a workload stand for, but for hosts."""
+    sizes = {} if spec.application is None else given
+    return {**sizes, **parameters(spec, levels), **levels, placeholders.SEED: str(seed)}
+
+
+def given(cores: float, memory_bytes: int) -> dict[str, str]:
+    """Return what stands for the CPUs and the memory that an instance is given."""
+    return {placeholders.CORES: f"{cores:g}", placeholders.MEMORY: str(memory_bytes)}
 
 
 def parameters(spec: WorkloadSpec, levels: Mapping[str, str]) -> dict[str, str]:

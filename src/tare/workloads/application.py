@@ -101,6 +101,68 @@ class Check(_Strict, frozen=True, kw_only=True):
     command: tuple[str, ...] | None = None
 
 
+class Ready(_Strict, frozen=True, kw_only=True):
+    """What shows that a service is ready: one of these, with placeholders."""
+
+    #: An expression that is found in a line of what it prints.
+    log: str | None = None
+    #: A TCP connection is accepted there, on the address of its instance.
+    port: int | None = None
+    #: A page that is answered with 200: ``http://{host1}:8080/``.
+    http: str | None = None
+    #: Of a page: an expression that is found in it.
+    body: str | None = None
+    #: Exits with 0; tried again and again.
+    command: tuple[str, ...] | None = None
+    within_s: float = 60.0
+
+
+class Service(_Strict, frozen=True, kw_only=True):
+    """A program that serves for the time of a trial."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: dict[str, str] = {}
+    ready: Ready
+    #: The name of a signal, without SIG.
+    stop_signal: str = "TERM"
+    #: How long it may take to end before it is killed.
+    stop_s: float = 10.0
+
+
+class Driver(_Strict, frozen=True, kw_only=True):
+    """The load generator, on another host of the network: it is not what is measured."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str] = {}
+    #: CPUs of its own, where the machine has as many beyond those of the services.
+    cpus: int = 1
+    #: ``open``: requests come at a rate, however long answers take. ``closed``: each of a number
+    #: of users waits for an answer before the next request.
+    load: Literal["open", "closed"]
+    #: Requests a second, and users: with placeholders.
+    rate: str | None = None
+    users: str | None = None
+    #: The file that it leaves, with a row for each request.
+    results: str
+    format: Literal["requests", "jmeter"] = "requests"
+    #: An expression in its standard output, whose last match's group is how many requests it
+    #: counted itself.
+    count: str | None = None
+    #: The largest share of failed requests, with placeholders.
+    errors: str = "1 %"
+    #: Of an open load: the least share of the rate.
+    reached: float = 0.99
+    within_s: float = 600.0
+
+
+class Needs(_Strict, frozen=True, kw_only=True):
+    """The least that a size must give."""
+
+    cores: float | None = None
+    memory_bytes: int | None = None
+
+
 class Application(_Strict, frozen=True, kw_only=True):
     """What an ``application.toml`` says."""
 
@@ -114,8 +176,32 @@ class Application(_Strict, frozen=True, kw_only=True):
     image: Image
     #: Commands that run once, in order, in the image; what they leave in ``/data`` is a layer.
     prepare: tuple[tuple[str, ...], ...] = ()
-    command: tuple[str, ...]
+    #: What a trial executes; None: it serves.
+    command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}
+    needs: Needs = Needs()
+    #: Commands that run before the services of each trial, in none of its times.
+    reset: tuple[tuple[str, ...], ...] = ()
+    #: In the order in which they start.
+    services: tuple[Service, ...] = ()
+    driver: Driver | None = None
     metrics: tuple[ApplicationMetric, ...] = ()
     check: Check = Check()
     parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts of what serves and what drives that may hold placeholders."""
+        if self.driver is None:
+            return ()
+        programs: tuple[Service | Driver, ...] = (*self.services, self.driver)
+        return (
+            *(word for command in self.reset for word in command),
+            *(word for one in programs for word in one.command),
+            *(text for one in programs for text in one.environment.values()),
+            *(one.ready.http or "" for one in self.services),
+            *(word for one in self.services for word in one.ready.command or ()),
+            self.driver.rate or "",
+            self.driver.users or "",
+            self.driver.errors,
+        )

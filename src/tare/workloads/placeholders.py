@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 
 #: Not a factor: the seed of the trial's input, the same for all cells of a block.
 SEED = "seed"
+#: Of applications: the CPUs that a size gives, and its memory; the machine's where it gives none.
+CORES, MEMORY = "cores", "memory_bytes"
+GIVEN = (CORES, MEMORY)
 #: Not factors either: the addresses of a network's hosts, and a file with one a line.
 HOSTS, HOST_FILE = "hosts", "host_file"
 #: Address of the host on which a command runs: of those that serve alone.

@@ -46,3 +46,8 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     prepare: str | None = None
     conclude: str | None = None
     timeout_s: Positive | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is an application with services, which something drives."""
+        return self.application is not None and self.application.driver is not None

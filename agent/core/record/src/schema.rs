@@ -3,6 +3,7 @@
 use schemars::{gen::SchemaSettings, schema::RootSchema, JsonSchema};
 
 use crate::network::{EmulateOrder, EmulateRecord, MeasureOrder, MeasureRecord};
+use crate::services::{ServicesReport, Supervision};
 use crate::{Job, Record, SCHEMA};
 
 /// Both directions of every stream, so that one document defines every type.
@@ -18,6 +19,9 @@ struct Stream {
     measure_record: MeasureRecord,
     emulate_order: EmulateOrder,
     emulate_record: EmulateRecord,
+    /// What `supervise` is started with, and what it reports.
+    supervision: Supervision,
+    services_report: ServicesReport,
 }
 
 /// Print the JSON Schema of jobs and records.

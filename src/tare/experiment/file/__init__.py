@@ -20,7 +20,7 @@ from tare.experiment.file import (
     windows,
 )
 from tare.experiment.file.table import Table, closest, suggestion
-from tare.experiment.specification import TOPOLOGY, Experiment
+from tare.experiment.specification import NO_NETWORK, TOPOLOGY, Experiment
 from tare.registry import Catalogue
 
 __all__ = ["from_table", "parse", "read", "template"]
@@ -116,12 +116,17 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     sizes = sections.sizes(file.table("sizes"))
     given = top.part(key.name for key in keys.EXPERIMENT).read(keys.EXPERIMENT)
     first, *also = given.pop("metrics", (None,))
+    workloads = sections.workloads(file.tables("workload"), file, catalogue)
+    chosen = factors.factors(file.table("factors"), catalogue, loads, sizes)
+    if any(workload.serves for workload in workloads):
+        # Services are driven from another host, whether or not anything shapes the way.
+        chosen.setdefault("network", (NO_NETWORK,))
     experiment = Experiment(
         **given,
         metric=first,
         stopping=sections.stopping(top, tuple(also)),
-        workloads=sections.workloads(file.tables("workload"), file, catalogue),
-        factors=factors.factors(file.table("factors"), catalogue, loads, sizes),
+        workloads=workloads,
+        factors=chosen,
         loads=loads,
         sizes=sizes,
         platforms=sections.platforms(file.table("platforms"), catalogue),
@@ -130,6 +135,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         window=windows.window(file),
     )
     _check_arguments(file, experiment)
+    _check_serving(top, file, experiment)
     networks.check(file, experiment)
     substitution.check(name, experiment)
     windows.check(file, experiment)
@@ -149,6 +155,25 @@ def _check_arguments(file: Table, experiment: Experiment) -> None:
             raise table.error(
                 twice, "is a factor as well, with levels of its own", f"leave one {twice} out"
             )
+
+
+def _check_serving(table: Table, file: Table, experiment: Experiment) -> None:
+    """Refuse what services cannot do: several executions of a trial, and several workers."""
+    serving = next((w.name for w in experiment.workloads if w.serves), None)
+    if serving is None:
+        return
+    for key, value, most in (
+        ("iterations", experiment.iterations, 1),
+        ("warmup", experiment.warmup, 0),
+    ):
+        if value > most:
+            raise table.error(key, f"is {most} for {serving}, whose services a trial starts anew")
+    if any(workers != 1 for workers in experiment.factors.get("workers", (1,))):
+        raise file.error("factors.workers", f"is 1 for {serving}: one driver drives its services")
+    if experiment.window is not None:
+        raise file.error("window", f"counts executions, of which {serving} has one a trial")
+    if experiment.network.hosts < 2:
+        raise file.error("network.hosts", f"is at least 2: the driver of {serving} is on host 2")
 
 
 def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:

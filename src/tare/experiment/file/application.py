@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tare import files, registry, units
 from tare.applications import expressions
 from tare.errors import ExperimentError
-from tare.experiment.file import keys, kinds
+from tare.experiment.file import keys, kinds, services
 from tare.experiment.file.factors import RESERVED
 from tare.experiment.file.table import Key, Table, shown, suggestion
 from tare.registry import Parameter, expected
@@ -41,26 +41,15 @@ SIZE_LIMIT = 1 << 16
 MOST_FILES, MOST_BYTES = 10_000, 2 << 30
 
 STREAM = kinds.choice(("stdout", "stderr"))
-TABLES = ("application", "image", "prepare", "run", "metrics", "check", "parameters")
+TABLES = (
+    "application", "image", "prepare", "needs", "run", *services.TABLES, "metrics", "check",
+    "parameters",
+)  # fmt: skip
 #: Placeholders that are no parameters of the application.
-FACTORS = ("workload", "platform", "workers", "pinning", "load", "size", placeholders.SEED)
-
-
-def _pattern(value: Any) -> str:
-    text = str(kinds.TEXT.read(value))
-    expressions.groups(text)
-    return text
-
-
-def _number_pattern(value: Any) -> str:
-    if expressions.groups(text := _pattern(value)) != 1:
-        raise ValueError
-    return text
-
-
-PATTERN = kinds.Kind("a regular expression of RE2", _pattern)
-NUMBER_PATTERN = kinds.Kind('a regular expression with one group, such as "took ([0-9.]+) s"',
-                            _number_pattern)  # fmt: skip
+FACTORS = (
+    "workload", "platform", "workers", "pinning", "load", "size", placeholders.SEED,
+    *placeholders.GIVEN,
+)  # fmt: skip
 
 
 def _inside(value: Any) -> str:
@@ -70,34 +59,16 @@ def _inside(value: Any) -> str:
     return str(path)
 
 
-def _matching(expected: str, pattern: str) -> kinds.Kind:
-    return kinds.fitting(expected, lambda text: re.fullmatch(pattern, text, re.ASCII))
-
-
-def _list_of(kind: kinds.Kind, what: str) -> kinds.Kind:
-    def read(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise ValueError
-        return tuple(kind.read(one) for one in value)
-
-    return kinds.Kind(what, read)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
-        raise ValueError
-    return float(value)
-
-
-NUMBER = kinds.Kind("a number", _number)
-PACKAGE = _matching("a Debian package", r"[a-z0-9][a-z0-9+.-]{1,200}(=[A-Za-z0-9.+:~-]{1,200})?")
-SHA256 = _matching("a SHA-256, 64 hexadecimal digits", r"[0-9a-f]{64}")
-VERSION = _matching("a version", r"[A-Za-z0-9][A-Za-z0-9.+_!-]{0,100}")
+PACKAGE = kinds.matching(
+    "a Debian package", r"[a-z0-9][a-z0-9+.-]{1,200}(=[A-Za-z0-9.+:~-]{1,200})?"
+)
+SHA256 = kinds.matching("a SHA-256, 64 hexadecimal digits", r"[0-9a-f]{64}")
+VERSION = kinds.matching("a version", r"[A-Za-z0-9][A-Za-z0-9.+_!-]{0,100}")
 
 APPLICATION = (
     Key(
         "name",
-        _matching("small letters, digits, - and _", r"[a-z0-9][a-z0-9_-]{0,60}"),
+        kinds.matching("small letters, digits, - and _", r"[a-z0-9][a-z0-9_-]{0,60}"),
         "what it is called",
         required=True,
     ),
@@ -107,22 +78,26 @@ APPLICATION = (
 IMAGE = (
     Key(
         "packages",
-        _list_of(PACKAGE, 'a list of Debian packages, such as ["ffmpeg", "python3=3.11.2-1+b1"]'),
+        kinds.list_of(
+            PACKAGE, 'a list of Debian packages, such as ["ffmpeg", "python3=3.11.2-1+b1"]'
+        ),
         "Debian packages that it needs, with `=version` where that matters",
     ),
     Key(
         "suite",
-        _matching("a release of Debian", r"[a-z][a-z0-9-]{0,40}"),
+        kinds.matching("a release of Debian", r"[a-z][a-z0-9-]{0,40}"),
         "Debian's release; by default that of the machine where the image is built",
     ),
     Key(
         "files",
-        _list_of(kinds.Kind("", _inside), "a list of files and folders beside application.toml"),
+        kinds.list_of(
+            kinds.Kind("", _inside), "a list of files and folders beside application.toml"
+        ),
         "files and folders beside application.toml that are put into `/application`",
     ),
     Key(
         "oci",
-        _matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,250}"),
+        kinds.matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,250}"),
         "instead of packages: an image that the local Docker or Podman has",
     ),
     Key("root", kinds.TEXT, "instead of packages: a directory of this machine"),
@@ -156,10 +131,10 @@ METRIC = (
     Key("unit", kinds.NAME, "its unit as printed: s, ms, MB, MB/s, 1 …", required=True),
     Key("better", kinds.choice(("lower", "higher")), "which is better", required=True),
     Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
-    Key("pattern", NUMBER_PATTERN, "expression whose last match's group is the number"),
+    Key("pattern", kinds.NUMBER_PATTERN, "expression whose last match's group is the number"),
     Key(
         "json",
-        _matching("keys with dots between them", r"[^.\0]+(\.[^.\0]+)*"),
+        kinds.matching("keys with dots between them", r"[^.\0]+(\.[^.\0]+)*"),
         "keys, with dots between them, of the number in the last line that is a JSON document",
     ),
     Key(
@@ -178,22 +153,22 @@ METRIC = (
 )
 OUTPUT = (
     Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
-    Key("pattern", PATTERN, "expression that must be found"),
+    Key("pattern", kinds.PATTERN, "expression that must be found"),
     Key("equals", kinds.TEXT, "what the last match's group must be, with placeholders"),
     Key(
         "equals_file",
         kinds.Kind("a file in /data", lambda value: _inside(str(value).removeprefix("/data/"))),
         "the same: the content of a file that `prepare` left in `/data`",
     ),
-    Key("minimum", NUMBER, "what the number in the last match's group must be at least"),
-    Key("maximum", NUMBER, "what it must be at most"),
-    Key("absent", PATTERN, "expression that must not be found"),
+    Key("minimum", kinds.NUMBER, "what the number in the last match's group must be at least"),
+    Key("maximum", kinds.NUMBER, "what it must be at most"),
+    Key("absent", kinds.PATTERN, "expression that must not be found"),
     Key("sha256", SHA256, "what the whole stream must be"),
 )
 CHECK = (
     Key(
         "exit_codes",
-        _list_of(kinds.whole(1, 255), "a list of exit codes"),
+        kinds.list_of(kinds.whole(1, 255), "a list of exit codes"),
         "exit codes that are no failure beside 0",
     ),
     Key(
@@ -207,8 +182,8 @@ PARAMETER = (
     Key("default", kinds.Kind("a number, a text, true or false", lambda value: value),
         "its value where none is given", required=True),
     Key("unit", kinds.NAME, "its unit"),
-    Key("minimum", NUMBER, "least value"),
-    Key("maximum", NUMBER, "largest value"),
+    Key("minimum", kinds.NUMBER, "least value"),
+    Key("maximum", kinds.NUMBER, "largest value"),
     Key("choices", kinds.NAMES, "all values that it can have"),
 )  # fmt: skip
 
@@ -309,24 +284,35 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     """Read an application from what its TOML holds, and the text that goes into its digest."""
     file = Table(str(folder / FILE), "", values)
     file.only(TABLES)
-    for needed in ("application", "image", "run"):
+    for needed in ("application", "image"):
         if needed not in values:
             raise file.error(needed, "is missing", f"[{needed}] ({DOCUMENT})")
+    serving = next((table for table in services.TABLES if table in values), None)
+    if "run" in values and serving is not None:
+        raise file.error(serving, "excludes run: a trial runs a command, or services", "remove one")
+    if "run" not in values and serving is None:
+        raise file.error("run", "is missing", f"[run], or [[services]] and [driver] ({DOCUMENT})")
     image = _image(file.table("image"), folder)
     parameters = tuple(_parameter(one) for one in file.table("parameters").subtables().values())
     prepare: tuple[tuple[str, ...], ...] = ()
     if "prepare" in values:
         prepare = file.table("prepare").read(PREPARE)["commands"]
-    run = file.table("run").read(RUN)
     check = _check(file.table("check"))
     names = [parameter.name for parameter in parameters]
     _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, names)
-    _placeholders(
-        file.table("run"),
-        {"command": run["command"], "environment": run.get("environment", {}).values()},
-        (*names, *FACTORS),
-        hosts=True,
-    )
+    texts: list[tuple[Table, Mapping[str, Iterable[str]]]] = []
+    if serving is None:
+        run = file.table("run").read(RUN)
+        environment = run.get("environment", {}).values()
+        texts.append((file.table("run"), {"command": run["command"], "environment": environment}))
+    else:
+        serves = services.read(file)
+        run = {"reset": serves.reset, "services": serves.services, "driver": serves.driver}
+        texts += serves.texts
+        if check.command is not None:
+            raise file.table("check").error("command", "is for what [run] runs", "[[check.output]]")
+    for table, some in texts:
+        _placeholders(table, some, (*names, *FACTORS), hosts=True)
     _placeholders(
         file.table("check"),
         {
@@ -346,6 +332,7 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         digest=_digest(file, text, folder, image),
         image=image,
         prepare=prepare,
+        needs=services.needs(file.table("needs")),
         **run,
         metrics=metrics,
         check=check,

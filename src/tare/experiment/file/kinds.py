@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare import registry, units
+from tare.applications import expressions
 from tare.registry import Parameter
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
@@ -240,3 +241,45 @@ def of(parameter: Parameter) -> Kind:
         return value
 
     return Kind(registry.expected(parameter), read)
+
+
+def matching(expected: str, pattern: str) -> Kind:
+    """Return the kind of texts that fit a pattern."""
+    return fitting(expected, lambda text: re.fullmatch(pattern, text, re.ASCII))
+
+
+def list_of(kind: Kind, what: str) -> Kind:
+    """Return the kind of lists of another kind."""
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError
+        return tuple(kind.read(one) for one in value)
+
+    return Kind(what, read)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
+        raise ValueError
+    return float(value)
+
+
+NUMBER = Kind("a number", _number)
+
+
+def _pattern(value: Any) -> str:
+    text = str(TEXT.read(value))
+    expressions.groups(text)
+    return text
+
+
+def _number_pattern(value: Any) -> str:
+    if expressions.groups(text := _pattern(value)) != 1:
+        raise ValueError
+    return text
+
+
+PATTERN = Kind("a regular expression of RE2", _pattern)
+NUMBER_PATTERN = Kind('a regular expression with one group, such as "took ([0-9.]+) s"',
+                            _number_pattern)  # fmt: skip

@@ -138,7 +138,9 @@ def _application(table: Table, catalogue: Catalogue) -> WorkloadSpec:
             "name": found.name,
             **own,
             "arguments": {**defaults, **chosen},
-            "command": found.command,
+            # What supervises services is the agent itself.
+            "command": found.command or ("supervise",),
+            "of_agent": found.command is None,
             "environment": found.environment,
             "inherit": (),
             "directory": SCRATCH,

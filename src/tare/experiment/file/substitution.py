@@ -32,6 +32,8 @@ def check(source: str, experiment: Experiment) -> None:
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
         named = (*known, *workload.arguments)
+        if workload.application is not None:
+            named = (*named, *placeholders.GIVEN)
         used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), named)
         used |= _of_application(Table(source, "factors", {}), workload, experiment)
     for command in experiment.network.serve:
@@ -122,6 +124,7 @@ def _texts(workload: WorkloadSpec) -> dict[str, tuple[str, ...]]:
     """Return everything of a workload that may hold placeholders, by key."""
     return {
         "command": workload.command or (),
+        "application": () if workload.application is None else workload.application.texts,
         "environment": tuple(workload.environment.values()),
         "directory": (workload.directory,) if workload.directory else (),
         **{

@@ -12,6 +12,7 @@ import msgspec
 
 from tare.agent import record
 from tare.experiment.journal import HostTokens, HostUse
+from tare.experiment.session.driving import Drivers
 from tare.experiment.session.joining import Joining, write_hosts
 from tare.experiment.session.servers import Servers
 from tare.experiment.specification import Cell, Experiment, NetworkSpec
@@ -70,6 +71,8 @@ class Hosts:
         self._budgets = Budgets(experiment.network)
         self._course: Course | None = None
         self._emulator = Emulator(name, hosts=experiment.network.hosts)
+        #: Load generators of applications that serve.
+        self.drivers = Drivers(name, self._emulator, folder, user)
         try:
             addresses = [str(host.address) for host in self._emulator.hosts]
             self._folder = folder
@@ -86,6 +89,11 @@ class Hosts:
         except BaseException:
             self._emulator.close()
             raise
+
+    @property
+    def emulator(self) -> Emulator:
+        """What makes the network."""
+        return self._emulator
 
     def join(self, stack: str) -> Joining:
         """Make an instance of a stack a host of the network: host 1, or one beside it."""
@@ -165,8 +173,9 @@ class Hosts:
         self._servers.check()
 
     def close(self) -> None:
-        """End the servers, and take the network down."""
+        """End load generators and servers, and take the network down."""
         try:
+            self.drivers.close()
             self._servers.close()
         finally:
             self._emulator.close()

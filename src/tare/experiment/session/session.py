@@ -154,7 +154,7 @@ class _Session:
             hooks=self.hooks,
             roots=roots,
             reading=request.reading,
-            cpus=len(request.machine.spread),
+            machine=request.machine,
             hosts=hosts,
         )
         self.tally = Tally(request.plan.cells, request.past, request.plan.metric)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -18,8 +18,12 @@ from tare.agent import record
 from tare.agent.client import Answer
 from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
+from tare.experiment import placement
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
+from tare.experiment.placement import Machine
+from tare.experiment.session import requests
 from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
 from tare.experiment.session.files import from_here, seen_inside
 from tare.experiment.session.hooks import Hooks
@@ -28,13 +32,14 @@ from tare.experiment.session.observer import NoObserverError, Observer
 from tare.experiment.session.output import Keep, Outputs
 from tare.experiment.session.pool import Pool
 from tare.experiment.session.printed import Printed
+from tare.experiment.session.requests import Judging
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.render.words import text
 from tare.results.message import message
-from tare.workloads import placeholders
+from tare.workloads import placeholders, serving
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -43,10 +48,17 @@ if TYPE_CHECKING:
 
 #: How long an application's check may take.
 CHECK_S = 600.0
-#: What is executed, by what an instance has of the network.
-Prepare = Callable[["Joining | None"], record.Workload]
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
+
+
+class Prepare(Protocol):
+    """Returns what is executed, by what an instance has of the network, and what drives it."""
+
+    def __call__(
+        self, joining: Joining | None = None, driving: Driving | None = None
+    ) -> record.Workload:
+        """Return it; without a network, none is known."""
 
 
 class Values:
@@ -57,11 +69,14 @@ class Values:
         #: What an application printed; None: nobody asks.
         self.printed = printed
         self.wrong = False
+        #: The kernel ended a process for want of memory, whatever became of the trial.
+        self.out_of_memory = False
         #: The first fault for which the trial failed.
         self.fault: record.Fault | None = None
 
     def add(self, sample: record.Sample) -> None:
         """Count a sample, where it is measured and of one of the metrics."""
+        self.out_of_memory |= sample.metric == "oom_killed" and sample.value > 0
         sums = self._sums.get(sample.metric)
         if sums is not None and sample.phase == "measured":
             total, count = sums.get(sample.source, (0.0, 0))
@@ -110,8 +125,7 @@ class Conductor:
     #: Files of applications, and what reads the formats that they print.
     roots: Roots
     reading: output.Reading
-    #: Of the machine.
-    cpus: int
+    machine: Machine
     #: The network in which trials take place; None: the machine's own.
     hosts: Hosts | None = None
     #: Environment of who calls tare, as it was in the beginning.
@@ -192,13 +206,15 @@ class Conductor:
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
         printed = (
-            None if application is None else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
+            None
+            if application is None or cell.workload.serves
+            else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         )
         values = Values((metric, *also), printed)
         failure: str | None = None
         last: NoObserverError | None = None
         try:
-            prepare = partial(self._workload, cell, seed, repetitions, captured)
+            prepare: Prepare = partial(self._workload, cell, seed, repetitions, captured)
             job = self._job(number, cell, prepare(), iterations)
             network: AbstractContextManager[None] = nullcontext()
             if self.hosts is not None and not rehearsal:
@@ -235,6 +251,7 @@ class Conductor:
         repetitions: int | None,
         captured: bool,
         joining: Joining | None = None,
+        driving: Driving | None = None,
     ) -> record.Workload:
         """Return what is executed, on host 1 of the network or as an instance has joined it."""
         network = joining or self.hosts
@@ -245,11 +262,15 @@ class Conductor:
             seed=seed,
             surroundings=self.surroundings,
             hosts={} if network is None else network.placeholders,
+            given=self._given(cell),
         )
         if not isinstance(job, record.Command):
             return job
         if job.capture is None and captured:
             job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
+        if driving is not None:
+            assert network is not None
+            return driving.supervised(job, {**self._values(cell, seed), **network.placeholders})
         if cell.workload.application is not None:
             return job
         if platforms.own_files(cell.platform) and platforms.brings_files(
@@ -257,6 +278,29 @@ class Conductor:
         ):
             return from_here(job)
         return job
+
+    def _given(self, cell: Cell) -> dict[str, str]:
+        """Return what the size of a cell gives to an application."""
+        cores = self.experiment.given_cores(cell)
+        memory_bytes = self.experiment.limits(cell.size).memory_bytes
+        return workloads.given(
+            len(self.machine.spread) if cores is None else cores,
+            self.machine.memory_bytes if memory_bytes is None else memory_bytes,
+        )
+
+    def _values(self, cell: Cell, seed: int) -> dict[str, str]:
+        """Return what placeholders of an application stand for, but for hosts."""
+        return workloads.values(cell.workload, cell.levels(), seed=seed, given=self._given(cell))
+
+    def _driving(self, number: int, cell: Cell) -> AbstractContextManager[Driving | None]:
+        """Return what drives the services of a cell's application; None: it has none."""
+        application = cell.workload.application
+        if application is None or application.driver is None:
+            return nullcontext()
+        assert self.hosts is not None
+        cpus = placement.driver_cpus(self.experiment, cell, self.machine)
+        resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
+        return Driving(self.hosts, application, resident, number)
 
     def _job(
         self,
@@ -266,8 +310,11 @@ class Conductor:
         iterations: int | None,
     ) -> record.Trial:
         e = self.experiment
-        given = window(e, cell, self.cpus)
+        given = window(e, cell, len(self.machine.spread))
         timeout_s = cell.workload.timeout_s
+        application = cell.workload.application
+        if application is not None and application.driver is not None:
+            timeout_s = timeout_s or serving.longest_s(application)
         if given is not None and timeout_s is not None and cell.workload.kernel:
             # Of a kernel the agent sees a whole window as one execution.
             timeout_s = longest_s(given, timeout_s)
@@ -309,17 +356,39 @@ class Conductor:
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
-            with network:
+            with network, self._driving(job.trial, cell) as driving:
+                if driving is not None:
+                    prepare = partial(prepare, driving=driving)
                 failure = self._measured(job, prepare, cell, residents, values)
+                if driving is not None:
+                    driving.wait()
+                    failure = self._driven(driving, cell, values, seed, failure)
             load.check()
         finally:
             load.stop()
-        if failure is None and cell.workload.application is not None:
+        if failure is None and values.printed is not None:
             failure = self._judged(job, cell, residents, values, seed)
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
+
+    def _driven(
+        self, driving: Driving, cell: Cell, values: Values, seed: int, failure: str | None
+    ) -> str | None:
+        """Keep the requests of a load and what it came to; return why the trial is not valid."""
+        if values.fault is not None and values.fault.kind in ("out_of_memory", "timeout"):
+            return "; ".join(why for why in (failure, driving.failure) if why)
+        if driving.failure or failure:
+            # What ended a service says more than that all services were ended.
+            return driving.failure or failure
+        if values.out_of_memory:
+            return text(message("serving.memory"))
+        judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
+        self._keep(judging.samples(), values)
+        requests.write(judging.table, self.folder, driving.trial)
+        refused = judging.refusal()
+        return None if refused is None else text(refused)
 
     def _judged(
         self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values, seed: int
@@ -328,9 +397,7 @@ class Conductor:
         application, printed = cell.workload.application, values.printed
         assert application is not None
         assert printed is not None
-        levels = cell.levels()
-        levels = {**workloads.parameters(cell.workload, levels), **levels}
-        levels[placeholders.SEED] = str(seed)
+        levels = self._values(cell, seed)
         data = self.roots.data(cell)
         wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
         if wrong is not None:

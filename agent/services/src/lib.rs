@@ -1,0 +1,13 @@
+//! Services: programs that come up in order, are ready when something shows it, and end in reverse.
+
+pub mod attend;
+mod control;
+mod log;
+mod readiness;
+mod service;
+pub mod supervise;
+
+/// The variable in which `supervise` is given the key of whom it reports to; no service has it.
+pub const KEY: &str = "TARE_CONTROL_KEY";
+/// No longer than a line of the connection between the two.
+const LINE: u64 = 1 << 16;

@@ -1,0 +1,102 @@
+//! What a service writes: the last of it is kept, and a line may show that it is ready.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use regex_lite::Regex;
+
+/// Kept of it; a line that is longer is cut.
+const KEPT: usize = 4096;
+
+/// The end of what was written, shared with the thread that reads it.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    kept: Vec<u8>,
+    /// Where the last line begins that is not whole.
+    line: usize,
+    shown: bool,
+}
+
+impl Log {
+    /// A log and what is to be written to it; it ends when nobody can write any more.
+    pub fn pipe(pattern: Option<Regex>) -> io::Result<(Self, OwnedFd)> {
+        let mut ends = [0; 2];
+        // SAFETY: room for two descriptors, which are new.
+        let (reader, writer) = unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            (File::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+        };
+        let log = Self::default();
+        let reading = log.clone();
+        thread::spawn(move || reading.read(reader, pattern.as_ref()));
+        Ok((log, writer))
+    }
+
+    fn read(&self, mut reader: File, pattern: Option<&Regex>) {
+        let mut room = [0; 4096];
+        while let Ok(count @ 1..) = reader.read(&mut room) {
+            self.inner().add(&room[..count], pattern);
+        }
+    }
+
+    /// Whether a line had the expression.
+    pub fn shown(&self) -> bool {
+        self.inner().shown
+    }
+
+    /// The last lines, as text.
+    pub fn last(&self) -> String {
+        String::from_utf8_lossy(&self.inner().kept)
+            .trim()
+            .to_string()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn add(&mut self, data: &[u8], pattern: Option<&Regex>) {
+        for part in data.split_inclusive(|byte| *byte == b'\n') {
+            self.kept.extend_from_slice(part);
+            if let (Some(pattern), false) = (pattern, self.shown) {
+                let line = String::from_utf8_lossy(&self.kept[self.line..]);
+                self.shown = pattern.is_match(line.trim_end());
+            }
+            if part.ends_with(b"\n") {
+                self.line = self.kept.len();
+            }
+            let excess = self.kept.len().saturating_sub(KEPT);
+            self.kept.drain(..excess);
+            self.line = self.line.saturating_sub(excess);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_comes_in_parts_is_seen_and_the_end_is_kept() {
+        let mut inner = Inner::default();
+        let pattern = Regex::new("^ready to serve$").unwrap();
+        inner.add(b"warming up\nready to ", Some(&pattern));
+        assert!(!inner.shown);
+        inner.add(b"serve\n", Some(&pattern));
+        assert!(inner.shown);
+        inner.add(&[b'x'; 10_000], Some(&pattern));
+        assert_eq!(inner.kept.len(), KEPT);
+        inner.add(b"\nlast\n", None);
+        assert!(inner.kept.ends_with(b"x\nlast\n"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Whether a service is ready.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use record::services::Ready;
+use regex_lite::Regex;
+
+use crate::log::Log;
+
+/// For a connection and for each answer: then it is asked again.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Read of a page.
+const PAGE: u64 = 4 << 20;
+
+/// What shows that a service is ready, checked.
+pub enum Readiness {
+    Log,
+    Port(SocketAddr),
+    Http {
+        address: SocketAddr,
+        path: String,
+        body: Option<Regex>,
+    },
+    Command(Command),
+}
+
+impl Readiness {
+    /// With the expression that its log is read for, if any.
+    pub fn new(ready: &Ready) -> Result<(Self, Option<Regex>), String> {
+        Ok(match ready {
+            Ready::ReadyLog { pattern } => (Self::Log, Some(expression(pattern)?)),
+            Ready::ReadyPort { address } => (Self::Port(parsed(address)?), None),
+            Ready::ReadyHttp {
+                address,
+                path,
+                body,
+            } => {
+                let body = body.as_deref().map(expression).transpose()?;
+                let (address, path) = (parsed(address)?, path.clone());
+                let http = Self::Http {
+                    address,
+                    path,
+                    body,
+                };
+                (http, None)
+            }
+            Ready::ReadyCommand { command } => (Self::Command(built(command)?), None),
+        })
+    }
+
+    /// Whether somebody else has its port already.
+    pub fn taken(&self) -> Option<SocketAddr> {
+        let (Self::Port(address) | Self::Http { address, .. }) = self else {
+            return None;
+        };
+        TcpStream::connect_timeout(address, PATIENCE)
+            .is_ok()
+            .then_some(*address)
+    }
+
+    /// Whether it is; otherwise what is seen instead.
+    pub fn check(&mut self, log: &Log) -> Result<(), String> {
+        match self {
+            Self::Log if log.shown() => Ok(()),
+            Self::Log => Err("no line of its output has the expression".to_string()),
+            Self::Port(address) => TcpStream::connect_timeout(address, PATIENCE)
+                .map(drop)
+                .map_err(|error| format!("{address}: {error}")),
+            Self::Http {
+                address,
+                path,
+                body,
+            } => page(*address, path).and_then(|page| answers(&page, body.as_ref())),
+            Self::Command(command) => match command.status() {
+                Ok(status) if status.success() => Ok(()),
+                Ok(status) => Err(format!("its command ended with {status}")),
+                Err(error) => Err(format!("its command cannot be started: {error}")),
+            },
+        }
+    }
+}
+
+fn expression(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| format!("{pattern:?} is no expression: {error}"))
+}
+
+fn parsed(address: &str) -> Result<SocketAddr, String> {
+    address
+        .parse()
+        .map_err(|_| format!("{address:?} is no address with a port"))
+}
+
+/// A command without input and output.
+fn built(words: &[String]) -> Result<Command, String> {
+    let (program, rest) = words.split_first().ok_or("a command without words")?;
+    let mut command = Command::new(program);
+    command
+        .args(rest)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Ok(command)
+}
+
+/// What a server answers, its head included. Of HTTP 1.0 no answer comes in chunks.
+fn page(address: SocketAddr, path: &str) -> Result<Vec<u8>, String> {
+    let read = || {
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut page = Vec::new();
+        stream.take(PAGE).read_to_end(&mut page)?;
+        Ok(page)
+    };
+    read().map_err(|error: std::io::Error| format!("{address}: {error}"))
+}
+
+fn answers(page: &[u8], body: Option<&Regex>) -> Result<(), String> {
+    let end = page.windows(4).position(|four| four == b"\r\n\r\n");
+    let (head, rest) = page.split_at(end.unwrap_or(page.len()));
+    let head = String::from_utf8_lossy(head);
+    let first = head.lines().next().unwrap_or_default();
+    if first.split_whitespace().nth(1) != Some("200") {
+        return Err(format!("it answers {first:?}"));
+    }
+    let rest = String::from_utf8_lossy(rest);
+    match body {
+        Some(body) if !body.is_match(&rest) => Err(format!(
+            "its page of {} bytes does not have the expression",
+            rest.trim_start().len()
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_page_with_200_is_not_ready() {
+        let title = Regex::new("<title>").unwrap();
+        let ok = b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n<title>Blog</title>";
+        assert_eq!(answers(ok, Some(&title)), Ok(()));
+        let empty = answers(b"HTTP/1.1 200 OK\r\n\r\n", Some(&title));
+        assert!(empty.unwrap_err().contains("0 bytes"));
+        let broken = answers(b"HTTP/1.0 500 Oh\r\n\r\n<title>", Some(&title));
+        assert!(broken.unwrap_err().contains("500"));
+        assert!(answers(b"", None).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+"""The requests that a load generator made: each with its intended and actual start.
+
+What it leaves is hostile until parsed: the measured services answer it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from tare.results.message import Amount, Message, message
+from tare.workloads.application import Driver
+
+#: Of a file of results: a million requests have some 100 MB.
+MOST_BYTES = 1 << 29
+#: Of labels and errors, whose texts are kept with every request.
+LONGEST = 200
+#: Times beyond this are no times: a year in nanoseconds, and a date in some thousand years.
+MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
+#: Deviations of the number of arrivals at random that are no lack of load.
+DEVIATIONS = 3.0
+
+SCHEMA = pa.schema(
+    [
+        ("intended_ns", pa.int64()),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("label", pa.string()),
+        #: Absent: it succeeded.
+        ("error", pa.string()),
+    ]
+)
+
+
+class RequestsError(Exception):
+    """What was left is no file of requests; says why."""
+
+    def __init__(self, said: Message) -> None:
+        super().__init__(said.id)
+        self.said = said
+
+
+def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
+    """Read the requests that a load generator left, in order of their intended start.
+
+    Returns
+    -------
+    Table
+        With ``SCHEMA``.
+
+    Raises
+    ------
+    RequestsError
+        If it is no such file.
+    """
+    names = _JMETER if format_ == "jmeter" else _REQUESTS
+    try:
+        found = pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=format_ == "jmeter"),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict(names), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise RequestsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
+    needed = [name for name in names if name not in _OPTIONAL]
+    missing = next((name for name in needed if name not in found.column_names), None)
+    if missing is not None:
+        raise RequestsError(message("serving.results.column", column=missing))
+    table = (_of_jmeter if format_ == "jmeter" else _of_requests)(found)
+    _check(table)
+    return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
+
+
+_REQUESTS: Mapping[str, pa.DataType] = MappingProxyType(
+    {name: SCHEMA.field(name).type for name in SCHEMA.names}
+)
+_JMETER: Mapping[str, pa.DataType] = MappingProxyType(
+    {
+        "timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(),
+        "success": pa.string(), "responseCode": pa.string(), "responseMessage": pa.string(),
+        "failureMessage": pa.string(), "intended": pa.float64(),
+    }
+)  # fmt: skip
+_OPTIONAL = frozenset({"responseCode", "responseMessage", "failureMessage", "intended"})
+_MS = 10**6
+
+
+def _of_requests(found: pa.Table) -> pa.Table:
+    error = found["error"]
+    kept = pc.if_else(pc.equal(error, ""), pa.scalar(None, pa.string()), error)
+    return _table(found["intended_ns"], found["start_ns"], found["duration_ns"],
+                  found["label"], kept)  # fmt: skip
+
+
+def _of_jmeter(found: pa.Table) -> pa.Table:
+    start = pc.multiply(found["timeStamp"], _MS)
+    intended = start
+    if "intended" in found.column_names:
+        exact = pc.cast(pc.multiply(found["intended"], float(_MS)), pa.int64(), safe=False)
+        # JMeter cuts off what is below a millisecond.
+        intended = pc.min_element_wise(pc.coalesce(exact, start), start)
+    why = pa.scalar("failed")
+    for name in ("responseCode", "responseMessage", "failureMessage"):
+        if name in found.column_names:
+            why = pc.if_else(pc.equal(found[name], ""), why, found[name])
+    failed = pc.not_equal(pc.utf8_lower(found["success"]), "true")
+    error = pc.if_else(failed, why, pa.scalar(None, pa.string()))
+    return _table(intended, start, pc.multiply(found["elapsed"], _MS), found["label"], error)
+
+
+def _table(
+    intended: pa.Array, start: pa.Array, duration: pa.Array, label: pa.Array, error: pa.Array
+) -> pa.Table:
+    texts = (pc.utf8_slice_codeunits(one, 0, LONGEST) for one in (label, error))
+    return pa.table([intended, start, duration, *texts], schema=SCHEMA)
+
+
+def _check(table: pa.Table) -> None:
+    if not table.num_rows:
+        raise RequestsError(message("serving.results.empty"))
+    for name, most in (
+        ("intended_ns", MOST_NS),
+        ("start_ns", MOST_NS),
+        ("duration_ns", MOST_DURATION_NS),
+    ):
+        column = table[name]
+        least, largest = pc.min_max(column).as_py().values()
+        if column.null_count or not 0 <= least <= largest <= most:
+            raise RequestsError(message("serving.results.value", column=name))
+    if pc.any(pc.less(table["start_ns"], table["intended_ns"])).as_py():
+        raise RequestsError(message("serving.results.early"))
+
+
+class Load(NamedTuple):
+    """What a load came to: the values of a trial."""
+
+    requests: int
+    errors: int
+    #: Of response times, from the intended start.
+    mean_ns: float
+    p50_ns: float
+    p95_ns: float
+    p99_ns: float
+    max_ns: float
+    #: Requests that were answered without an error, a second.
+    throughput: float
+    #: Requests that were started, a second.
+    rate: float
+    #: The same as intended.
+    intended_rate: float
+
+    @property
+    def error_share(self) -> float:
+        """The share of failed requests."""
+        return self.errors / self.requests
+
+
+def load(table: pa.Table) -> Load:
+    """Compute what a load came to from all of its requests."""
+    intended, start, duration = (
+        table[name].to_numpy() for name in ("intended_ns", "start_ns", "duration_ns")
+    )
+    response = (start + duration - intended).astype(float)
+    errors = table.num_rows - table["error"].null_count
+    p50, p95, p99 = np.quantile(response, (0.5, 0.95, 0.99))
+    span_s = (int((start + duration).max()) - int(intended.min())) / 1e9
+    return Load(
+        requests=table.num_rows,
+        errors=errors,
+        mean_ns=float(response.mean()),
+        p50_ns=float(p50),
+        p95_ns=float(p95),
+        p99_ns=float(p99),
+        max_ns=float(response.max()),
+        throughput=(table.num_rows - errors) / span_s if span_s > 0 else 0.0,
+        rate=_rate(start),
+        intended_rate=_rate(intended),
+    )
+
+
+def _rate(starts: np.ndarray) -> float:
+    """Return so many a second, from the first to the last."""
+    span_s = (int(starts.max()) - int(starts.min())) / 1e9
+    return (len(starts) - 1) / span_s if span_s > 0 else 0.0
+
+
+def refusal(
+    driver: Driver, found: Load, table: pa.Table, counted: float | None,
+    fill: Callable[[str], str], share: Callable[[str], float],
+) -> Message | None:  # fmt: skip
+    """Return why a load makes no valid trial; None: it does.
+
+    Parameters
+    ----------
+    driver : Driver
+        What was asked.
+    found : Load
+        What it came to.
+    table : Table
+        Its requests.
+    counted : float or None
+        How many the load generator counted itself; None: nobody knows.
+    fill : callable
+        Puts values in the place of placeholders.
+    share : callable
+        Parses a share.
+    """
+    if counted is not None and counted != found.requests:
+        return message("serving.lost", rows=found.requests, counted=round(counted))
+    if found.error_share > share(fill(driver.errors)):
+        first = pc.drop_null(table["error"])[0].as_py()
+        return message(
+            "serving.errors", errors=found.errors, requests=found.requests,
+            share=Amount(found.error_share, "share"), first=first,
+        )  # fmt: skip
+    if driver.load == "closed":
+        return None
+    assert driver.rate is not None
+    rate = float(fill(driver.rate))
+    # What comes at random comes as often as not a little less often.
+    least = driver.reached * rate * (1 - DEVIATIONS / np.sqrt(found.requests))
+    late = found.rate < driver.reached * found.intended_rate
+    if found.intended_rate < least or late:
+        return message("serving.rate", reached=Amount(found.rate, "1"), rate=Amount(rate, "1"))
+    return None

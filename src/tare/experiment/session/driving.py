@@ -1,0 +1,308 @@
+"""A trial of an application that serves: when its services are ready, a load generator drives them.
+
+The trial's instance executes ``tare-agent supervise``, which starts the services. It reports to a
+process on another host of the network, from where the services are ended as well. The load
+generator is the child of an agent on that host, so that its CPU time is measured like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import selectors
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from tare import platforms, workloads
+from tare.agent import client, record
+from tare.agent.client import Answer, ProcessChannel, SilenceError
+from tare.applications import expressions
+from tare.errors import AgentError, TareError, TrialError
+from tare.render.words import text
+from tare.results.message import Duration, message
+from tare.workloads import serving
+from tare.workloads.application import Application
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tare.experiment.session.hosts import Hosts
+    from tare.networks.emulator import Emulator
+
+#: The host on which load generators are.
+HOST = 2
+#: How long an agent may take to start, and a small command of ours.
+START_S, SMALL_S = 60.0, 30.0
+#: How long a report may be on its way.
+END_S = 5.0
+#: How often it is looked whether a load generator has had its time.
+LOOK_S = 1.0
+#: Which agents read the key from their environment.
+KEY = "TARE_CONTROL_KEY"
+#: Of lines that a report shows.
+LAST_LINES = 3
+
+_reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
+
+
+class Drivers:
+    """The instances in which load generators run: resident, one for each image and set of CPUs.
+
+    Parameters
+    ----------
+    name : str
+        Of the session.
+    emulator : Emulator
+        Of the network.
+    shared : Path
+        What instances are shown.
+    user : User or None
+        As whom load generators run; None: as who runs this.
+    """
+
+    def __init__(
+        self, name: str, emulator: Emulator, shared: Path, user: record.User | None
+    ) -> None:
+        self._name = name
+        self.emulator = emulator
+        self._shared = shared
+        self.user = user
+        self._running: dict[tuple[platforms.Root | None, tuple[int, ...] | None], Resident] = {}
+        self._started = 0
+
+    def get(self, root: platforms.Root | None, cpus: tuple[int, ...] | None) -> Resident:
+        """Return the instance with such files on such CPUs; None: on all."""
+        if (root, cpus) not in self._running:
+            place = platforms.Place(
+                name=f"{self._name}-driver-{self._started}",
+                shared=str(self._shared),
+                cpus=cpus,
+                network=self.emulator.hosts[HOST - 1].namespace,
+                root=root,
+                user=self.user,
+            )
+            self._started += 1
+            instance = platforms.start("bare", place)
+            try:
+                agent = client.Agent(instance.channel, timeout_s=START_S)
+            except BaseException:
+                instance.close()
+                raise
+            self._running[root, cpus] = Resident(instance, agent, self.user)
+        return self._running[root, cpus]
+
+    def discard(self, resident: Resident) -> None:
+        """End an instance whose agent may still do what nobody waits for."""
+        self._running = {key: one for key, one in self._running.items() if one is not resident}
+        resident.instance.close()
+
+    def close(self) -> None:
+        """End all of them."""
+        for resident in list(self._running.values()):
+            self.discard(resident)
+
+
+@dataclass(frozen=True)
+class Resident:
+    """An instance with its agent."""
+
+    instance: platforms.Instance
+    agent: client.Agent
+    user: record.User | None
+
+    def job(self, command: record.Command, limit_s: float, trial: int) -> record.Trial:
+        """Return a trial whose only execution is a command."""
+        return record.Trial(
+            id=self.agent.next_id(), trial=trial, nonce=0, workload=command,
+            workers=(record.Worker(worker=0, cpus=None),), iterations=1, warmup=0,
+            process="fresh", tail="stop", rendezvous=None, timeout_ns=round(limit_s * 1e9),
+            linger_ns=0, observe=False, user=self.user if self.instance.users else None,
+            window=None,
+        )  # fmt: skip
+
+    def ask(self, argv: tuple[str, ...], limit_bytes: int = 0) -> list[record.Record]:
+        """Run a small command of ours to its end."""
+        command = record.Command(
+            argv=argv, environment=workloads.ENVIRONMENT, directory=None, input=None,
+            capture=record.Capture(limit_bytes=limit_bytes),
+        )  # fmt: skip
+        return self.agent.ask(self.job(command, SMALL_S, 0), SMALL_S + LOOK_S)
+
+
+@dataclass
+class Driving:
+    """One trial's load; a context manager around what the trial's instance does.
+
+    Parameters
+    ----------
+    hosts : Hosts
+        The network.
+    application : Application
+        One that serves.
+    resident : Resident
+        Where the load generator is to run.
+    trial : int
+    """
+
+    hosts: Hosts
+    application: Application
+    resident: Resident
+    trial: int
+    #: Why the load made no trial; None: it did, as far as is known.
+    failure: str | None = None
+    #: When each service was ready, from the start of the first.
+    ready_ns: tuple[int, ...] = ()
+    #: What the load generator's agent said of it.
+    records: list[record.Record] = field(default_factory=list)
+    #: It ended by itself, and its file is to be read.
+    whole: bool = False
+    _command: record.Command | None = None
+    _key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+
+    def __enter__(self) -> Self:
+        emulator = self.hosts.emulator
+        own = str(emulator.hosts[HOST - 1].address)
+        words = [*emulator.enter(HOST), str(client.binary()), "attend", "--bind", own]
+        self._control = ProcessChannel(words)
+        try:
+            self._control.send(self._key.encode())
+            port = self._control.receive(START_S)
+            if port is None:
+                raise AgentError(f"host {HOST} cannot listen: {self._control.last_words()}")
+            self._address = f"{own}:{port.decode()}"
+            self._thread = threading.Thread(target=self._drive, daemon=True)
+            self._thread.start()
+        except BaseException:
+            self._end_control()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Whatever it waits for has ended with the trial, or is not wanted any more.
+        self._control.process.kill()
+        self._thread.join()
+        self._control.close()
+        if not self.whole:
+            self.hosts.drivers.discard(self.resident)
+
+    def supervised(self, base: record.Command, values: Mapping[str, str]) -> record.Command:
+        """Return what the instance executes, and note what the load generator does then.
+
+        Parameters
+        ----------
+        base : Command
+            With the environment that all of an application's commands have.
+        values : mapping
+            What placeholders stand for in the instance, its own address among them.
+        """
+        self._command = serving.driver(
+            self.application, values, base.environment, workloads.CAPTURE_LIMIT_BYTES
+        )
+        given = serving.supervision(self.application, values, self._address)
+        return msgspec.structs.replace(
+            base,
+            argv=(workloads.AGENT, "supervise", "--spec", msgspec.json.encode(given).decode()),
+            environment={**base.environment, KEY: self._key},
+        )
+
+    def wait(self) -> None:
+        """Wait for what is still reported, after the instance has answered."""
+        self._thread.join(END_S)
+        self._control.process.kill()
+        self._thread.join()
+
+    def _drive(self) -> None:
+        try:
+            line = self._control.receive(None)
+            if line is None:
+                return
+            report = _reports.decode(line)
+            if isinstance(report, record.ServicesFailed):
+                self.failure = _said(report)
+                return
+            self.ready_ns = report.after_ns
+            self._load()
+        except (TareError, msgspec.DecodeError) as error:
+            self.failure = str(error)
+        finally:
+            with contextlib.suppress(AgentError):
+                self._control.send(b"stop")
+
+    def _load(self) -> None:
+        """Run the load generator to its end, or until its services have ended."""
+        assert self.application.driver is not None
+        assert self._command is not None
+        limit_s = self.application.driver.within_s
+        agent = self.resident.agent
+        # What the trial before has left is not taken for what this one leaves.
+        self.resident.ask(("rm", "-f", self.application.driver.results))
+        job = self.resident.job(self._command, limit_s, self.trial)
+        agent.submit(job)
+        answer = Answer(agent, job.id)
+        deadline = time.monotonic() + limit_s + SMALL_S
+        with selectors.DefaultSelector() as selector:
+            selector.register(agent.channel, selectors.EVENT_READ)
+            selector.register(self._control, selectors.EVENT_READ)
+            while True:
+                with contextlib.suppress(SilenceError):
+                    self.records += iter(lambda: answer.next(0.0), None)
+                    break
+                for key, _ in selector.select(LOOK_S):
+                    if key.fileobj is self._control:
+                        self._services_ended()
+                        return
+                if time.monotonic() > deadline:
+                    raise TrialError(text(message("serving.silent", limit=Duration(limit_s))))
+        self.whole = True
+        self.failure = self._failed()
+
+    def _services_ended(self) -> None:
+        """Keep why services ended while they were driven."""
+        line = self._control.receive(None)
+        report = None if line is None else _reports.decode(line)
+        if isinstance(report, record.ServicesFailed):
+            self.failure = _said(report)
+
+    def _failed(self) -> str | None:
+        for got in self.records:
+            if isinstance(got, record.Fault) and got.kind != "warning":
+                why = "; ".join([got.message, *_last(got.evidence or "")])
+                return text(message("serving.driver", why=why))
+        return None
+
+    def _end_control(self) -> None:
+        self._control.process.kill()
+        self._control.close()
+
+
+def counted(application: Application, printed: str) -> float | None:
+    """Return how many requests a load generator counted itself; None: it does not say."""
+    assert application.driver is not None
+    pattern = application.driver.count
+    found = None if pattern is None else expressions.last(pattern, printed)
+    try:
+        return None if found is None else float(found)
+    except ValueError:
+        return None
+
+
+def _said(report: record.ServicesFailed) -> str:
+    return text(
+        message("serving.failed", service=report.service, what=report.what, log=_last(report.log))
+    )
+
+
+def _last(printed: str) -> list[str]:
+    lines = (line.strip() for line in printed.splitlines())
+    return [line for line in lines if line][-LAST_LINES:]

@@ -1,0 +1,191 @@
+"""The requests of one trial: what a load generator left, judged and kept next to the journal."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare import files, units, workloads
+from tare.agent import record
+from tare.applications import output
+from tare.errors import AgentError, StoreError, TrialError
+from tare.experiment.metrics import DRIVER, SUPERVISED
+from tare.experiment.session.driving import Driving, counted
+from tare.experiment.session.printed import Printed
+from tare.render.words import text
+from tare.results.message import Amount, Message, message
+from tare.workloads import placeholders
+from tare.workloads.application import Application
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tare.applications import requests as table_of_requests
+
+#: Where they are in the folder of results, one file a trial.
+FOLDER = "requests"
+
+
+class Judging:
+    """What a load came to, from what its generator left.
+
+    Parameters
+    ----------
+    driving : Driving
+        The load, which has ended by itself.
+    values : mapping
+        What placeholders stand for.
+    reading : callable
+        Reads the formats of other tools.
+    data : Path or None
+        What the application prepared.
+
+    Raises
+    ------
+    TrialError
+        If there is no file of requests.
+    """
+
+    def __init__(
+        self,
+        driving: Driving,
+        values: Mapping[str, str],
+        reading: output.Reading,
+        data: Path | None,
+    ) -> None:
+        # What is made of Arrow takes a fifth of a second to load.
+        from tare.applications import requests
+
+        self._driving = driving
+        self._values = values
+        self._data = data
+        self._requests = requests
+        self._printed = Printed(workloads.CAPTURE_LIMIT_BYTES, reading)
+        for got in driving.records:
+            if isinstance(got, record.Output | record.Sample):
+                self._printed.add(got)
+        assert self._application.driver is not None
+        self._driver = self._application.driver
+        try:
+            self.table = requests.read(_fetched(driving), self._driver.format)
+        except requests.RequestsError as error:
+            raise TrialError(text(error.said)) from error
+
+    @property
+    def _application(self) -> Application:
+        return self._driving.application
+
+    @cached_property
+    def _load(self) -> table_of_requests.Load:
+        return self._requests.load(self.table)
+
+    def refusal(self) -> Message | None:
+        """Return why the trial is not valid; None: it is."""
+        fill = partial(placeholders.fill, levels=self._values)
+        lines = "".join(
+            base64.b64decode(got.data).decode(errors="replace")
+            for got in self._driving.records
+            if isinstance(got, record.Output) and got.stream == "out"
+        )
+        return self._requests.refusal(
+            self._driver, self._load, self.table, counted(self._application, lines), fill,
+            partial(units.share, least=-1.0, most=1.01),
+        ) or self._printed.judged(self._application, fill, self._data)  # fmt: skip
+
+    def samples(self) -> Iterator[record.Sample]:
+        """Yield the values of the trial."""
+        load = self._load
+        found: dict[str, float | None] = {
+            "response_mean_ns": load.mean_ns,
+            "response_p50_ns": load.p50_ns,
+            "response_p95_ns": load.p95_ns,
+            "response_p99_ns": load.p99_ns,
+            "response_max_ns": load.max_ns,
+            "request_throughput": load.throughput,
+            "request_rate": load.rate,
+            "request_error_share": load.error_share,
+            "requests": load.requests,
+            "driver_cpus": self._cpus(),
+        }
+        for metric, value in found.items():
+            if value is not None:
+                yield self._sample(metric, DRIVER, value)
+        yield self._sample("services_ready_ns", SUPERVISED, max(self._driving.ready_ns))
+        yield from self._printed.samples(self._application, self._driving.trial)
+
+    def _sample(self, metric: str, source: str, value: float) -> record.Sample:
+        return record.Sample(
+            id=0, trial=self._driving.trial, worker=None, iteration=None, phase="measured",
+            metric=metric, source=source, value=value,
+        )  # fmt: skip
+
+    def _cpus(self) -> float | None:
+        """Return how many CPUs the load generator used."""
+        found = {
+            (got.metric, got.source): got.value
+            for got in self._driving.records
+            if isinstance(got, record.Sample) and got.metric in ("cpu_ns", "wall_ns")
+        }
+        times = [
+            next((v for (m, _), v in sorted(found.items()) if m == metric), None)
+            for metric in ("cpu_ns", "wall_ns")
+        ]
+        cpu_ns, wall_ns = times
+        return cpu_ns / wall_ns if cpu_ns is not None and wall_ns else None
+
+
+def _fetched(driving: Driving) -> bytes:
+    """Return the file that a load generator left.
+
+    Raises
+    ------
+    TrialError
+        If there is none, or it is too large.
+    """
+    from tare.applications.requests import MOST_BYTES
+
+    assert driving.application.driver is not None
+    name = driving.application.driver.results
+    found = bytearray()
+    for got in driving.resident.ask(("cat", "--", name), MOST_BYTES):
+        if isinstance(got, record.Output) and got.stream == "out":
+            try:
+                found += base64.b64decode(got.data, validate=True)
+            except ValueError as error:
+                raise AgentError(f"the agent sent what is not in base 64: {error}") from error
+        if isinstance(got, record.Fault) and got.kind != "warning":
+            raise TrialError(text(message("serving.results.missing", file=name)))
+    if len(found) >= MOST_BYTES:
+        raise TrialError(
+            text(message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes")))
+        )
+    return bytes(found)
+
+
+def write(table: pa.Table, folder: Path, trial: int) -> None:
+    """Keep the requests of a trial as Parquet; the trial is no good trial without.
+
+    Raises
+    ------
+    StoreError
+        If they cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    made = folder / FOLDER
+    try:
+        made.mkdir(exist_ok=True)
+        if made.is_symlink():
+            raise NotADirectoryError(20, "it is a link")
+    except OSError as error:
+        raise StoreError(f"cannot write to {made}: {error.strerror}") from error
+    numbered = table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
+    sink = pa.BufferOutputStream()
+    pyarrow.parquet.write_table(numbered, sink, compression="zstd")
+    files.write(
+        made / f"{trial}.parquet", sink.getvalue().to_pybytes(), "free some room, or another --out"
+    )

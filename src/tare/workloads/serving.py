@@ -1,0 +1,98 @@
+"""An application that serves, as the agent is told to execute it: its services, its driver."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from tare.agent import record
+from tare.workloads import placeholders
+from tare.workloads.application import SCRATCH, Application, Ready, Service
+
+#: How long all commands of ``[reset]`` may take.
+RESET_S = 300.0
+#: Beyond what the parts of a trial may take: starting them, and sending what they did.
+SLACK_S = 60.0
+_NS = 10**9
+
+
+def supervision(
+    application: Application, values: Mapping[str, str], control: str
+) -> record.Supervision:
+    """Return what ``tare-agent supervise`` is started with.
+
+    Parameters
+    ----------
+    application : Application
+        One that serves.
+    values : mapping
+        What placeholders stand for.
+    control : str
+        Address and port of whom it reports to.
+    """
+    return record.Supervision(
+        control=control,
+        reset=tuple(filled(command, values) for command in application.reset),
+        reset_ns=round(RESET_S * _NS),
+        services=tuple(_service(one, values) for one in application.services),
+    )
+
+
+def driver(
+    application: Application, values: Mapping[str, str], environment: Mapping[str, str],
+    limit_bytes: int,
+) -> record.Command:  # fmt: skip
+    """Return the load generator of an application, as a command."""
+    assert application.driver is not None
+    own = application.driver.environment
+    return record.Command(
+        argv=filled(application.driver.command, values),
+        environment={
+            **environment,
+            **{name: placeholders.fill(text, values) for name, text in own.items()},
+        },
+        directory=SCRATCH,
+        input=None,
+        capture=record.Capture(limit_bytes=limit_bytes),
+    )
+
+
+def longest_s(application: Application) -> float:
+    """Return how long a trial may take, from its reset until its services have ended."""
+    assert application.driver is not None
+    each = (one.ready.within_s + one.stop_s for one in application.services)
+    return RESET_S + sum(each) + application.driver.within_s + SLACK_S
+
+
+def filled(words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Put values in the place of placeholders."""
+    return tuple(placeholders.fill(word, values) for word in words)
+
+
+def _service(service: Service, values: Mapping[str, str]) -> record.Service:
+    own = service.environment
+    return record.Service(
+        name=service.name,
+        command=filled(service.command, values),
+        environment={name: placeholders.fill(text, values) for name, text in own.items()},
+        ready=_ready(service.ready, values),
+        ready_ns=round(service.ready.within_s * _NS),
+        stop_signal=signal.Signals[f"SIG{service.stop_signal}"].value,
+        stop_ns=round(service.stop_s * _NS),
+    )
+
+
+def _ready(ready: Ready, values: Mapping[str, str]) -> record.Ready:
+    if ready.log is not None:
+        return record.ReadyLog(pattern=ready.log)
+    if ready.port is not None:
+        return record.ReadyPort(address=f"{values[f'{placeholders.HOST}1']}:{ready.port}")
+    if ready.http is not None:
+        parts = urlsplit(placeholders.fill(ready.http, values))
+        host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname
+        return record.ReadyHttp(
+            address=f"{host}:{parts.port or 80}", path=parts.path or "/", body=ready.body
+        )
+    assert ready.command is not None
+    return record.ReadyCommand(command=filled(ready.command, values))
