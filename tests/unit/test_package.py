@@ -35,8 +35,12 @@ def test_the_agent_has_the_version_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/vega.js"]
-)
+    "file",
+    [
+        "tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/tare-cql",
+        "tare/bin/vega.js",
+    ],
+)  # fmt: skip
 def test_the_wheel_has_what_is_imported_its_types_and_what_is_built(file: str) -> None:
     builder = WheelBuilder(str(ROOT))
     assert file in {one.distribution_path for one in builder.recurse_included_files()}
