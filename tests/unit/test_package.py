@@ -10,6 +10,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 import tare
+from tare.workloads.application import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
@@ -37,10 +38,10 @@ def test_the_agent_has_the_version_of_the_package() -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        "tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/tare-cql",
-        "tare/bin/vega.js",
+        *("tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/vega.js"),
+        *(f"tare/bin/{name}" for name in PROGRAMS),
     ],
-)  # fmt: skip
+)
 def test_the_wheel_has_what_is_imported_its_types_and_what_is_built(file: str) -> None:
     builder = WheelBuilder(str(ROOT))
     assert file in {one.distribution_path for one in builder.recurse_included_files()}
