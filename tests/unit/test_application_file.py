@@ -130,6 +130,10 @@ def test_built_in_applications_are_whole() -> None:
         ('files = ["sorted.py"]', 'files = ["/etc/passwd"]', "image.files"),
         ('files = ["sorted.py"]', 'files = ["absent"]', "image.files"),
         ("[prepare]", 'root = "/"\n[prepare]', "image.root"),
+        ("[prepare]", 'programs = ["tare-agent"]\n[prepare]', "image.programs"),
+        ("[prepare]", 'programs = "tare-cql"\n[prepare]', "image.programs"),
+        ("[prepare]", 'artefact_list = "sorted.py"\n[prepare]', "image.artefact_list"),
+        ("[prepare]", 'artefact_list = "../list"\n[prepare]', "image.artefact_list"),
         ("seq {orders}", "seq {workers}", "prepare.commands"),
         ('"{orders}", "{workers}"', '"{order}"', "run.command"),
         ('"{orders}", "{workers}"', '"{orders"', "run.command"),
@@ -171,6 +175,40 @@ def test_hosts_are_those_of_the_experiments_network(folder: Path) -> None:
     assert "network" in (caught.value.hint or "")
     asked = experiment(folder, '[factors]\nnetwork = ["none"]\n')
     assert "{host2}" in (asked.workloads[0].command or ())
+
+
+def test_programs_are_named_and_one_that_does_not_exist_is_answered_with_those_that_do(
+    folder: Path,
+) -> None:
+    asked = SHOP.replace("[prepare]", 'programs = ["tare-cql"]\n[prepare]')
+    (folder / "application.toml").write_text(asked)
+    assert read(folder).image.programs == ("tare-cql",)
+    (folder / "application.toml").write_text(asked.replace("tare-cql", "tare-sql"))
+    with pytest.raises(ExperimentError) as caught:
+        read(folder)
+    assert "programs that come with tare: tare-cql" in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_artefacts_are_listed_in_a_file_of_their_own(folder: Path) -> None:
+    digest = "0a" * 32
+    asked = SHOP.replace("[prepare]", 'artefact_list = "list"\n[prepare]')
+    (folder / "application.toml").write_text(asked)
+    (folder / "list").write_text(
+        f"# of the project\nmaven g:a 1.0 {digest}\n\n"
+        f"maven g:b:native 1.0 {digest}  # a classifier\npypi six 1.17.0 {digest}\n"
+    )
+    first = read(folder)
+    assert [(one.registry, one.name) for one in first.image.artefacts] == [
+        ("maven", "g:a"), ("maven", "g:b:native"), ("pypi", "six"),
+    ]  # fmt: skip
+    (folder / "list").write_text(f"maven g:a 1.0 {digest}\n")
+    assert read(folder).digest != first.digest
+    for wrong in ("maven g:a 1.0", f"npm a 1 {digest}", f"maven g:a 1.0 {digest} more",
+                  f"maven g:a 1.0 {digest[:-1]}", f"maven g:a -1 {digest}"):  # fmt: skip
+        (folder / "list").write_text(f"\n{wrong}\n")
+        said = refused(folder, asked)
+        assert said.startswith("image.artefact_list"), said
+        assert "line 2" in said
 
 
 def test_a_link_among_the_files_is_refused(folder: Path) -> None:
