@@ -100,7 +100,7 @@ IMAGE = (
     ),
     Key(
         "programs",
-        _list_of(
+        kinds.list_of(
             kinds.choice(PROGRAMS), f"a list of programs that come with tare: {', '.join(PROGRAMS)}"
         ),
         "programs that come with tare and are put into `/application`",
