@@ -25,7 +25,9 @@ ln -s /usr/share/wordpress/wp-admin /usr/share/wordpress/wp-includes \
 cp $here/wp-config.php /data/site/
 
 # The database is made in memory, where the trials have it, and then kept.
-mariadb-install-db --no-defaults --user=root --datadir=/tmp/mysql --skip-test-db --skip-name-resolve \
+user=
+if [ "$(id -u)" = 0 ]; then user=--user=root; fi
+mariadb-install-db --no-defaults $user --datadir=/tmp/mysql --skip-test-db --skip-name-resolve \
     --auth-root-authentication-method=normal --innodb-log-file-size=4M --innodb-use-native-aio=0 \
     > /tmp/install.log 2>&1 || { cat /tmp/install.log; exit 1; }
 started=$(date +%s)
@@ -43,9 +45,9 @@ SQL
 php $here/install.php
 
 # One run of JMeter finds what it loads, and that the pages are there. The address is one of this
-# machine's own that nobody else has.
+# machine's own that nobody else has. Apache ends its whole process group.
 address=127.84.65.82 port=28080
-sh $here/web.sh $address:$port 1 200000000 &
+setsid sh $here/web.sh $address:$port 1 200000000 &
 web=$!
 until perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new($ARGV[0])' $address:$port; do
     kill -0 $web

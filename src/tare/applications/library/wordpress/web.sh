@@ -17,15 +17,12 @@ PHP_INI_SCAN_DIR=:/application
 export WORKERS ADDRESS PHP_INI_SCAN_DIR
 mkdir -p /tmp/apache
 
-# Apache refuses to serve as root. Where there is no other user, it gets one in a namespace.
+# Apache refuses to serve as root. Where there is no other user, it is nobody in a namespace.
 as=
 if [ "$(id -u)" = 0 ]; then
     chmod 0777 /tmp/apache
-    if setpriv --reuid=33 --regid=33 --clear-groups true 2>/dev/null; then
-        as='setpriv --reuid=33 --regid=33 --clear-groups'
-    else
-        as='unshare --user --map-user=33 --map-group=33'
-    fi
+    as='setpriv --reuid=33 --regid=33 --clear-groups'
+    $as true 2> /dev/null || as='unshare --user'
 fi
 rm -f /tmp/apache/*
 echo "web: $WORKERS workers"
