@@ -36,8 +36,14 @@ for (1 .. $count) {
 @due = sort { $a <=> $b } @due;
 
 open my $file, '<', $path or fail("$path: $!");
-my ($header, @rows) = <$file>;
+my ($header, @lines) = <$file>;
 close $file;
+# A message in quotes may go on in the next line.
+my @rows;
+for my $line (@lines) {
+    if (@rows && ($rows[-1] =~ tr/"//) % 2) { $rows[-1] .= $line }
+    else { push @rows, $line }
+}
 chomp $header;
 my @names = map { s/"//gr } split /,/, $header;
 my %at = map { $names[$_] => $_ } 0 .. $#names;
