@@ -29,7 +29,7 @@ from tare import registry
 from tare import statistics as package
 from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
-from tare.experiment.file import application, keys
+from tare.experiment.file import application, keys, services
 from tare.experiment.file.kinds import of
 from tare.experiment.file.table import Key
 from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
@@ -41,8 +41,12 @@ from tare.workloads.application import (
     ApplicationMetric,
     Artefact,
     Check,
+    Driver,
     Image,
+    Needs,
     OutputCheck,
+    Ready,
+    Service,
 )
 from tare.workloads.specification import WorkloadSpec
 
@@ -98,6 +102,12 @@ APPLICATION_TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] 
     ("`[[image.maven]]`, `[[image.pypi]]`", application.ARTEFACT, Artefact),
     ("`[prepare]`", application.PREPARE, Application),
     ("`[run]`", application.RUN, Application),
+    ("`[needs]`", services.NEEDS, Needs),
+    ("`[reset]`", services.RESET, Application),
+    ("`[[services]]`", services.SERVICE, Service),
+    ("`[services.ready]`", services.READY, Ready),
+    ("`[services.stop]`", services.STOP, Service),
+    ("`[driver]`", services.DRIVER, Driver),
     ("`[metrics.NAME]`", application.METRIC, ApplicationMetric),
     ("`[check]`", application.CHECK, Check),
     ("`[[check.output]]`", application.OUTPUT, OutputCheck),

@@ -481,6 +481,14 @@ pub const METRICS: &[Metric] = &[
         sources: WINDOW,
     },
     Metric {
+        name: "time_ns",
+        unit: Some("ns"),
+        meaning: "what whoever uses a workload waits for: wall_ns of a command, response_mean_ns \
+                  of an application that serves",
+        absence: "all workloads of the experiment are of one kind",
+        sources: &[source("workload", "the best one of each workload's own")],
+    },
+    Metric {
         name: "timed_out",
         unit: None,
         meaning: "1: it exceeded its time and was killed",

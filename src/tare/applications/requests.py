@@ -18,7 +18,7 @@ from tare.results.message import Amount, Message, message
 from tare.workloads.application import Driver
 
 #: Of a file of results: a million requests have some 100 MB.
-MOST_BYTES = 1 << 29
+MOST_BYTES = 1 << 28
 #: Of labels and errors, whose texts are kept with every request.
 LONGEST = 200
 #: Times beyond this are no times: a year in nanoseconds, and a date in some thousand years.

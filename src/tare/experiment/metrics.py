@@ -8,6 +8,12 @@ from collections.abc import Iterable
 PRINTED = "output"
 #: And where those of an application that serves: its load generator, and what starts services.
 DRIVER, SUPERVISED = "driver", "supervise"
+#: What who uses a workload waits for, where some are commands and some serve: an answer may be
+#: about both. Its values are those of :func:`waited_for`, on a source of each workload's own.
+TIME, OF_WORKLOAD = "time_ns", "workload"
+#: Wall time of a command; response time of an application that serves.
+COMMANDS_TIME, SERVICES_TIME = "wall_ns", "response_mean_ns"
+
 #: Best first. The instrument must not be confounded with the platform: what is compared is
 #: compared on a source that is common to all of it.
 SOURCES = (
@@ -24,6 +30,7 @@ SOURCES = (
     "around",
     PRINTED,
     DRIVER,
+    OF_WORKLOAD,
     SUPERVISED,
     "isolate",
     "qdisc",
@@ -40,10 +47,24 @@ RATES = frozenset({"throughput", "request_throughput", "request_rate"})
 _ISOLATE_NS, _MEMORY_BYTES = 1e6, 1024.0
 
 
+def waited_for(metric: str, *, serves: bool) -> str:
+    """Return the metric that stands for another one in the trials of a workload."""
+    if metric != TIME:
+        return metric
+    return SERVICES_TIME if serves else COMMANDS_TIME
+
+
 def ranked(metric: str, sources: Iterable[str]) -> list[str]:
     """Return the sources that a metric has, best first."""
     order = (_FIRST.get(metric, ""), *SOURCES)
     return sorted(sources, key=lambda s: (order.index(s) if s in order else len(order), s))
+
+
+def of_workload(metric: str, means: dict[str, float]) -> dict[str, float]:
+    """Return values by source as they are known of a metric: of ``TIME`` the best one alone."""
+    if metric != TIME or not means:
+        return means
+    return {OF_WORKLOAD: means[ranked(metric, means)[0]]}
 
 
 def tick(metric: str, source: str | None = None) -> float | None:
@@ -51,7 +72,7 @@ def tick(metric: str, source: str | None = None) -> float | None:
 
     Counts are exact. CPU time is counted by what counts it on the platform, some by 10 ms.
     """
-    if source == PRINTED:
+    if source in (PRINTED, OF_WORKLOAD):
         return None
     if metric.endswith("_ns"):
         if "cpu" in metric:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.journal import SEEN
-from tare.experiment.metrics import ranked
+from tare.experiment.metrics import OF_WORKLOAD, TIME, ranked, waited_for
 from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
@@ -168,6 +168,28 @@ class Results:
         means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
         good = self.trial_table[self.trial_table["status"] == "ok"]
         return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
+
+    def with_times(self) -> Results:
+        """Return the same with samples of :data:`~tare.experiment.metrics.TIME`.
+
+        For each workload they are those of the metric that stands for it, on the best source that
+        is common to all of the workload's good trials.
+        """
+        found = [self.sample_table]
+        for workload in self.experiment.workloads:
+            trials = self.trial_table[self.trial_table["workload"] == workload.name]
+            own = dataclasses.replace(self, trial_table=trials)
+            metric = waited_for(TIME, serves=workload.serves)
+            s = self.sample_table
+            for source in own.sources(metric)[:1]:
+                rows = s[
+                    (s["metric"] == metric)
+                    & (s["source"] == source)
+                    & s["trial"].isin(trials["trial"])
+                ]
+                found.append(rows.assign(metric=TIME, source=OF_WORKLOAD))
+        whole = pd.concat(found).sort_values("trial", kind="stable").reset_index(drop=True)
+        return dataclasses.replace(self, sample_table=whole)
 
     def of_sessions(self, numbers: Collection[int]) -> Results:
         """Return what some of the sessions measured, as if there had been no others."""

@@ -154,6 +154,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes, of
     #: instance types, or ``2c8g``), others.
     factors: dict[str, tuple[Any, ...]]
+    #: Levels at which single workloads are measured, by workload and factor; of other factors,
+    #: and for other workloads, all.
+    only: dict[str, dict[str, tuple[Any, ...]]] = {}
     loads: dict[str, LoadSpec] = {}
     sizes: dict[str, SizeSpec] = {}
     #: Specifications of levels of ``network`` that have a short name.
@@ -208,6 +211,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Metrics that applications print, by name."""
         applications = [w.application for w in self.workloads if w.application is not None]
         return {metric.name: metric for one in applications for metric in one.metrics}
+
+    def takes(self, workload: str, factor: str, level: Any) -> bool:
+        """Whether a workload is measured at a level of a factor."""
+        levels = self.only.get(workload, {}).get(factor)
+        return levels is None or level in levels
 
     @property
     def networked(self) -> bool:

@@ -55,6 +55,15 @@ _QUANTITIES = {
     "wall_ns": "wall time",
     "memory_bytes": "peak memory",
     "throughput": "work done a second",
+    "time_ns": "time",
+    "response_mean_ns": "mean response time",
+    "response_p50_ns": "median response time",
+    "response_p95_ns": "p95 of response times",
+    "response_p99_ns": "p99 of response times",
+    "response_max_ns": "longest response time",
+    "request_throughput": "requests answered a second",
+    "request_rate": "requests started a second",
+    "request_error_share": "share of failed requests",
 }
 #: Sources of values, as a person names them.
 _SOURCES = {
@@ -68,6 +77,9 @@ _SOURCES = {
     "rusage": "kernel accounting at its end",
     "around": "tare's clock",
     "output": "printed by the program",
+    "driver": "the load generator's clock",
+    "supervise": "the clock of what starts services",
+    "workload": "wall time of commands, mean response time of services",
     "qdisc": "counted by the queueing discipline",
 }
 

@@ -113,7 +113,7 @@ class Judging:
         for metric, value in found.items():
             if value is not None:
                 yield self._sample(metric, DRIVER, value)
-        yield self._sample("services_ready_ns", SUPERVISED, max(self._driving.ready_ns))
+        yield self._sample("services_ready_ns", SUPERVISED, max(self._driving.ready_ns, default=0))
         yield from self._printed.samples(self._application, self._driving.trial)
 
     def _sample(self, metric: str, source: str, value: float) -> record.Sample:

@@ -10,6 +10,13 @@ from msgspec.structs import replace
 
 from tare.agent import record
 from tare.experiment import journal
+from tare.experiment.metrics import (
+    COMMANDS_TIME,
+    SERVICES_TIME,
+    TIME,
+    of_workload,
+    waited_for,
+)
 from tare.experiment.specification import Stopping
 
 
@@ -50,7 +57,8 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
     found = Past()
     cell_of: dict[int, int] = {}
     block_of: dict[int, int] = {}
-    samples: dict[str, list[float]] = defaultdict(list)
+    own = (SERVICES_TIME, COMMANDS_TIME) if metric == TIME else (metric,)
+    samples: dict[tuple[str, str], list[float]] = defaultdict(list)
     for line in lines:
         match line:
             case journal.Session():
@@ -62,8 +70,8 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                     block_of[line.trial] = line.block
                     samples.clear()
                     found.blocks = max(found.blocks, line.block + 1)
-            case record.Sample(phase="measured") if line.metric == metric:
-                samples[line.source].append(line.value)
+            case record.Sample(phase="measured") if line.metric in own:
+                samples[line.metric, line.source].append(line.value)
             case journal.Stop():
                 stopped = found.decided.add if line.reason == "decided" else found.decided.discard
                 stopped(line.cell)
@@ -71,6 +79,13 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                 cell = cell_of[line.trial]
                 found.good[cell] += line.status == "ok"
                 if metric is not None and line.status == "ok":
-                    means = {source: sum(v) / len(v) for source, v in samples.items()}
-                    found.values[cell].append((block_of[line.trial], means))
+                    found.values[cell].append((block_of[line.trial], _means(samples, metric)))
     return found
+
+
+def _means(samples: dict[tuple[str, str], list[float]], metric: str) -> dict[str, float]:
+    """Return the means by source; a service's trial has a command's time as well."""
+    serves = any(name == SERVICES_TIME for name, _ in samples)
+    own = waited_for(metric, serves=serves)
+    means = {source: sum(v) / len(v) for (name, source), v in samples.items() if name == own}
+    return of_workload(metric, means)

@@ -20,6 +20,7 @@ from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment import placement
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
+from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import requests
 from tare.experiment.session.answers import Asked, answers
@@ -37,6 +38,7 @@ from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import message
 from tare.workloads import placeholders, serving
@@ -185,8 +187,12 @@ class Conductor:
         began = time.monotonic_ns()
         command = cell.workload.command is not None
         application = cell.workload.application
-        captured = command and (
-            application is not None or cell.workload.capture or self._errors.wants(cell)
+        serves = cell.workload.serves
+        # Of services, what they wrote last comes with the report that one has failed.
+        captured = (
+            command
+            and not serves
+            and (application is not None or cell.workload.capture or self._errors.wants(cell))
         )
         self.write(
             TrialStart(
@@ -205,12 +211,11 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        printed = (
-            None
-            if application is None or cell.workload.serves
-            else Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
-        )
-        values = Values((metric, *also), printed)
+        own = {m: waited_for(m, serves=serves) for m in (metric, *also)}
+        printed = None
+        if application is not None and not serves:
+            printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
+        values = Values(tuple(own.values()), printed)
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -238,8 +243,8 @@ class Conductor:
             status,
             failure,
             seconds,
-            values.means(metric),
-            {m: values.means(m) for m in also},
+            of_workload(metric, values.means(own[metric])),
+            {m: of_workload(m, values.means(own[m])) for m in also},
             values.wrong,
             values.fault is not None and values.fault.kind in ("exit", "signal"),
         )
@@ -363,6 +368,8 @@ class Conductor:
                 if driving is not None:
                     driving.wait()
                     failure = self._driven(driving, cell, values, seed, failure)
+                    # What services and their driver wrote is in it.
+                    failure = None if failure is None else on_one_line(failure)
             load.check()
         finally:
             load.stop()

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tare.experiment import plan_file
 from tare.experiment.journal import SEEN
+from tare.experiment.metrics import TIME
 from tare.experiment.results import Results
 from tare.experiment.store.build import connect
 
@@ -69,7 +70,7 @@ def load(folder: str | PathLike[str]) -> Results:
         facts = _decoded(store.sql("SELECT * FROM facts").df(), "value")
         single = facts["instance"].notna()
         instances = _decoded(store.sql("SELECT * FROM instances").df(), "cpus", "workers")
-        return Results(
+        found = Results(
             experiment=made.experiment,
             trial_table=_with_levels(store.sql(_TRIALS).df(), factors),
             sample_table=_counted(store.sql(_SAMPLES)),
@@ -86,6 +87,7 @@ def load(folder: str | PathLike[str]) -> Results:
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
             planned=made.cells,
         )
+    return found.with_times() if made.metric == TIME else found
 
 
 def _decoded(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failed, Failure, reasons, together
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.experiment.findings.level_names import unit_of
-from tare.experiment.metrics import PRINTED, ranked
+from tare.experiment.metrics import COMMANDS_TIME, DRIVER, PRINTED, TIME, ranked, waited_for
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json
@@ -39,7 +39,7 @@ BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: Of the trials that are projected: spreads are not known exactly.
 RESERVE = 1.2
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
-TIMED = ("self", "switch", "perf_cpu", "perf_task", "around")
+TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 
 
 @dataclass
@@ -57,6 +57,8 @@ class Summary:
     warnings: tuple[str, ...] = ()
     #: That ran at the same time in each trial.
     workers: int = 1
+    #: What whoever uses the workload waits for.
+    time_metric: str = COMMANDS_TIME
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
@@ -162,7 +164,7 @@ class Summary:
         }
 
     def _summary_json(self) -> dict[str, Any]:
-        time = self.known("wall_ns", 0.5)
+        time = self.known(self.time_metric, 0.5)
         told: dict[str, Any] = {
             "n": len(self.of_levels),
             "levels_of": self.levels_of,
@@ -171,7 +173,7 @@ class Summary:
             "time": None if time is None else data.builtins(timed(time.source)),
         }
         if time is not None:
-            told |= _statistics(time, self.values("wall_ns", time.source))
+            told |= _statistics(time, self.values(time.metric, time.source))
         told["asked"] = [known.as_json() for known in self.asked]
         stop = self.stop
         told["stop"] = None if stop is None else {
@@ -229,6 +231,7 @@ def summarize(folder: Path, ended: str) -> Summary:
     summary = Summary(
         finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,
         max((cell.workers for cell in asked.cells), default=1),
+        waited_for(TIME, serves=any(cell.workload.serves for cell in asked.cells)),
     )  # fmt: skip
     if asked.experiment.fingerprint and summary.good:
         from tare.experiment import pipeline
@@ -243,7 +246,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
     from tare.experiment.findings.instrument import notable
 
-    time = summary.known("wall_ns", 0.5)
+    time = summary.known(summary.time_metric, 0.5)
     if time is None:
         return
     noted: Sequence[str] = ()
@@ -254,14 +257,14 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         noted = sentences(caveats.notes(summary.caveats))
         for caveat in sentences(caveats.sentences(summary.caveats, summary.levels_of)):
             _say("Caveat", caveat)
-    values = summary.values("wall_ns", time.source)
+    values = summary.values(time.metric, time.source)
     _say("Time", _time(summary, time, values))
     if failures := summary.failures:
         _say("Failed", failures)
     for known in summary.asked:
         # The median of the time stands above already.
-        if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            _say(_label(known), _asked(known))
+        if (known.metric, known.quantile) != (time.metric, 0.5):
+            _say(_label(known, time.metric), _asked(known, time.metric))
     if (target := target_of(summary)) is not None:
         _say("Target", target)
     doubt = _doubt(summary, time)
@@ -299,9 +302,9 @@ def as_row(summary: Summary, name: str) -> tuple[Row, str]:
     return Row(name, str(known), None, relative_spread(values), str(len(values))), known.metric
 
 
-def _label(known: Known) -> str:
+def _label(known: Known, time_metric: str) -> str:
     """Name a line: the one of the time has the median already."""
-    if known.metric == "wall_ns":
+    if known.metric == time_metric:
         return units.quantile_name(known.quantile)
     return {"cpu_ns": "CPU", "memory_bytes": "Memory"}.get(known.metric, "Asked")
 
@@ -309,7 +312,7 @@ def _label(known: Known) -> str:
 def target_of(summary: Summary) -> Message | None:
     """Say whether the precision was reached of what else than the median of the time was asked."""
     stop, asked = summary.stop, summary.asked
-    usual = [(known.metric, known.quantile) for known in asked] == [("wall_ns", 0.5)]
+    usual = [(known.metric, known.quantile) for known in asked] == [(summary.time_metric, 0.5)]
     if usual or not asked or stop is None or not stop.target or stop.reason == "fixed":
         return None
     if missed(summary) is not None:
@@ -345,11 +348,11 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
     )
 
 
-def _asked(known: Known) -> Message:
+def _asked(known: Known, time_metric: str) -> Message:
     return message(
         "run.asked",
         figure=str(known),
-        name=None if known.metric == "wall_ns" else known.name,
+        name=None if known.metric == time_metric else known.name,
         sure=_sure(known),
         why=known.interval.refusal,
     )

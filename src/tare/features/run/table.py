@@ -113,8 +113,8 @@ def run_table(
     from tare.measure.comparison import session
     from tare.render.words import text
 
-    asked = {k: v for k, v in table["experiment"].items() if k != "quantile"}
-    table["experiment"] = {**asked, "metric": _only(asked)}
+    table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
+    _check_one(table["experiment"])
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
@@ -195,13 +195,11 @@ def _print(heads: Sequence[str], rows: Sequence[Row]) -> None:
     console.table([heads, *(row.cells for row in rows)])
 
 
-def _only(asked: Mapping[str, Any]) -> str:
-    metrics = asked.get("metric", ["wall"])
-    if len(metrics) > 1:
+def _check_one(asked: Mapping[str, Any]) -> None:
+    if len(asked.get("metric", ())) > 1:
         raise ExperimentError(
             "what stands in one table is compared by one --metric", "name the one that matters"
         )
-    return str(metrics[0])
 
 
 def _show(
@@ -235,7 +233,7 @@ def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
     from tare.render.vocabulary import metric_name
 
     what = "command" if factor == "workload" else factor
-    of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"
+    of = "median" if metric == "wall_ns" else f"{metric_name(metric)}, median"
     versus = [] if reference is None else [f"vs. {reference} (paired)"]
     return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
 

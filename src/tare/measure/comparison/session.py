@@ -83,7 +83,8 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
     known = catalogue()
     asked = table["experiment"]
-    asked["metric"] = metric_name(asked["metric"], known.metrics)
+    if "metric" in asked:
+        asked["metric"] = metric_name(asked["metric"], known.metrics)
     try:
         question = file.from_table(table, COMMAND_LINE, known)
         return pipeline.check(question, network=network)

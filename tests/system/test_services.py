@@ -1,0 +1,236 @@
+"""Applications that serve: driven from another host, and valid only if the load was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import cli
+import duckdb
+import pytest
+
+import tare
+from tare import platforms
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network for platforms"),
+]
+PLATFORMS = ("bare", "bubblewrap", "nspawn", "runc", "gvisor", "podman", "docker")
+TRUTH_MS = (1, 2, 3, 4, 100)
+APPLICATION = """
+[application]
+name = "pages"
+question = "How long does a page take?"
+[image]
+root = "root"
+[needs]
+cores = 0.2
+memory = "16 MiB"
+[reset]
+commands = [["sh", "-c", "test ! -e /tmp/served && echo '<title>page</title>' > /tmp/index.html"]]
+[[services]]
+name = "first"
+command = ["sh", "-c", "echo it is up; exec sleep 600"]
+environment = { FAULT = "{fault}" }
+ready = { log = "^it is up$", within = "20 s" }
+[[services]]
+name = "web"
+command = ["sh", "/application/web", "{host1}", "{fault}"]
+ready = { http = "http://{host1}:8080/index.html", body = "<title>page", within = "5 s" }
+stop = { signal = "INT", within = "2 s" }
+[driver]
+command = ["sh", "/application/drive", "{host1}", "{fault}", "{rate}"]
+load = "open"
+rate = "{rate}"
+results = "/tmp/rows.csv"
+count = "made ([0-9]+)"
+errors = "{errors}"
+within = "8 s"
+[parameters.rate]
+meaning = "requests a second"
+default = 10
+[parameters.errors]
+meaning = "largest share of errors"
+default = "1 %"
+[parameters.fault]
+meaning = "what goes wrong"
+default = "none"
+[[check.output]]
+pattern = "made ([0-9]+)"
+minimum = 1
+"""
+WEB = """\
+case $2 in
+  dies) echo "no more room"; exit 3;;
+  late) (sleep 1; kill $$) & ;;
+  empty) echo > /tmp/index.html;;
+  silent) exec sleep 100;;
+esac
+touch /tmp/left-by-web
+exec httpd -f -p $1:8080 -h /tmp
+"""
+#: It plants times of which the mean is known, one of them from an intended start 10 ms before.
+DRIVE = """\
+made=0
+errors=""
+begin=1000000000
+echo intended_ns,start_ns,duration_ns,label,error > /tmp/rows.csv
+test $2 = stuck && sleep 100
+test $2 = code && { echo "cannot connect" >&2; exit 4; }
+test $2 = late && sleep 5
+test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
+for ms in 1 2 3 4 100; do
+  page=$(wget -q -O - http://$1:8080/index.html) || exit 5
+  error=""
+  case "$page" in *title*) ;; *) error="empty page";; esac
+  test $2 = errors && test $ms = 4 && error=refused
+  start=$((begin + made * 1000000000 / $3))
+  test $2 = slow && start=$((begin + made * 1000000000))
+  echo $((begin + made * 1000000000 / $3)),$start,$((ms * 1000000)),page,$error >> /tmp/rows.csv
+  made=$((made + 1))
+done
+test $2 = hostile && echo "1,2,3" >> /tmp/rows.csv
+test $2 = lost && made=6
+echo made $made
+"""
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """Return the folder of an application that serves pages, with busybox as its image."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("busybox is not installed")
+    folder = tmp_path / "pages"
+    programs = folder / "root" / "bin"
+    programs.mkdir(parents=True)
+    shutil.copy(busybox, programs / "busybox")
+    for name in ("sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"):
+        (programs / name).symlink_to("busybox")
+    for name in ("etc", "usr", "application"):
+        (folder / "root" / name).mkdir()
+    (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
+    (folder / "root" / "application" / "web").write_text(WEB)
+    (folder / "root" / "application" / "drive").write_text(DRIVE)
+    (folder / "application.toml").write_text(APPLICATION)
+    tmp_path.chmod(0o755)
+    return folder
+
+
+def run(pages: Path, out: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], Any]:
+    given = ["--application", str(pages), "--out", str(out), "--no-fingerprint", *words]
+    return cli.run("run", *given), tare.open(out) if out.exists() else None
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_every_platform_serves_and_what_its_driver_saw_is_kept(
+    pages: Path, tmp_path: Path, platform: str
+) -> None:
+    found = platforms.availability(platform)
+    if not found.works:
+        pytest.skip(f"{platform}: {found.why}")
+    out = tmp_path / "out"
+    done, _ = run(pages, out, "-p", platform, "-n", "2", "--size", "1c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = tare.open(out)
+    for metric, truth in (
+        ("response_mean_ns", 22e6), ("response_p50_ns", 3e6), ("response_max_ns", 100e6),
+        ("request_rate", 10.0), ("request_error_share", 0.0), ("requests", 5.0),
+    ):  # fmt: skip
+        values = results.values(metric, "driver")["value"].tolist()
+        assert values == pytest.approx([truth] * 2), metric
+    assert (results.values("services_ready_ns")["value"] > 0).all()
+    assert (results.values("driver_cpus")["value"] > 0).all()
+    rows = duckdb.sql(
+        f"select trial, count(*), sum(duration_ns) from '{out}/requests/*.parquet' "
+        "group by trial order by trial"
+    ).fetchall()
+    assert rows == [(trial, 5, sum(TRUTH_MS) * 10**6) for trial in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("dies", "service web ended with exit code 3: no more room"),
+        ("late", "service web was ended by SIGTERM"),
+        ("empty", "service web is not ready after 5 s: its page of 0 bytes"),
+        ("silent", "service web is not ready after 5 s"),
+        ("code", "the load generator failed: sh ended with exit code 4; cannot connect"),
+        ("stuck", "the load generator failed: sh exceeded its 8 s"),
+        ("missing", "the load generator left no file /tmp/rows.csv"),
+        ("lost", "the load generator counts 6 requests, but its file has 5"),
+        ("errors", "1 of 5 requests failed (20 %); the first: refused"),
+        ("slow", "the load was not reached: 1.00 of 10.0 requests a second"),
+        ("hostile", "the load generator's file is no CSV of requests"),
+    ],
+)
+def test_what_was_not_served_is_no_valid_trial(
+    pages: Path, tmp_path: Path, fault: str, why: str
+) -> None:
+    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", f"fault={fault}")
+    assert done.returncode == 15, done.stdout + done.stderr
+    trials = results.trial_table
+    assert set(trials["status"]) == {"failed"}
+    assert all(reason.startswith(why) for reason in trials["reason"]), set(trials["reason"])
+
+
+def test_errors_that_are_allowed_are_counted(pages: Path, tmp_path: Path) -> None:
+    given = ["-n", "1", "--set", "fault=errors", "--set", "errors=25 %"]
+    done, results = run(pages, tmp_path / "out", *given)
+    assert done.returncode == 0, done.stderr
+    assert results.values("request_error_share")["value"].tolist() == [0.2]
+
+
+def test_a_taken_port_is_seen_before_the_service_starts(pages: Path, tmp_path: Path) -> None:
+    file = pages / "application.toml"
+    other = 'command = ["sh", "-c", "httpd -p {host1}:8080 -h /tmp; echo it is up; exec sleep 600"]'
+    usual = 'command = ["sh", "-c", "echo it is up; exec sleep 600"]'
+    file.write_text(file.read_text().replace(usual, other))
+    done, results = run(pages, tmp_path / "out", "-n", "1")
+    assert done.returncode == 15
+    assert "10.77.0.1:8080 is taken" in results.trial_table["reason"].iloc[0]
+
+
+def test_sizes_that_are_too_small_are_left_out_with_the_reason(pages: Path, tmp_path: Path) -> None:
+    done = cli.run("run", "--application", str(pages), "--size", "0.1c", "-n", "1")
+    assert done.returncode == 11
+    assert "pages needs at least 0.2" in done.stderr
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[experiment]\nname = "a"\nquestion = "b?"\ntrials = 1\nfingerprint = false\n'
+        f'[[workload]]\napplication = "{pages}"\n[factors]\nsize = ["0.1c", "1c"]\n'
+    )
+    out = tmp_path / "out"
+    done = cli.run("experiment", "run", str(file), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert set(tare.open(out).trial_table["size"]) == {"1c"}
+    assert "pages needs at least 0.2" in done.stdout + done.stderr
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("after_s", [0.5, 2.0, 3.5])
+def test_a_kill_leaves_nothing_and_the_rest_is_measured_afterwards(
+    pages: Path, tmp_path: Path, after_s: float
+) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "tare.wiring", "run", "--application", str(pages), "-n", "4",
+             "--size", "1c", "-p", "docker", "--out", str(out), "--no-fingerprint"]  # fmt: skip
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+        while not list((out / "journal").glob("*.ndjson")) and killed.poll() is None:
+            time.sleep(0.05)
+        time.sleep(after_s)
+        killed.send_signal(signal.SIGKILL)
+    assert cli.run("cleanup").returncode == 0
+    assert cli.run("cleanup").stdout == "Nothing was left behind.\n"
+    done = cli.run(*words[3:], "--resume")
+    assert done.returncode == 0, done.stderr
+    trials = tare.open(out).trial_table
+    assert (trials["status"] == "ok").sum() >= 4

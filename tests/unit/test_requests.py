@@ -1,0 +1,164 @@
+"""The requests of a load: read from hostile files, and what they come to."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare import units
+from tare.applications import requests
+from tare.applications.requests import RequestsError
+from tare.workloads import placeholders
+from tare.workloads.application import Driver
+
+HEAD = b"intended_ns,start_ns,duration_ns,label,error\n"
+JTL = b"timeStamp,elapsed,label,responseCode,responseMessage,success"
+#: Times of JMeter are since the epoch.
+EPOCH_MS = 1_700_000_000_000
+
+
+def rows(*some: tuple[int, int, int, str, str]) -> bytes:
+    return HEAD + "".join(",".join(map(str, row)) + "\n" for row in some).encode()
+
+
+def driver(load: str = "closed", **more: object) -> Driver:
+    given = {"rate": "{rate}"} if load == "open" else {"users": "5"}
+    return Driver(command=("x",), load=load, results="/tmp/x", **{**given, **more})  # type: ignore[arg-type]
+
+
+def refused(data: bytes, by: Driver, counted: float | None = None, rate: str = "10") -> str | None:
+    table = requests.read(data, by.format)
+    fill = partial(placeholders.fill, levels={"rate": rate})
+    share = partial(units.share, least=-1.0, most=1.01)
+    found = requests.refusal(by, requests.load(table), table, counted, fill, share)
+    return None if found is None else found.id
+
+
+def test_response_times_count_from_the_intended_start() -> None:
+    table = requests.read(
+        rows((0, 5, 10, "a", ""), (100, 100, 30, "b", "no"), (50, 60, 20, "a", "")), "requests"
+    )
+    found = requests.load(table)
+    assert table["intended_ns"].to_pylist() == [0, 50, 100]
+    assert (found.requests, found.errors) == (3, 1)
+    assert found.mean_ns == pytest.approx((15 + 30 + 30) / 3)
+    assert found.max_ns == 30
+    # Two were answered from 0 until 130 ns.
+    assert found.throughput == pytest.approx(2 / 130e-9)
+    assert found.rate == pytest.approx(2 / 95e-9)
+    assert found.intended_rate == pytest.approx(2 / 100e-9)
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
+def test_quantiles_are_those_of_numpy(durations: list[int]) -> None:
+    table = requests.read(rows(*((i, i, d, "a", "") for i, d in enumerate(durations))), "requests")
+    found = requests.load(table)
+    assert [found.p50_ns, found.p95_ns, found.p99_ns] == pytest.approx(
+        np.quantile(durations, (0.5, 0.95, 0.99))
+    )
+    assert found.mean_ns == pytest.approx(np.mean(durations))
+
+
+def test_a_jtl_is_read_with_its_errors_and_lines_inside_of_values() -> None:
+    data = (
+        JTL
+        + f"""
+{EPOCH_MS},100,home,200,OK,true
+{EPOCH_MS + 10},50,post,500,"Internal
+error, twice",false
+{EPOCH_MS + 20},7,post,,,false
+""".encode()
+    )
+    table = requests.read(data, "jmeter")
+    assert table["error"].to_pylist() == [None, "Internal\nerror, twice", "failed"]
+    assert table["duration_ns"].to_pylist() == [100_000_000, 50_000_000, 7_000_000]
+    assert table["intended_ns"].to_pylist()[0] == EPOCH_MS * 10**6
+
+
+def test_a_jtl_with_intended_starts_counts_from_them() -> None:
+    data = (
+        JTL
+        + b",intended\n"
+        + (
+            f"{EPOCH_MS},100,home,200,OK,true,{EPOCH_MS - 40}.5\n"
+            # What JMeter cut off is no start before the intended one.
+            f"{EPOCH_MS + 100},10,home,200,OK,true,{EPOCH_MS + 100}.9\n"
+        ).encode()
+    )
+    table = requests.read(data, "jmeter")
+    assert requests.load(table).max_ns == pytest.approx(139.5e6, rel=1e-3)
+    assert requests.load(table).p50_ns == pytest.approx((139.5e6 + 10e6) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "serving.results.unread"),
+        (HEAD, "serving.results.empty"),
+        (b"intended_ns,start_ns,duration_ns,label\n1,1,1,a\n", "serving.results.column"),
+        (HEAD + b"1,1,many,a,\n", "serving.results.unread"),
+        (HEAD + b"1,1,1,a\n", "serving.results.unread"),
+        (HEAD + b"1,1,-5,a,\n", "serving.results.value"),
+        (HEAD + b"1,,5,a,\n", "serving.results.value"),
+        (HEAD + b"1,1,99999999999999999,a,\n", "serving.results.value"),
+        (HEAD + b"9223372036854775807,9223372036854775807,5,a,\n", "serving.results.value"),
+        (HEAD + b"99999999999999999999999,1,5,a,\n", "serving.results.unread"),
+        (HEAD + b"5,4,1,a,\n", "serving.results.early"),
+        (HEAD + b"\xff\xfe\x00,1,1,a,\n", "serving.results.unread"),
+    ],
+)
+def test_what_is_no_file_of_requests_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(RequestsError) as raised:
+        requests.read(data, "requests")
+    assert raised.value.said.id == why
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_bring_it_down(data: bytes) -> None:
+    for format_ in ("requests", "jmeter"):
+        try:
+            requests.load(requests.read(HEAD + data, format_))  # type: ignore[arg-type]
+        except RequestsError:
+            continue
+
+
+def test_labels_and_errors_are_bounded() -> None:
+    table = requests.read(rows((1, 1, 1, "x" * 10_000, "y" * 10_000)), "requests")
+    assert len(table["label"][0].as_py()) == requests.LONGEST
+    assert len(table["error"][0].as_py()) == requests.LONGEST
+
+
+def evenly(n: int, each_ns: int, late_ns: int = 0) -> bytes:
+    return rows(*((i * each_ns, i * (each_ns + late_ns), 1000, "a", "") for i in range(n)))
+
+
+def test_a_load_that_was_not_reached_makes_no_trial() -> None:
+    open_ = driver("open")
+    tenth = 10**8
+    assert refused(evenly(100, tenth), open_) is None
+    # The generator began later and later.
+    assert refused(evenly(100, tenth, tenth // 50), open_) == "serving.rate"
+    # It was meant to be slower than what was asked.
+    assert refused(evenly(100, tenth), open_, rate="20") == "serving.rate"
+    assert refused(evenly(100, tenth, tenth // 50), driver("closed")) is None
+
+
+def test_arrivals_at_random_are_not_taken_for_too_few() -> None:
+    random = np.random.default_rng(1)
+    open_ = driver("open")
+    for _ in range(200):
+        starts = np.sort(random.uniform(0, 100e9, random.poisson(1000))).astype(int)
+        data = rows(*((int(s), int(s), 1000, "a", "") for s in starts))
+        assert refused(data, open_) is None
+
+
+def test_errors_and_lost_rows_make_no_trial() -> None:
+    data = rows((0, 0, 1, "a", ""), (1, 1, 1, "a", "refused"), (2, 2, 1, "a", ""))
+    assert refused(data, driver()) == "serving.errors"
+    assert refused(data, driver(errors="40 %")) is None
+    assert refused(data, driver(errors="40 %"), counted=3) is None
+    assert refused(data, driver(errors="40 %"), counted=4) == "serving.lost"
