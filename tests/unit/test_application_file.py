@@ -297,3 +297,30 @@ def test_a_template_of_an_application_is_an_experiment(folder: Path) -> None:
     text = experiment_file.template(str(folder))
     asked = experiment_file.parse(text, "mine.toml", catalogue())
     assert asked.workloads[0].arguments == {"orders": 10, "mode": "fast"}
+
+
+def test_an_application_is_based_on_another(tmp_path):
+    base, other = tmp_path / "base", tmp_path / "other"
+    base.mkdir()
+    other.mkdir()
+    (base / "application.toml").write_text(SHOP)
+    (base / "sorted.py").write_text("")
+    text = '[application]\nname = "other"\nquestion = "How?"\nbased_on = "../base"\n'
+    (other / "application.toml").write_text(text + '[run]\ncommand = ["true"]\n')
+    found, origin = application.read(str(other)), application.read(str(base))
+    assert (found.name, found.command) == ("other", ("true",))
+    assert (found.image, found.prepare) == (origin.image, origin.prepare)
+    assert Path(found.folder).samefile(base)
+    assert found.digest != origin.digest
+    before = found.digest
+    (base / "sorted.py").write_text("pass")
+    assert application.read(str(other)).digest != before
+
+    (other / "application.toml").write_text(f'{text}[image]\npackages = ["perl"]\n')
+    with pytest.raises(ExperimentError, match=r"image.* is that of .*base"):
+        application.read(str(other))
+    third = tmp_path / "third"
+    third.mkdir()
+    (third / "application.toml").write_text(text.replace("../base", "../other"))
+    with pytest.raises(ExperimentError, match="based on another one itself"):
+        application.read(str(third))

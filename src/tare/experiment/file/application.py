@@ -77,6 +77,12 @@ APPLICATION = (
     ),
     Key("question", kinds.TEXT, "what its time answers", required=True),
     Key("source", kinds.TEXT, "where the method or the program comes from"),
+    Key(
+        "based_on",
+        kinds.NAME,
+        "another application, named as in `[[workload]]`: its image and files, and all of its "
+        "other tables that this one does not have",
+    ),
 )
 IMAGE = (
     Key(
@@ -225,6 +231,21 @@ def read(reference: str) -> Application:
     ExperimentError
         Names the file, the key, and what was expected.
     """
+    folder, text, values = _values(reference)
+    base = _based_on(values, folder)
+    if base is None:
+        return parsed(values, text, folder)
+    origin, above, tables = _values(base)
+    file = Table(str(folder / FILE), "", values)
+    if _based_on(tables, origin) is not None:
+        raise file.table("application").error("based_on", f"{base} is based on another one itself")
+    if "image" in values:
+        raise file.error("image", f"is that of {base}, on which this application is based")
+    return parsed({**tables, **values}, text + above, origin)
+
+
+def _values(reference: str) -> tuple[Path, str, dict[str, Any]]:
+    """Return an application's folder, and its file as a text and as values."""
     if "/" not in reference and reference not in (".", ".."):
         known = built_in()
         if reference not in known:
@@ -240,7 +261,16 @@ def read(reference: str) -> Application:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise ExperimentError(f"{folder / FILE} is no TOML: {error}", DOCUMENT) from error
-    return parsed(values, text, folder)
+    return folder, text, values
+
+
+def _based_on(values: dict[str, Any], folder: Path) -> str | None:
+    """Return how the application is named on which one is based; None: on none."""
+    if "application" not in values:
+        return None
+    table = Table(str(folder / FILE), "", values).table("application")
+    name = table.read(APPLICATION).get("based_on")
+    return str(folder / name) if name is not None and "/" in name else name
 
 
 def template(reference: str) -> str:
@@ -347,8 +377,10 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     twice = next((name for name in called if called.count(name) > 1), None)
     if twice is not None:
         raise file.error("metrics", f"two are kept as {twice}", "give one of them another name")
+    about = file.table("application").read(APPLICATION)
+    about.pop("based_on", None)
     return Application(
-        **file.table("application").read(APPLICATION),
+        **about,
         folder=str(folder),
         digest=_digest(file, text, folder, image),
         image=image,
