@@ -24,6 +24,8 @@ _LEAST = 3
 MOST_ANSWERS = 7
 #: Columns that only the page has.
 _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
+#: Columns that a table below has.
+_BELOW = {"load_reached", "request_error_share", "driver_cpus"}
 #: Tables that stand below the one of all cells, each with what is left out of it first.
 _SECOND = {"service_load": ({"response_p95_ns"},)}
 #: Questions that a trustworthy result answers with yes, where nothing else says so.
@@ -76,6 +78,8 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     """Return the lines of a table, of cells or other rows, no wider than a terminal."""
     rows, left_out = most_telling(overview.rows)
     gone = set(_PAGE_ONLY)
+    if overview.id not in _SECOND:
+        gone |= _BELOW
     laid, left = _laid(overview, rows, gone)
     # The verdict stands last; what stands before it is the least.
     details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]

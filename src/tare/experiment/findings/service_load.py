@@ -106,12 +106,16 @@ def _summary(cells: Sequence[Driven], results: Results) -> Message:
     return message(
         "service_load.several",
         ends=[
-            message("service_load.end", p99=_time(one, "p99"), at=name_of(one, results))
+            message(
+                "service_load.end",
+                p99=_time(one, "p99"),
+                at=name_of(one, results),
+                shared=one.shared,
+            )
             for one in (by_p99[0], by_p99[-1])
         ],
         load=_reached(cells),
         errors=_errors(max(cell.failed for cell in cells)),
-        shared=all(cell.shared for cell in cells),
     )
 
 
@@ -254,6 +258,23 @@ def _named(cells: Sequence[Driven], results: Results) -> list[str]:
     return varied or ["workload"]
 
 
+_LOAD = Column(key="load_reached", title="load")
+_ERRORS = Column(key="request_error_share", title="errors", unit="share")
+_DRIVER = Column(key="driver_cpus", title="driver")
+#: What always stands beside a response time.
+BESIDE = (_LOAD, _ERRORS, _DRIVER)
+
+
+def beside(cell: Driven) -> dict[str, Any]:
+    """Return what stands beside the response times of a cell: the load, and what may be wrong."""
+    return {
+        "load_reached": _load_reached(cell),
+        "request_error_share": cell.failed,
+        "driver_cpus": cpus(cell),
+        "driver_shared": cell.shared,
+    }
+
+
 def table(cells: Sequence[Driven], results: Results) -> Table:
     """Lay out the load of each cell, and what it came to; keys are no names of factors."""
     factors = _named(cells, results)
@@ -261,12 +282,9 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
     def row(cell: Driven) -> dict[str, Any]:
         return {
             **{f: cell.levels[f] for f in factors},
-            "load_reached": _load_reached(cell),
+            **beside(cell),
             **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
-            "request_error_share": cell.failed,
             "littles_law_ns": cell.queueing_ns,
-            "driver_cpus": cpus(cell),
-            "driver_shared": cell.shared,
             "n": cell.n,
         }
 
@@ -275,12 +293,12 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
         title=message("service_load.table.title"),
         columns=(
             *level_columns(factors),
-            Column(key="load_reached", title="load"),
+            _LOAD,
             Column(key="request_throughput", title="answered/s", unit="1"),
-            Column(key="request_error_share", title="errors", unit="share"),
+            _ERRORS,
             *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
             Column(key="littles_law_ns", title="users ÷ answered/s", unit="ns"),
-            Column(key="driver_cpus", title="driver"),
+            _DRIVER,
         ),
         rows=tuple(row(cell) for cell in cells),
         note=message(
@@ -304,14 +322,17 @@ def _by_label(
         columns=(
             *level_columns(factors),
             Column(key="request_label", title="label"),
-            Column(key="request_share", title="of all requests", unit="share"),
-            Column(key="request_error_share", title="errors", unit="share"),
+            Column(key="request_share", title="share", unit="share"),
+            _LOAD,
+            _ERRORS,
             *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            _DRIVER,
             Column(key="requests", title="requests a trial", unit="1"),
         ),
         rows=tuple(
             {
                 **{f: cell.levels[f] for f in factors},
+                **beside(cell),
                 "request_label": name or "–",
                 **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
             }

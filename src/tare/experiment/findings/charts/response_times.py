@@ -37,11 +37,13 @@ _PERCENTILE = (
 def drawn(results: Results) -> list[tuple[str, Driven, Histogram]]:
     """Return the cells that have requests, each with its name."""
     found = seen(results).histograms
-    return [
-        (shown(name_of(cell, results)).removeprefix("on "), cell, found[cell.cell])
-        for cell in driven(results)
-        if cell.cell in found
-    ]
+    cells = [cell for cell in driven(results) if cell.cell in found]
+    return [(_named(cell, results), cell, found[cell.cell]) for cell in cells]
+
+
+def _named(cell: Driven, results: Results) -> str:
+    name = shown(name_of(cell, results)).removeprefix("on ")
+    return f"{name} (shared CPUs)" if cell.shared else name
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
