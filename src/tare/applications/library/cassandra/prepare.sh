@@ -4,7 +4,7 @@
 #
 #   prepare.sh KEYS
 set -eu
-address=127.9.42.1
+address=127.0.0.1
 
 sh /application/start.sh $address /data/cassandra -XX:ArchiveClassesAtExit=/data/classes.jsa \
     >/tmp/log 2>&1 &
