@@ -7,8 +7,8 @@ set -eu
 here=/application results=/tmp/requests.csv
 kind=$1 host=$2
 archive=-XX:SharedArchiveFile=/data/jmeter.jsa
-# A request is given up after 120 s. JMeter is ready 2 s after its start.
-wait=130 ready=2 requests=
+# A request is given up after 300 s. JMeter is ready 2 s after its start.
+wait=310 ready=2 requests=
 schedule() { echo "pause($ready s) rate($1/s) random_arrivals($2 s) pause($3 s)"; }
 
 case $kind in
