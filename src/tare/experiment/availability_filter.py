@@ -21,6 +21,7 @@ from tare.networks.shaping.specification import Shaping
 from tare.registry import Availability
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
+from tare.workloads.specification import WorkloadSpec
 
 
 class Fitted(NamedTuple):
@@ -197,7 +198,7 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
 
 def _without_root(experiment: Experiment, stack: str) -> Availability | None:
     """Return that a stack cannot show the files of an application, where that is so."""
-    if not any(workload.application for workload in experiment.workloads):
+    if not any(workload.application for workload in _on(experiment, stack)):
         return None
     refusal = platforms.root_refusal(stack, experiment.platforms)
     if refusal is None:
@@ -205,9 +206,14 @@ def _without_root(experiment: Experiment, stack: str) -> Availability | None:
     return Availability(name=stack, works=False, why=refusal.message, fix=refusal.hint)
 
 
+def _on(experiment: Experiment, stack: str) -> list[WorkloadSpec]:
+    """Return the workloads that are measured on a stack."""
+    return [w for w in experiment.workloads if experiment.takes(w.name, "platform", stack)]
+
+
 def _outside(experiment: Experiment, stack: str) -> Availability | None:
     """Return that a stack cannot be in the experiment's network, where that is so."""
-    if not experiment.networked:
+    if not any(experiment.joins(workload) for workload in _on(experiment, stack)):
         return None
     own = platforms.own_network(stack)
     if own is not None:

@@ -222,6 +222,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Whether trials take place in a small network of their own."""
         return "network" in self.factors
 
+    @property
+    def network_of_services(self) -> bool:
+        """Whether the network is there for services and their drivers alone."""
+        serves = any(workload.serves for workload in self.workloads)
+        return serves and self.factors.get("network") == (NO_NETWORK,)
+
+    def joins(self, workload: WorkloadSpec) -> bool:
+        """Return whether the trials of a workload take place in the network."""
+        return self.networked and (workload.serves or not self.network_of_services)
+
     def shaped(self, network: str) -> str:
         """Return the specification of a level of ``network``."""
         return self.networks.get(network, network)

@@ -149,13 +149,17 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
 
 
 def _block(forecast: Forecast) -> Message:
+    basis: Message | str = ""
+    if forecast.executed < forecast.cells:
+        basis = message("plan.estimated", executed=forecast.executed, cells=forecast.cells)
+    elif forecast.done:
+        basis = message("plan.measured")
     return message(
         "plan.block",
         cells=forecast.cells,
         block=Duration(forecast.block_s),
         starts=Duration(forecast.starts_s) if forecast.starts_s else None,
-        executed=forecast.executed,
-        measured=bool(forecast.done),
+        basis=basis,
     )
 
 
