@@ -1,4 +1,4 @@
-"""Build what the package carries: the agent as one static binary, and what draws its charts."""
+"""Build what the package carries: the agent and drivers, static, and what draws its charts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ HINT = (
 )
 
 
+#: What is built of `agent/`: where cargo leaves it, and the options that say so.
+PROGRAMS = {
+    "release/tare-agent": ["--release"],
+    "driver/tare-cql": ["--profile=driver", "--package=tare-cql"],
+}
 #: Vega calls this by its name; the page has no other way to it.
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -29,24 +34,31 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
         try:
             host = self._host(cargo)
-            # An explicit target keeps the static flags away from build scripts and macros.
-            subprocess.run(
-                [cargo, "build", "--release", "--locked", "--target", host],
-                cwd=root / "agent",
-                env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
-                check=True,
-            )
+            # Each leaves a processor idle while it links, so both are built at once.
+            builds = [
+                subprocess.Popen(
+                    # An explicit target keeps the static flags away from build scripts and macros.
+                    [cargo, "build", "--locked", "--target", host, *what],
+                    cwd=root / "agent",
+                    env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
+                )
+                for what in PROGRAMS.values()
+            ]
+            for code in [build.wait() for build in builds]:
+                if code:
+                    raise subprocess.CalledProcessError(code, "cargo build")
         except (OSError, subprocess.CalledProcessError) as error:
             raise RuntimeError(f"the agent could not be built: {error}. {HINT}") from error
         target = Path(os.environ.get("CARGO_TARGET_DIR", root / "agent/target"))
-        binary = root / "src/tare/bin/tare-agent"
-        binary.parent.mkdir(exist_ok=True)
-        # A running agent must not see its file change under it: replace, never overwrite.
-        fresh = binary.with_suffix(".new")
-        shutil.copy2(target / host / "release/tare-agent", fresh)
-        fresh.replace(binary)
+        folder = root / "src/tare/bin"
+        folder.mkdir(exist_ok=True)
+        for path in PROGRAMS:
+            # A running program must not see its file change under it: replace, never overwrite.
+            fresh = folder / f"{Path(path).name}.new"
+            shutil.copy2(target / host / path, fresh)
+            fresh.replace(folder / Path(path).name)
         # Bundling takes longer than all else that a page needs, and comes to the same each time.
-        (binary.parent / "vega.js").write_text(_vega(root), encoding="utf-8")
+        (folder / "vega.js").write_text(_vega(root), encoding="utf-8")
         build_data["pure_python"] = False
         build_data["infer_tag"] = False
         build_data["tag"] = f"py3-none-{_platform_tag()}"

@@ -33,7 +33,11 @@ question = "How long does it take to count?"
 [image]
 root = "root"
 [prepare]
-commands = [["sh", "-c", "cat /application/words | wc -l > /data/count"]]
+commands = [
+    # A loopback, below two lines of header.
+    ["sh", "-c", "test $(cat /proc/net/dev | wc -l) = 3"],
+    ["sh", "-c", "cat /application/words | wc -l > /data/count"],
+]
 [run]
 command = ["sh", "/application/words", "{times}"]
 [parameters.times]

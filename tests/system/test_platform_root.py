@@ -40,6 +40,7 @@ LOOK = """\
 cat /etc/own /data/file
 for path in /x /etc/x /data/x; do (echo >$path) 2>/dev/null && echo wrote $path; done
 echo >/tmp/x && echo >/run/x && echo >/dev/shm/tare-x && echo room
+/bin/busybox cp /bin/busybox /tmp/echo && /tmp/echo executed
 hostname; grep -c 127.0.0.1.*tare /etc/hosts
 test -d /proc/self && test -d /sys/devices/system/cpu && test -x /tare/tare-agent && echo kernel
 for path in /home /opt /root/.profile /var/lib /etc/passwd HOST; do
@@ -50,7 +51,7 @@ ls /
 #: Those that a distribution has: systemd-nspawn makes them otherwise.
 FOLDERS = ("bin", "etc", "lib", "root", "sbin", "usr", "var")
 OWN = ("data", "dev", "proc", "run", "sys", "tare", "tmp")
-SEEN = ["image", "data", "room", "tare", "1", "kernel", *sorted((*FOLDERS, *OWN))]
+SEEN = ["image", "data", "room", "executed", "tare", "1", "kernel", *sorted((*FOLDERS, *OWN))]
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def test_built_in_applications_are_whole() -> None:
     for name in known:
         found = application.read(name)
         assert found.name == name
-        assert found.check.outputs or found.check.command
+        assert found.check.outputs or found.check.command or found.driver
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,10 @@ def test_built_in_applications_are_whole() -> None:
         ('files = ["sorted.py"]', 'files = ["/etc/passwd"]', "image.files"),
         ('files = ["sorted.py"]', 'files = ["absent"]', "image.files"),
         ("[prepare]", 'root = "/"\n[prepare]', "image.root"),
+        ("[prepare]", 'programs = ["tare-agent"]\n[prepare]', "image.programs"),
+        ("[prepare]", 'programs = "tare-cql"\n[prepare]', "image.programs"),
+        ("[prepare]", 'artefact_list = "sorted.py"\n[prepare]', "image.artefact_list"),
+        ("[prepare]", 'artefact_list = "../list"\n[prepare]', "image.artefact_list"),
         ("seq {orders}", "seq {workers}", "prepare.commands"),
         ('"{orders}", "{workers}"', '"{order}"', "run.command"),
         ('"{orders}", "{workers}"', '"{orders"', "run.command"),
@@ -171,6 +175,40 @@ def test_hosts_are_those_of_the_experiments_network(folder: Path) -> None:
     assert "network" in (caught.value.hint or "")
     asked = experiment(folder, '[factors]\nnetwork = ["none"]\n')
     assert "{host2}" in (asked.workloads[0].command or ())
+
+
+def test_programs_are_named_and_one_that_does_not_exist_is_answered_with_those_that_do(
+    folder: Path,
+) -> None:
+    asked = SHOP.replace("[prepare]", 'programs = ["tare-cql"]\n[prepare]')
+    (folder / "application.toml").write_text(asked)
+    assert read(folder).image.programs == ("tare-cql",)
+    (folder / "application.toml").write_text(asked.replace("tare-cql", "tare-sql"))
+    with pytest.raises(ExperimentError) as caught:
+        read(folder)
+    assert "programs that come with tare: tare-cql" in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_artefacts_are_listed_in_a_file_of_their_own(folder: Path) -> None:
+    digest = "0a" * 32
+    asked = SHOP.replace("[prepare]", 'artefact_list = "list"\n[prepare]')
+    (folder / "application.toml").write_text(asked)
+    (folder / "list").write_text(
+        f"# of the project\nmaven g:a 1.0 {digest}\n\n"
+        f"maven g:b:native 1.0 {digest}  # a classifier\npypi six 1.17.0 {digest}\n"
+    )
+    first = read(folder)
+    assert [(one.registry, one.name) for one in first.image.artefacts] == [
+        ("maven", "g:a"), ("maven", "g:b:native"), ("pypi", "six"),
+    ]  # fmt: skip
+    (folder / "list").write_text(f"maven g:a 1.0 {digest}\n")
+    assert read(folder).digest != first.digest
+    for wrong in ("maven g:a 1.0", f"npm a 1 {digest}", f"maven g:a 1.0 {digest} more",
+                  f"maven g:a 1.0 {digest[:-1]}", f"maven g:a -1 {digest}"):  # fmt: skip
+        (folder / "list").write_text(f"\n{wrong}\n")
+        said = refused(folder, asked)
+        assert said.startswith("image.artefact_list"), said
+        assert "line 2" in said
 
 
 def test_a_link_among_the_files_is_refused(folder: Path) -> None:
@@ -259,3 +297,30 @@ def test_a_template_of_an_application_is_an_experiment(folder: Path) -> None:
     text = experiment_file.template(str(folder))
     asked = experiment_file.parse(text, "mine.toml", catalogue())
     assert asked.workloads[0].arguments == {"orders": 10, "mode": "fast"}
+
+
+def test_an_application_is_based_on_another(tmp_path):
+    base, other = tmp_path / "base", tmp_path / "other"
+    base.mkdir()
+    other.mkdir()
+    (base / "application.toml").write_text(SHOP)
+    (base / "sorted.py").write_text("")
+    text = '[application]\nname = "other"\nquestion = "How?"\nbased_on = "../base"\n'
+    (other / "application.toml").write_text(text + '[run]\ncommand = ["true"]\n')
+    found, origin = application.read(str(other)), application.read(str(base))
+    assert (found.name, found.command) == ("other", ("true",))
+    assert (found.image, found.prepare) == (origin.image, origin.prepare)
+    assert Path(found.folder).samefile(base)
+    assert found.digest != origin.digest
+    before = found.digest
+    (base / "sorted.py").write_text("pass")
+    assert application.read(str(other)).digest != before
+
+    (other / "application.toml").write_text(f'{text}[image]\npackages = ["perl"]\n')
+    with pytest.raises(ExperimentError, match=r"image.* is that of .*base"):
+        application.read(str(other))
+    third = tmp_path / "third"
+    third.mkdir()
+    (third / "application.toml").write_text(text.replace("../base", "../other"))
+    with pytest.raises(ExperimentError, match="based on another one itself"):
+        application.read(str(third))

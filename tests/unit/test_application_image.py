@@ -18,6 +18,7 @@ import pytest
 
 from tare.applications.image import (
     Lock,
+    artefacts,
     built,
     cache,
     format_,
@@ -66,9 +67,14 @@ add("./dev/null", type=tarfile.CHRTYPE)
 tar.close()
 """
 MVN = """\
-import sys
+import os, re, sys
 folder = next(a[len("-DoutputDirectory="):] for a in sys.argv if "outputDirectory" in a)
-open(folder + "/a-1.jar", "w").write("jar")
+project = next(a[len("--file="):] for a in sys.argv if a.startswith("--file="))
+for one in open(project).read().split("<dependency>")[1:]:
+    known = [re.search(f"<{k}>(.*?)</{k}>", one) for k in ("artifactId", "version", "classifier")]
+    open(folder + "/" + "-".join(k[1] for k in known if k) + ".jar", "w").write("jar")
+with open(os.environ["FAKES"] + "/maven", "a") as calls:
+    print("called", file=calls)
 """
 ENGINE = """\
 import io, os, sys, tarfile
@@ -242,6 +248,51 @@ def test_an_artefact_is_of_its_digest_or_refused(fakes: Path, tmp_path: Path) ->
     with pytest.raises(ExperimentError, match=jar.sha256):
         built(application(tmp_path, packages=("one",), artefacts=(other,)), silent)
     assert [p for p in cache.folder().iterdir() if p.name.endswith(cache.UNFINISHED)] == []
+
+
+def test_maven_is_called_once_for_all_artefacts(fakes: Path, tmp_path: Path) -> None:
+    jar = Artefact(
+        registry="maven", name="g:a", version="1", sha256=hashlib.sha256(b"jar").hexdigest()
+    )
+    both = (jar, msgspec.structs.replace(jar, name="g:b:native"))
+    got = built(application(tmp_path, packages=("one",), artefacts=both), silent)
+    assert {path.name for path in (got.path / "application").iterdir()} == {
+        "a-1.jar", "b-1-native.jar",
+    }  # fmt: skip
+    assert (fakes / "maven").read_text() == "called\n"
+    assert (got.path / "application/a-1.jar").stat().st_mtime == 0
+    wrong = (jar, msgspec.structs.replace(both[1], sha256="0" * 64))
+    with pytest.raises(ExperimentError, match=r"g:b:native 1 has another SHA-256"):
+        built(application(tmp_path, packages=("one",), artefacts=wrong), silent)
+    with pytest.raises(PlatformError, match="came as 1 files"):
+        built(application(tmp_path, packages=("one",), artefacts=(jar, jar)), silent)
+
+
+def test_programs_of_tare_are_put_next_to_the_files(
+    fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "bin"
+    own.mkdir()
+    monkeypatch.setattr(artefacts, "PROGRAMS", own)
+    wanted = application(tmp_path, packages=("one",), programs=("tare-cql",))
+    with pytest.raises(PlatformError, match="tare-cql is missing"):
+        built(wanted, silent)
+    program(own / "tare-cql", "first")
+    first = built(wanted, silent)
+    at = first.path / "application/tare-cql"
+    assert (at.read_text(), at.stat().st_mode & 0o777) == ("first", 0o755)
+    assert first.lock.files == {"tare-cql": hashlib.sha256(b"first").hexdigest()}
+    # Another tare's program is another image.
+    program(own / "tare-cql", "second")
+    assert built(wanted, silent).digest != first.digest
+    with pytest.raises(ExperimentError, match="tare-cql"):
+        built(wanted, silent, first.lock)
+    (tmp_path / "tare-cql").write_text("of the folder")
+    both = application(tmp_path, packages=("one",), programs=("tare-cql",), files=("tare-cql",))
+    with pytest.raises(ExperimentError, match="two files"):
+        built(both, silent)
+    with pytest.raises(ExperimentError, match="no programs"):
+        built(application(tmp_path, root=str(own), programs=("tare-cql",)), silent)
 
 
 @pytest.mark.parametrize(

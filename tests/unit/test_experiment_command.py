@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import journals
+import msgspec
 import pytest
 import synthetic
 from typer.testing import CliRunner
 
 from tare.cli import console
-from tare.experiment import pipeline
+from tare.experiment import pipeline, plan_file
 from tare.experiment.pilot import Forecast
+from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
@@ -97,6 +99,27 @@ def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: P
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
+def test_what_is_missing_in_a_folder_is_told_from_its_trials(folder: Path, tmp_path: Path) -> None:
+    stored = plan_file.read(folder)
+    here = Machine(
+        spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
+    )
+
+    def asked(trials: int) -> pipeline.Prepared:
+        stopping = Stopping(trials=trials, budget_s=None)
+        experiment = msgspec.structs.replace(stored.experiment, stopping=stopping)
+        return pipeline.Prepared(experiment, here, [], stored.cells)
+
+    found = pipeline.remaining(asked(20), folder)
+    assert found is not None
+    assert found.done == (12,) * len(stored.cells)
+    assert found.left(20) == 8 * len(stored.cells)
+    assert found.unknown == {}
+    alone = [*plan_screen.answers(asked(12).experiment, found)]
+    assert [one.id for one in alone] == ["plan.left"]
+    assert pipeline.remaining(asked(20), tmp_path) is None
+
+
 @pytest.mark.parametrize(
     ("value", "told"), [(0.2, "under 1 s"), (7.2, "about 7 s"), (600.0, "about 10 min")]
 )
@@ -120,10 +143,21 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
 def test_a_plan_answers_how_long_it_takes() -> None:
     takes, block = planned(1, None, block_s=0.3, cells=1)
     assert takes == message("plan.takes", total=Duration(0.3), trials=1, cells=1)
-    assert block == message("plan.block", cells=1, block=Duration(0.3), starts=None, executed=1)
+    assert block == message(
+        "plan.block", cells=1, block=Duration(0.3), starts=None, executed=1, measured=False
+    )
     takes, block = planned(12, 480.0, block_s=6.0, starts_s=3.0)
     assert takes == message("plan.takes", total=Duration(75.0), trials=12, cells=4)
     assert (block.args["block"], block.args["starts"]) == (Duration(6.0), Duration(3.0))
+
+
+def test_a_plan_says_what_is_left_of_what_has_begun() -> None:
+    given = {"block_s": 4.0, "trials_s": (1.0, 3.0), "cells": 2, "starts_s": 1.0}
+    left, block, *_ = planned(3, None, done=(2, 1), **given)
+    assert left == message("plan.left", total=Duration(8.0), left=3, trials=6)
+    assert block.args["measured"] is True
+    (complete,) = planned(3, None, done=(3, 4), **given)
+    assert complete.args["left"] == 0
 
 
 def test_a_plan_says_what_a_budget_leaves() -> None:

@@ -419,3 +419,55 @@ def test_of_several_metrics_the_first_is_the_experiments() -> None:
     assert (asked.metric, asked.stopping.also) == ("cpu_ns", ("wall_ns",))
     assert parse(HEAD + 'metric = "cpu_ns"\n' + KERNEL).stopping.also == ()
     assert parse(HEAD + KERNEL).metric is None
+
+
+TWO = (
+    KERNEL
+    + '[[workload]]\nname = "other"\nkernel = "exp_float"\n'
+    + 'only = { size = ["1c"], workers = [2] }\n'
+)
+LEVELS = '[factors]\nplatform = ["bare", "docker"]\nsize = ["0.5c", "1c"]\nworkers = [1, 2]\n'
+
+
+def test_a_workload_may_take_some_levels_only() -> None:
+    asked = parse(HEAD + TWO + LEVELS)
+    assert asked.only == {"other": {"size": ("1c",), "workers": (2,)}}
+    assert asked.takes("other", "size", "1c")
+    assert not asked.takes("other", "size", "0.5c")
+    assert asked.takes("other", "platform", "docker")
+    assert asked.takes("exp_float", "size", "0.5c")
+
+
+@pytest.mark.parametrize(
+    ("only", "message", "hint"),
+    [
+        ("{ sise = ['1c'] }", "workload[2].only.sise: is no factor", "did you mean 'size'?"),
+        ("{ size = ['.5c'] }", "only.size: '.5c' is no level of size", "did you mean '0.5c'?"),
+        ("{ size = ['2c'] }", "only.size: '2c' is no level", "there are: 0.5c, 1c"),
+        ("{ workers = [3] }", "only.workers: 3 is no level", "there are: 1, 2"),
+        ("{ workers = 2 }", "2 is no list of levels", "workers = [2]"),
+        ("{ workers = [] }", "has no levels", ""),
+        ("{ workers = [[2]] }", "is no level of workers", "there are: 1, 2"),
+        ("{}", "only: {} is not possible; expected a table of factors", ""),
+        ("['bare']", "only: ['bare'] is not possible", ""),
+    ],
+)
+def test_what_no_workload_can_take_is_refused(only: str, message: str, hint: str) -> None:
+    text = HEAD + TWO.replace('{ size = ["1c"], workers = [2] }', only) + LEVELS
+    told, why = refused(text)
+    assert message in told
+    assert hint in why
+
+
+def test_a_level_that_no_workload_takes_is_refused() -> None:
+    alone = TWO.removeprefix(KERNEL)
+    told, hint = refused(HEAD + alone + LEVELS)
+    assert "factors.size: '0.5c' is left out by only of every workload" in told
+    assert "remove it" in hint
+
+
+def test_levels_of_the_machines_topology_cannot_be_chosen_from() -> None:
+    text = HEAD + TWO + LEVELS.replace("workers = [1, 2]", 'workers = "topology"')
+    told, hint = refused(text)
+    assert "topology" in told
+    assert "list the levels" in hint

@@ -125,6 +125,70 @@ def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> Non
     assert refused["refusal"] == why
 
 
+def test_a_workload_that_takes_fewer_sizes_is_named_and_leaves_the_others_theirs() -> None:
+    """Of two workloads one is measured at 1c and 2c alone, and neither is pinned below 1c."""
+    results = make(
+        containers_shrink,
+        workloads=("ffmpeg", "wordpress"),
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        sizes=SIZES,
+        trials=14,
+        leave_out=lambda levels: (
+            half_a_core_pinned(levels)
+            or (levels["workload"] == "wordpress" and levels["size"] not in ("1c", "2c"))
+        ),
+        metric="wall_ns",
+    )
+    found = ask("platform_size", results)
+    divided = {(r["workload"], r["platform"]) for r in rows(found, "PTO and PSO")}
+    assert divided == {("ffmpeg", "docker"), ("ffmpeg", "runc")}
+    refused = args(found.answer, "platform_size.refused")
+    assert list(map(text, refused["cases"])) == ["wordpress", "pinned"]
+    assert text(refused["refusal"]) == "PTO and PSO not identifiable: 2 of 4 sizes"
+    sizes = {
+        (r["workload"], r["cores"])
+        for table in found.tables
+        for r in table.rows
+        if "cores" in r and r["pinning"] == "none" and r["beside"] == "bare"
+    }
+    assert {cores for workload, cores in sizes if workload == "wordpress"} == {1.0, 2.0}
+
+
+def test_a_workload_without_the_largest_size_is_compared_with_the_largest_that_it_has() -> None:
+    results = make(
+        containers_shrink,
+        workloads=("ffmpeg", "wordpress"),
+        workers=(1,),
+        sizes=("0.5c", "1c", "2c"),
+        trials=14,
+        leave_out=lambda levels: levels["workload"] == "wordpress" and levels["size"] == "2c",
+        metric="wall_ns",
+    )
+    (table,) = ask("platform_factor", results).tables
+    sizes = [
+        (r["workload"], r["what"], r["beside"]) for r in table.rows if r["what"].startswith("size")
+    ]
+    assert sorted(sizes) == [
+        ("ffmpeg", "size 0.5c", "2c"), ("ffmpeg", "size 1c", "2c"),
+        ("wordpress", "size 0.5c", "1c"),
+    ]  # fmt: skip
+
+
+def test_where_no_workload_has_sizes_enough_more_trials_are_not_the_answer() -> None:
+    results = make(
+        containers_shrink,
+        platforms=("bare", "docker"),
+        workers=(1,),
+        sizes=("1c", "2c"),
+        trials=14,
+        metric="wall_ns",
+    )
+    found = ask("platform_size", results)
+    assert found.settle == message("platform_size.settle.sizes", needs=4)
+
+
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
     ratios = rows(ask("platform_size", sized), "platform_size.table.ratios")
     same = [r for r in ratios if r["platform"] == "docker" and r["beside"] == "bare"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from tare import platforms
@@ -56,8 +57,37 @@ def test_of_a_platform_whose_workers_cannot_meet_those_alone_are_kept(works: Any
     assert found.experiment.factors["platform"] == ("bare", "gvisor")
     (note,) = found.notes
     assert note.detail["cells"] == 1
-    assert (note.detail["platform"], note.detail["workers"]) == ("gvisor", "2")
+    assert (note.detail["platform"], note.detail["workers"]) == (("gvisor",), ("2",))
     assert 'instances = "shared"' in note.message
+
+
+def test_a_workload_whose_levels_are_all_missing_is_left_out_with_them(works: Any) -> None:
+    works(lambda stack, held: stack == "docker")
+    other = WorkloadSpec(name="other", kernel="null")
+    experiment = msgspec.structs.replace(
+        asked(platform=("bare", "docker")),
+        workloads=(*asked().workloads, other),
+        only={"other": {"platform": ("docker",)}},
+    )
+    found = fitted(experiment, HERE, skip=True)
+    assert [c.workload.name for c in found.cells] == ["null"]
+    assert [w.name for w in found.experiment.workloads] == ["null"]
+    assert [note.detail.get("platform") or note.detail["workload"] for note in found.notes] == [
+        "docker", "other",
+    ]  # fmt: skip
+
+
+def test_sizes_that_cannot_be_pinned_are_one_line(works: Any) -> None:
+    works(lambda stack, held: False)
+    sizes = ("0.25c", "0.5c", "1c", "2c")
+    found = fitted(asked(size=sizes, pinning=("none", "pinned")), HERE, skip=False)
+    assert len(found.cells) == 6
+    (note,) = found.notes
+    assert note.message == (
+        "size 0.25c and 0.5c with pinning pinned were left out (2 cells): "
+        "fractions of a core cannot be pinned, whole ones can."
+    )
+    assert note.detail["size"] == ("0.25c", "0.5c")
 
 
 def test_a_platform_of_which_no_cell_can_be_is_missing(works: Any) -> None:
@@ -83,7 +113,7 @@ def test_a_platform_that_cannot_hold_one_size_keeps_the_others(works: Any) -> No
     assert [c.size for c in found.cells if c.platform == "gvisor"] == ["0.5c", "1c", "all"]
     assert [c.size for c in found.cells if c.platform == "bare"] == list(sizes)
     (note,) = found.notes
-    assert (note.detail["size"], note.detail["why"]) == ("1c32m", "too small")
+    assert (note.detail["size"], note.detail["why"]) == (("1c32m",), "too small")
     # What holds half a core holds a whole one.
     assert ("gvisor", platforms.Held(0.5, None)) in tried
     assert ("gvisor", platforms.Held(1.0, None)) not in tried

@@ -10,6 +10,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 import tare
+from tare.workloads.application import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
@@ -35,7 +36,11 @@ def test_the_agent_has_the_version_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/vega.js"]
+    "file",
+    [
+        *("tare/py.typed", "tare/__init__.py", "tare/bin/tare-agent", "tare/bin/vega.js"),
+        *(f"tare/bin/{name}" for name in PROGRAMS),
+    ],
 )
 def test_the_wheel_has_what_is_imported_its_types_and_what_is_built(file: str) -> None:
     builder = WheelBuilder(str(ROOT))

@@ -10,7 +10,7 @@ import pytest
 from tare.experiment import journal, pilot, plan
 from tare.experiment.pilot import Forecast, Took, Trial
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, NetworkSpec
+from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.workloads.specification import WorkloadSpec
 
 HERE = Machine(
@@ -173,3 +173,66 @@ def test_a_journal_tells_what_trials_and_starts_took() -> None:
     assert found.trials == [Trial(0, 0.5, 0.5), Trial(1, 1.0, 0.0)]
     assert found.starts_s == {"docker": pytest.approx(0.4)}
     assert found.stops_s == {"docker": 0.25}
+
+
+def test_what_is_missing_takes_what_each_of_its_trials_took() -> None:
+    """Two cells, of one and of three seconds, have two good trials and one."""
+    told = Forecast(
+        block_s=5.0, starts_s=2.0, once_s=1.0, trials_s=(1.0, 3.0), executed=2, cells=2, done=(2, 1)
+    )
+    assert told.left(3) == 3
+    # A pause of half a second before each.
+    assert told.measuring_s(3) == pytest.approx(2.0 + 1 * 1.5 + 2 * 3.5)
+    assert told.total_s(3, None) == pytest.approx(1.0 + told.measuring_s(3))
+    assert told.measuring_s(1) == 0.0
+    assert told.blocks(12.0) == 1 + 2
+
+
+def test_levels_without_a_trial_are_not_known() -> None:
+    experiment = asked()
+    cells = plan.cells(experiment, HERE)
+    some = [Trial(c.cell, seconds(c), 0.0) for c in cells if c.platform != "vm" and c.workers == 1]
+    known = pilot.forecast(experiment, cells, HERE, [(took(some), 30.0)], 10.0)
+    assert known.unknown == {"platform": ("vm",), "workers": ("2",)}
+    every = [Trial(c.cell, seconds(c), 0.0) for c in cells]
+    assert pilot.forecast(experiment, cells, HERE, [(took(every), 99.0)], 10.0).unknown == {}
+
+
+def test_pauses_between_trials_are_no_part_of_what_comes_once() -> None:
+    experiment = asked(rest_s=2.0)
+    cells = plan.cells(experiment, HERE)
+    every = [Trial(c.cell, 1.0, 0.0) for c in cells]
+    found = pilot.forecast(experiment, cells, HERE, [(took(every), 18 * 3.0 + 4.0)], 10.0)
+    assert found.once_s == pytest.approx(14.0)
+    assert found.block_s == pytest.approx(54.0)
+
+
+def test_cells_of_workloads_that_take_some_levels_only_are_told_from_few() -> None:
+    workloads = tuple(WorkloadSpec(name=name, kernel="null") for name in ("a", "b"))
+    experiment = asked(workloads=workloads, only={"b": {"platform": ("bare", "docker")}})
+    cells = plan.cells(experiment, HERE)
+    chosen = pilot.first_cells(experiment, cells)
+    every = {level for cell in cells for level in cell.levels().items()}
+    assert {level for cell in chosen for level in cell.levels().items()} == every
+
+    def lasting(cell: Any) -> float:
+        return seconds(cell) * (5 if cell.workload.name == "b" else 1)
+
+    sessions = [(took([Trial(c.cell, lasting(c), 0.0) for c in chosen]), 90.0)]
+    longest = pilot.longest_cell(cells, sessions[0][0])
+    assert longest is not None
+    sessions += [(took([Trial(longest.cell, lasting(longest), 0.0)]), 90.0)]
+    found = pilot.forecast(experiment, cells, HERE, sessions, 10.0)
+    assert found.trials_s == pytest.approx([lasting(cell) for cell in cells])
+
+
+@pytest.mark.parametrize(
+    ("block_s", "trials", "budget_s"),
+    [(5.0, 4, 15.0), (30.0, 20, 45.0), (30.0, 4, None), (200.0, 100, None)],
+)
+def test_all_cells_are_executed_where_that_is_little(
+    block_s: float, trials: int, budget_s: float | None
+) -> None:
+    told = Forecast(block_s=block_s, starts_s=0.0, once_s=0.0, executed=1, cells=4)
+    found = pilot.stopping_of_all(told, Stopping(trials=trials, budget_s=None))
+    assert (None if found is None else found.budget_s) == budget_s

@@ -167,20 +167,16 @@ def test_instances_are_disjoint_and_workers_share_theirs() -> None:
 
 
 def test_what_cannot_be_pinned_is_left_out_and_told() -> None:
-    e = asked(factors={"size": ("0.5c", "1c", "all"), "pinning": ("none", "pinned", "0")})
+    e = asked(factors={"size": ("0.25c", "0.5c", "1c", "all"), "pinning": ("none", "pinned", "0")})
     made = plan.cells(e, HERE)
     assert [(c.size, c.pinning) for c in made] == [
-        ("0.5c", "none"), ("0.5c", "0"), ("1c", "none"), ("1c", "pinned"), ("1c", "0"),
-        ("all", "none"), ("all", "0"),
+        ("0.25c", "none"), ("0.25c", "0"), ("0.5c", "none"), ("0.5c", "0"), ("1c", "none"),
+        ("1c", "pinned"), ("1c", "0"), ("all", "none"), ("all", "0"),
     ]  # fmt: skip
-    assert [c.cell for c in made] == list(range(7))
-    assert [(dict(one.levels), one.why, n) for one, n in plan.left_out(e, HERE)] == [
-        (
-            {"size": "0.5c", "pinning": "pinned"},
-            message("unfit.fraction", cores="0.5"),
-            1,
-        ),
-        ({"size": "all", "pinning": "pinned"}, message("unfit.no_cores"), 1),
+    assert [c.cell for c in made] == list(range(9))
+    assert [(one.levels, one.why, one.cells) for one in plan.left_out(e, HERE)] == [
+        ({"size": ("0.25c", "0.5c"), "pinning": ("pinned",)}, message("unfit.fraction"), 2),
+        ({"size": ("all",), "pinning": ("pinned",)}, message("unfit.no_cores"), 1),
     ]
     with pytest.raises(ExperimentError, match="nothing is left to measure") as caught:
         plan.cells(asked(factors={"pinning": ("pinned",)}), HERE)

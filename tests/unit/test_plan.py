@@ -66,6 +66,37 @@ def test_every_workload_meets_every_level_of_every_factor_once(
     assert found == list(expected)
 
 
+def test_a_workload_meets_only_the_levels_that_it_takes() -> None:
+    specs = tuple(WorkloadSpec(name=name, command=("a",)) for name in "ab")
+    asked = experiment(
+        workloads=specs,
+        factors={"platform": ("bare", "docker", "runc"), "workers": (1, 2)},
+        only={"b": {"platform": ("bare", "runc"), "workers": (2,)}},
+    )
+    made = plan.cells(asked, MACHINE)
+    assert [(c.workload.name, c.platform, c.workers) for c in made] == [
+        ("a", "bare", 1), ("a", "bare", 2), ("a", "docker", 1), ("a", "docker", 2),
+        ("a", "runc", 1), ("a", "runc", 2), ("b", "bare", 2), ("b", "runc", 2),
+    ]  # fmt: skip
+
+
+def test_a_workload_goes_with_the_last_level_that_it_takes() -> None:
+    specs = tuple(WorkloadSpec(name=name, command=("a",)) for name in "ab")
+    asked = experiment(
+        workloads=specs,
+        factors={"platform": ("bare", "docker", "runc")},
+        only={"b": {"platform": ("docker", "runc")}},
+    )
+    left = plan.without(asked, "platform", ["docker"])
+    assert left.only == {"b": {"platform": ("runc",)}}
+    left = plan.without(left, "platform", ["runc"])
+    assert [w.name for w in left.workloads] == ["a"]
+    assert left.only == {}
+    alone = experiment(workloads=specs[1:], factors=asked.factors, only=asked.only)
+    with pytest.raises(ExperimentError, match="no platform is left to measure"):
+        plan.without(alone, "platform", ["docker", "runc"])
+
+
 def test_topology_stands_for_the_machines_own_counts() -> None:
     made = plan.cells(experiment(factors={"workers": ("topology",)}), MACHINE)
     assert [cell.workers for cell in made] == [1, 2, 4]
@@ -309,7 +340,10 @@ def test_cells_that_the_machine_refuses_are_left_out_and_counted() -> None:
     assert [(c.cell, c.platform, c.workers) for c in made] == [
         (0, "bare", 1), (1, "bare", 2), (2, "docker", 1),
     ]  # fmt: skip
-    assert plan.left_out(asked, MACHINE, refuse) == [(out, 1)]
+    levels = {"platform": ("docker",), "workers": ("2",)}
+    assert plan.left_out(asked, MACHINE, refuse) == [
+        plan.CellsLeftOut(levels=levels, cells=1, why="so", fix="do")
+    ]
     with pytest.raises(ExperimentError, match="nothing is left to measure: so") as caught:
         plan.cells(asked, MACHINE, lambda cell: out)
     assert caught.value.hint == "do"

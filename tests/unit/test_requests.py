@@ -79,6 +79,17 @@ error, twice",false
     assert table["intended_ns"].to_pylist()[0] == EPOCH_MS * 10**6
 
 
+def test_a_request_without_an_answer_failed_for_that_reason() -> None:
+    data = (
+        JTL.replace(b"success", b"success,failureMessage")
+        + f"""
+{EPOCH_MS},100,home,Non HTTP response code: SocketTimeoutException,Read timed out,false,too small
+{EPOCH_MS},100,home,200,OK,false,too small
+""".encode()
+    )
+    assert requests.read(data, "jmeter")["error"].to_pylist() == ["Read timed out", "too small"]
+
+
 def test_a_jtl_with_intended_starts_counts_from_them() -> None:
     data = (
         JTL

@@ -114,6 +114,10 @@ def _of_jmeter(found: pa.Table) -> pa.Table:
     for name in ("responseCode", "responseMessage", "failureMessage"):
         if name in found.column_names:
             why = pc.if_else(pc.equal(found[name], ""), why, found[name])
+    if {"responseCode", "responseMessage"} <= {*found.column_names}:
+        # Where nothing was answered, what an assertion says of it is beside the point.
+        unanswered = pc.starts_with(found["responseCode"], "Non HTTP")
+        why = pc.if_else(unanswered, found["responseMessage"], why)
     failed = pc.not_equal(pc.utf8_lower(found["success"]), "true")
     error = pc.if_else(failed, why, pa.scalar(None, pa.string()))
     return _table(intended, start, pc.multiply(found["elapsed"], _MS), found["label"], error)

@@ -21,6 +21,7 @@ from tare.networks.shaping.specification import Shaping
 from tare.registry import Availability
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
+from tare.workloads.specification import WorkloadSpec
 
 
 class Fitted(NamedTuple):
@@ -55,6 +56,7 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
     PlatformError
         If a platform or load is missing; says what would make it work.
     """
+    asked = experiment.workloads
     experiment, notes = _sizes(experiment, here, skip)
     _check_programs(experiment, plan.cells(experiment, here))
     for factor, look in (
@@ -70,8 +72,10 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         experiment = plan.without(experiment, factor, missing)
     refuse = _Trying(experiment, here).refuse
     made = plan.cells(experiment, here, refuse)
-    out = plan.left_out(experiment, here, refuse)
-    notes += [_cells_left_out(one, count) for one, count in out]
+    notes += [_cells_left_out(one) for one in plan.left_out(experiment, here, refuse)]
+    kept = {cell.workload.name for cell in made}
+    notes += [_workload_left_out(w.name) for w in asked if w.name not in kept]
+    experiment = plan.of_workloads(experiment, kept)
     notes += [journal.Note(message=text(one)) for one in plan.notes(experiment, made, here)]
     return Fitted(experiment, made, notes)
 
@@ -168,9 +172,9 @@ def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
     return {
         level: Availability(name=level, works=False, why=one.why, fix=one.fix)
-        for one, _ in plan.left_out(experiment, here, refuse)
-        for factor, level in one.levels
-        if factor == "platform" and level not in there
+        for one in plan.left_out(experiment, here, refuse)
+        for level in one.levels.get("platform", ())
+        if level not in there
     }
 
 
@@ -194,7 +198,7 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
 
 def _without_root(experiment: Experiment, stack: str) -> Availability | None:
     """Return that a stack cannot show the files of an application, where that is so."""
-    if not any(workload.application for workload in experiment.workloads):
+    if not any(workload.application for workload in _on(experiment, stack)):
         return None
     refusal = platforms.root_refusal(stack, experiment.platforms)
     if refusal is None:
@@ -202,9 +206,14 @@ def _without_root(experiment: Experiment, stack: str) -> Availability | None:
     return Availability(name=stack, works=False, why=refusal.message, fix=refusal.hint)
 
 
+def _on(experiment: Experiment, stack: str) -> list[WorkloadSpec]:
+    """Return the workloads that are measured on a stack."""
+    return [w for w in experiment.workloads if experiment.takes(w.name, "platform", stack)]
+
+
 def _outside(experiment: Experiment, stack: str) -> Availability | None:
     """Return that a stack cannot be in the experiment's network, where that is so."""
-    if not experiment.networked:
+    if not any(experiment.joins(workload) for workload in _on(experiment, stack)):
         return None
     own = platforms.own_network(stack)
     if own is not None:
@@ -259,10 +268,17 @@ def _level_left_out(factor: str, level: str, found: Availability) -> journal.Not
     return _note(said, {factor: level, "why": found.why, "fix": found.fix})
 
 
-def _cells_left_out(out: plan.LeftOut, count: int) -> journal.Note:
-    levels = [f"{factor} {level}" for factor, level in out.levels]
-    said = message("fitting.cells", levels=levels, n=count, why=out.why, fix=out.fix)
-    return _note(said, {**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix})
+def _cells_left_out(out: plan.CellsLeftOut) -> journal.Note:
+    levels = [f"{factor} {' and '.join(some)}" for factor, some in out.levels.items()]
+    several = any(len(some) > 1 for some in out.levels.values())
+    said = message(
+        "fitting.cells", levels=levels, n=out.cells, several=several, why=out.why, fix=out.fix
+    )
+    return _note(said, {**out.levels, "cells": out.cells, "why": out.why, "fix": out.fix})
+
+
+def _workload_left_out(name: str) -> journal.Note:
+    return _note(message("fitting.workload", workload=name), {"workload": name})
 
 
 def _note(said: Message, detail: dict[str, Any]) -> journal.Note:

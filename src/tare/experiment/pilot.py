@@ -2,7 +2,8 @@
 
 One cell of each level of each factor is executed twice, since the first trial of a cell finds cold
 caches; then the one cell of the longest levels, which says whether levels add to the time of a
-trial or multiply it. Where that says that all cells fit into seconds, all of them are executed.
+trial or multiply it. Where that says that all cells fit into seconds, or into a small part of what
+the experiment takes, all of them are executed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from tare.experiment.specification import Cell, Experiment, Stopping
 if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
 
-#: One trial of each cell that takes no longer is executed.
-ALL_S = 15.0
+#: One trial of each cell is executed where that takes no longer, or no larger part of the
+#: experiment, but two minutes at most.
+ALL_S, ALL_SHARE, MOST_ALL_S = 15.0, 0.1, 120.0
 #: Of cells that have every level, and of all.
-FIRST = Stopping(trials=2, budget_s=60.0)
-ALL = Stopping(trials=4, budget_s=ALL_S)
+FIRST = Stopping(trials=2, budget_s=180.0)
 
 
 K = TypeVar("K")
@@ -52,17 +53,34 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     #: Cells of which a trial was executed, and all.
     executed: int
     cells: int
+    #: Levels of which no cell was, by factor: that they take as long as others is a guess.
+    unknown: dict[str, tuple[str, ...]] = {}
+    #: Good trials that there are, in the order of the cells; empty: of none there are any.
+    done: tuple[int, ...] = ()
     #: Why trials failed, and what their commands wrote.
     failures: tuple[Failing, ...] = ()
 
     def measuring_s(self, blocks: int) -> float:
-        """Return how long so many blocks take."""
-        return self.starts_s + blocks * self.block_s
+        """Return how long so many blocks take, less the trials of them that there are."""
+        if not self.done:
+            return self.starts_s + blocks * self.block_s
+        rest_s = (self.block_s - sum(self.trials_s)) / max(1, self.cells)
+        left = [max(0, blocks - done) for done in self.done]
+        trials_s = sum(n * (one + rest_s) for n, one in zip(left, self.trials_s, strict=True))
+        return self.starts_s + trials_s if any(left) else 0.0
+
+    def left(self, blocks: int) -> int:
+        """Return how many trials are missing to so many blocks."""
+        return sum(max(0, blocks - done) for done in self.done or (0,) * self.cells)
 
     def blocks(self, budget_s: float) -> int:
-        """Return how many whole blocks a budget has room for; the first may be cut short."""
+        """Return how many whole blocks there are, and a budget has room for.
+
+        The first may be cut short.
+        """
         left_s = for_measuring(budget_s, self.probes_s) - self.starts_s
-        return max(0, int(left_s / self.block_s)) if self.block_s else 0
+        room = max(0, int(left_s / self.block_s)) if self.block_s else 0
+        return room + min(self.done, default=0)
 
     def total_s(self, blocks: int | None, budget_s: float | None) -> float | None:
         """Return how long a session takes; None: neither blocks nor a budget bound it."""
@@ -73,6 +91,16 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
             # Without a number of blocks, the precision that is reached decides when it is enough.
             bounds.append(most_s if blocks is None else min(most_s, fitting))
         return self.once_s + min(bounds) if bounds else None
+
+
+def stopping_of_all(told: Forecast, stopping: Stopping) -> Stopping | None:
+    """Return how all cells are to be executed for a better estimate; None: it takes too long."""
+    total_s = told.total_s(stopping.trials, stopping.budget_s) or 0.0
+    most_s = max(ALL_S, min(ALL_SHARE * total_s, MOST_ALL_S))
+    if told.block_s > most_s:
+        return None
+    # One block begins where it has some room to spare.
+    return Stopping(trials=4, budget_s=max(ALL_S, 1.5 * told.block_s))
 
 
 class Trial(NamedTuple):
@@ -165,12 +193,18 @@ def read(lines: Iterable[journal.Line]) -> Took:
     return Took(trials, _means(starts), _means(stops))
 
 
+def spent_s(took: Took) -> float:
+    """Return what trials and the starts and ends of instances took in all."""
+    return sum(one.seconds + one.starts_s for one in took.trials) + sum(took.stops_s.values())
+
+
 def forecast(
     experiment: Experiment,
     cells: Sequence[Cell],
     machine: Machine,
     sessions: Sequence[tuple[Took, float]],
     probes_s: float,
+    done: tuple[int, ...] = (),
 ) -> Forecast:
     """Tell from some trials how long all take.
 
@@ -186,6 +220,8 @@ def forecast(
         What was executed, and how long each session took in all.
     probes_s : float
         Of the machine, before and after.
+    done : tuple of int
+        Good trials that there are, in the order of the cells.
     """
     fresh = experiment.fresh == "trial"
     executed: dict[int, float] = {}
@@ -209,18 +245,32 @@ def forecast(
     if not fresh and len(keys) > MOST_RESIDENT:
         # They do not stay: nearly each trial starts its own.
         block_s, starts_s = block_s + starts_s, 0.0
-    spent_s = sum(one.seconds + one.starts_s for one in first.trials)
-    stopped_s = 0.0 if fresh else sum(first.stops_s.values())
+    besides_s = took_s - rest_s * len(first.trials)
+    besides_s -= spent_s(first) - (sum(first.stops_s.values()) if fresh else 0.0)
     return Forecast(
         block_s=block_s,
         starts_s=starts_s,
-        once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
+        once_s=max(0.0, besides_s) + probes_s,
         probes_s=probes_s,
         trials_s=tuple(seconds[cell.cell] for cell in cells),
         executed=len(executed),
         cells=len(cells),
+        unknown=_unknown(cells, executed),
+        done=done,
         failures=_by_reason(one for took, _ in sessions for one in took.failures),
     )
+
+
+def _unknown(cells: Sequence[Cell], executed: Iterable[int]) -> dict[str, tuple[str, ...]]:
+    """Return the levels of which no cell was executed, by factor."""
+    known = set(executed)
+    asked = dict.fromkeys(level for cell in cells for level in cell.levels().items())
+    seen = {of for cell in cells if cell.cell in known for of in cell.levels().items()}
+    missing: dict[str, tuple[str, ...]] = {}
+    for factor, level in asked:
+        if (factor, level) not in seen:
+            missing[factor] = (*missing.get(factor, ()), level)
+    return missing
 
 
 def _all_cells(

@@ -28,6 +28,7 @@ from tare.experiment.metrics import PRINTED, tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
+from tare.experiment.session.roots import Roots
 from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
@@ -170,6 +171,8 @@ def execute(
 def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> pilot.Forecast:
     """Execute a few trials in a folder that nobody keeps, and tell how long all will take.
 
+    Images of applications are built before, and kept for the run.
+
     Raises
     ------
     TrialError
@@ -177,6 +180,8 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
     """
     cells, experiment = prepared.cells, prepared.experiment
     probes_s = 2 * TAKE_S if experiment.fingerprint else 0.0
+    with contextlib.ExitStack() as stack:
+        Roots(cells, folder, progress.stage, stack, calling_user())
     first = pilot.first_cells(experiment, cells)
     sessions = [_piloted(prepared, folder / "first", progress, first, pilot.FIRST)]
 
@@ -188,9 +193,36 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
         # That this cell alone always fails is told by the run.
         with contextlib.suppress(TrialError):
             sessions += [_piloted(prepared, folder / "longest", progress, [longest], pilot.FIRST)]
-    if told().block_s <= pilot.ALL_S:
-        sessions.append(_piloted(prepared, folder / "all", progress, cells, pilot.ALL))
+    if (stopping := pilot.stopping_of_all(told(), experiment.stopping)) is not None:
+        sessions.append(_piloted(prepared, folder / "all", progress, cells, stopping))
     return told()
+
+
+def remaining(prepared: Prepared, folder: Path) -> pilot.Forecast | None:
+    """Tell from the trials that a folder has how long the missing ones take; None: it has none.
+
+    Raises
+    ------
+    ExperimentError
+        If it holds another experiment.
+    StoreError
+        If it cannot be read.
+    """
+    if not folders.has_begun(folder):
+        return None
+    made = plan.make(prepared.experiment, prepared.cells)
+    _, done = folders.begun(made, prepared.text, folder)
+    took = pilot.read(journal.read_all(folder))
+    if not took.trials:
+        return None
+    return pilot.forecast(
+        prepared.experiment,
+        prepared.cells,
+        prepared.machine,
+        [(took, pilot.spent_s(took))],
+        2 * TAKE_S if prepared.experiment.fingerprint else 0.0,
+        tuple(done.good.get(cell.cell, 0) for cell in prepared.cells),
+    )
 
 
 def _piloted(

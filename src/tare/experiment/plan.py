@@ -55,6 +55,16 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     fix: str | None = None
 
 
+class CellsLeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """All cells that cannot be for one reason."""
+
+    #: Of each factor, the levels that they share; every one of these with every other.
+    levels: dict[str, tuple[str, ...]]
+    cells: int
+    why: Said
+    fix: str | None = None
+
+
 #: Tells why a cell cannot be on the machine; None: it can.
 Refuse = Callable[[Cell], LeftOut | None]
 
@@ -62,7 +72,7 @@ Refuse = Callable[[Cell], LeftOut | None]
 def cells(
     experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
 ) -> tuple[Cell, ...]:
-    """Cross every workload with every level of every factor, but for cells that cannot be.
+    """Cross every workload with the levels that it takes, but for cells that cannot be.
 
     Parameters
     ----------
@@ -97,18 +107,26 @@ def _crossed(experiment: Experiment, machine: Machine) -> list[Cell]:
     factors = dict(experiment.factors)
     if tuple(factors.get("workers", ())) == (TOPOLOGY,):
         factors["workers"] = machine.steps
-    count = math.prod(len(levels) for levels in factors.values()) * len(experiment.workloads)
+    own = [
+        [
+            [x for x in levels if experiment.takes(w.name, name, x)]
+            for name, levels in factors.items()
+        ]
+        for w in experiment.workloads
+    ]
+    count = sum(math.prod(len(levels) for levels in some) for some in own)
     if count > MOST_CELLS:
         raise ExperimentError(
             f"{experiment.name} has {count} cells, more than {MOST_CELLS}",
-            "every workload is crossed with every level of every factor: ask less at a time",
+            "every workload is crossed with every level of every factor, but for those that its "
+            "only leaves out: ask less at a time",
         )
-    return [
-        _cell(number, workload, dict(zip(factors, levels, strict=True)))
-        for number, (workload, *levels) in enumerate(
-            itertools.product(experiment.workloads, *factors.values())
-        )
+    taken = [
+        (workload, dict(zip(factors, levels, strict=True)))
+        for workload, some in zip(experiment.workloads, own, strict=True)
+        for levels in itertools.product(*some)
     ]
+    return [_cell(number, *one) for number, one in enumerate(taken)]
 
 
 def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
@@ -130,7 +148,7 @@ def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
     elif cell.pinning == "pinned" and cores is None:
         why = message("unfit.no_cores")
     elif cell.pinning == "pinned" and cores != int(cores or 0):
-        why = message("unfit.fraction", cores=f"{cores:g}")
+        why = message("unfit.fraction")
     if why is not None:
         levels = (("size", cell.size), ("pinning", cell.pinning))
         return LeftOut(levels=levels, why=why)
@@ -217,14 +235,34 @@ def _too_much(size: SizeSpec, machine: Machine) -> tuple[Message, str] | None:
 
 def left_out(
     experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
-) -> list[tuple[LeftOut, int]]:
+) -> list[CellsLeftOut]:
     """Return why cells of an experiment cannot be, and how many of them."""
-    found = [_impossible(experiment, c) or refuse(c) for c in _crossed(experiment, machine)]
-    reasons: list[LeftOut] = []
-    for one in found:
-        if one is not None and one not in reasons:
-            reasons.append(one)
-    return [(one, found.count(one)) for one in reasons]
+    found: list[CellsLeftOut] = []
+    outs = [_impossible(experiment, c) or refuse(c) for c in _crossed(experiment, machine)]
+    apart: list[LeftOut] = []
+    for one in outs:
+        if one is not None and one not in apart:
+            apart.append(one)
+    for one in apart:
+        levels: dict[str, tuple[str, ...]] = {factor: (level,) for factor, level in one.levels}
+        new = CellsLeftOut(levels=levels, cells=outs.count(one), why=one.why, fix=one.fix)
+        for other in [*found]:
+            if (both := _together(other, new)) is not None:
+                found.remove(other)
+                new = both
+        found.append(new)
+    return found
+
+
+def _together(first: CellsLeftOut, second: CellsLeftOut) -> CellsLeftOut | None:
+    """Join two that differ in the levels of one factor; None: they are two reasons."""
+    same = (first.why, first.fix, [*first.levels]) == (second.why, second.fix, [*second.levels])
+    differing = [f for f, some in first.levels.items() if second.levels.get(f) != some]
+    if not same or len(differing) != 1:
+        return None
+    factor = differing[0]
+    levels = {**first.levels, factor: (*first.levels[factor], *second.levels[factor])}
+    return msgspec.structs.replace(first, levels=levels, cells=first.cells + second.cells)
 
 
 def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[Message]:
@@ -272,7 +310,7 @@ def metric(experiment: Experiment) -> str:
 
 
 def without(experiment: Experiment, factor: str, levels: Iterable[Any]) -> Experiment:
-    """Leave levels of a factor out.
+    """Leave levels of a factor out, and workloads that are measured at none of the others.
 
     Raises
     ------
@@ -282,11 +320,27 @@ def without(experiment: Experiment, factor: str, levels: Iterable[Any]) -> Exper
     gone = set(levels)
     asked = experiment.factors[factor]
     left = tuple(level for level in asked if level not in gone)
-    if not left:
+    only = {
+        name: {f: tuple(x for x in xs if f != factor or x not in gone) for f, xs in some.items()}
+        for name, some in experiment.only.items()
+    }
+    some = [w.name for w in experiment.workloads if all(only.get(w.name, {}).values())]
+    if not left or not some:
         raise ExperimentError(
             f"no {factor} is left to measure: nothing of {', '.join(map(str, asked))} is available"
         )
-    return msgspec.structs.replace(experiment, factors={**experiment.factors, factor: left})
+    factors = {**experiment.factors, factor: left}
+    return of_workloads(msgspec.structs.replace(experiment, factors=factors, only=only), some)
+
+
+def of_workloads(experiment: Experiment, names: Iterable[str]) -> Experiment:
+    """Keep only some workloads."""
+    kept = set(names)
+    return msgspec.structs.replace(
+        experiment,
+        workloads=tuple(w for w in experiment.workloads if w.name in kept),
+        only={name: some for name, some in experiment.only.items() if name in kept},
+    )
 
 
 def block_order(

@@ -154,6 +154,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes, of
     #: instance types, or ``2c8g``), others.
     factors: dict[str, tuple[Any, ...]]
+    #: Levels at which single workloads are measured, by workload and factor; of other factors,
+    #: and for other workloads, all.
+    only: dict[str, dict[str, tuple[Any, ...]]] = {}
     loads: dict[str, LoadSpec] = {}
     sizes: dict[str, SizeSpec] = {}
     #: Specifications of levels of ``network`` that have a short name.
@@ -209,10 +212,25 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         applications = [w.application for w in self.workloads if w.application is not None]
         return {metric.name: metric for one in applications for metric in one.metrics}
 
+    def takes(self, workload: str, factor: str, level: Any) -> bool:
+        """Whether a workload is measured at a level of a factor."""
+        levels = self.only.get(workload, {}).get(factor)
+        return levels is None or level in levels
+
     @property
     def networked(self) -> bool:
         """Whether trials take place in a small network of their own."""
         return "network" in self.factors
+
+    @property
+    def network_of_services(self) -> bool:
+        """Whether the network is there for services and their drivers alone."""
+        serves = any(workload.serves for workload in self.workloads)
+        return serves and self.factors.get("network") == (NO_NETWORK,)
+
+    def joins(self, workload: WorkloadSpec) -> bool:
+        """Return whether the trials of a workload take place in the network."""
+        return self.networked and (workload.serves or not self.network_of_services)
 
     def shaped(self, network: str) -> str:
         """Return the specification of a level of ``network``."""

@@ -16,6 +16,8 @@ from tare.registry import Parameter
 FILES, DATA, SCRATCH = "/application", "/data", "/tmp"
 #: How the machine is called inside, which ``/etc/hosts`` of every image knows.
 HOST_NAME = "tare"
+#: Programs that come with tare and can be put into an image.
+PROGRAMS = ("tare-cql",)
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
@@ -28,7 +30,7 @@ class Artefact(_Strict, frozen=True, kw_only=True):
     """A file of a package registry, put into ``/application``."""
 
     registry: Literal["maven", "pypi"]
-    #: ``group:artifact`` of Maven, the project's name of PyPI.
+    #: ``group:artifact`` or ``group:artifact:classifier`` of Maven, the project's name of PyPI.
     name: str
     version: str
     sha256: Sha256
@@ -43,8 +45,12 @@ class Image(_Strict, frozen=True, kw_only=True):
     #: that tare knows.
     suite: str | None = None
     artefacts: tuple[Artefact, ...] = ()
+    #: File of the application's folder that lists further ones; they are among ``artefacts``.
+    artefact_list: str | None = None
     #: Files and directories of the application's folder that are put into ``/application``.
     files: tuple[str, ...] = ()
+    #: Of ``PROGRAMS``: those that are put into ``/application``.
+    programs: tuple[str, ...] = ()
     #: Instead of packages: an image that the local Docker or Podman has.
     oci: str | None = None
     #: Instead of packages: a directory of this machine, absolute.

@@ -9,7 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from tare.results.message import Said, message
 from tare.workloads.application import Application, Artefact
 
 FETCH_S = 1800.0
+#: Where programs that come with tare are.
+PROGRAMS = Path(__file__).parents[2] / "bin"
 #: Of all files of a folder together.
 MOST_BYTES = 1 << 30
 MOST_FILES = 10_000
@@ -31,15 +33,17 @@ _HINTS = {
 }
 
 
-def fetch(artefact: Artefact, target: Path, scratch: Path, stage: Callable[[Said], None]) -> None:
-    """Fetch an artefact into a directory by the program that knows the user's mirrors.
+def fetch(
+    artefacts: Sequence[Artefact], target: Path, scratch: Path, stage: Callable[[Said], None]
+) -> None:
+    """Fetch artefacts into a directory by the programs that know the user's mirrors.
 
     Parameters
     ----------
-    artefact : Artefact
+    artefacts : sequence of Artefact
         What is wanted.
     target : Path
-        Where it is put.
+        Where they are put.
     scratch : Path
         A directory on the same disk, for what is fetched and not checked yet.
     stage : callable
@@ -48,45 +52,105 @@ def fetch(artefact: Artefact, target: Path, scratch: Path, stage: Callable[[Said
     Raises
     ------
     PlatformError
-        If it cannot be had.
+        If one cannot be had.
     ExperimentError
-        If it is another file than is named.
+        If one is another file than is named.
     """
-    stage(message("application.image.artefact", name=artefact.name, version=artefact.version))
-    what = f"{artefact.name} {artefact.version}"
-    with tempfile.TemporaryDirectory(dir=scratch) as own:
-        folder = Path(own, "file")
-        folder.mkdir()
-        try:
-            run(_command(artefact, folder), FETCH_S, folder)
-        except PlatformError as error:
-            raise PlatformError(
-                f"{what} of {artefact.registry} cannot be fetched: {error.message}",
-                error.hint or _HINTS[artefact.registry],
-            ) from error
-        found = [*folder.iterdir()]
-        if len(found) != 1:
-            raise PlatformError(f"{what} is {len(found)} files, not one")
-        with found[0].open("rb") as file:
+    maven = [one for one in artefacts if one.registry == "maven"]
+    # One start of Maven takes as long as all that it fetches.
+    for some in [*([maven] if maven else []), *([a] for a in artefacts if a.registry == "pypi")]:
+        if len(some) == 1:
+            stage(message("application.image.artefact", name=some[0].name, version=some[0].version))
+        else:
+            stage(message("application.image.artefacts", count=len(some)))
+        with tempfile.TemporaryDirectory(dir=scratch) as own:
+            folder = Path(own, "files")
+            folder.mkdir()
+            command = _maven(some, folder) if maven == some else _pip_download(some[0], folder)
+            try:
+                run(command, FETCH_S, folder)
+            except PlatformError as error:
+                what = _what(some[0]) if len(some) == 1 else f"{len(some)} artefacts"
+                raise PlatformError(
+                    f"{what} of {some[0].registry} cannot be fetched: {error.message}",
+                    error.hint or _HINTS[some[0].registry],
+                ) from error
+            _check(some, folder)
+            for file in sorted(folder.iterdir()):
+                if (target / file.name).exists():
+                    raise ExperimentError(f"two files of the application are called {file.name}")
+                file.chmod(0o644)
+                # Java's archives of classes know jars by their times, and an image is made again.
+                os.utime(file, (0, 0))
+                shutil.move(file, target / file.name)
+
+
+def _check(artefacts: Sequence[Artefact], folder: Path) -> None:
+    """Raise unless these files, and no others, were fetched."""
+    found = {path.name: path for path in folder.iterdir()}
+    if len(found) != len(artefacts):
+        what = _what(artefacts[0]) if len(artefacts) == 1 else f"{len(artefacts)} artefacts"
+        raise PlatformError(
+            f"{what} of {artefacts[0].registry} came as {len(found)} files",
+            "no artefact twice, and none in two versions",
+        )
+    for artefact in artefacts:
+        # The one file that came for one artefact need not be called as expected.
+        path = next(iter(found.values())) if len(found) == 1 else found.get(_jar(artefact))
+        if path is None:
+            raise PlatformError(f"Maven fetched no {_jar(artefact)}")
+        with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != artefact.sha256:
             raise ExperimentError(
-                f"{what} has another SHA-256 than application.toml says: {digest}",
-                f'sha256 = "{digest}"   (if this is the file that is meant)',
+                f"{_what(artefact)} has another SHA-256 than the application says: {digest}",
+                f"{digest}   (in the place of the other, if this is the file that is meant)",
             )
-        if (target / found[0].name).exists():
-            raise ExperimentError(f"two files of the application are called {found[0].name}")
-        found[0].chmod(0o644)
-        shutil.move(found[0], target / found[0].name)
 
 
-def _command(artefact: Artefact, folder: Path) -> list[str]:
-    if artefact.registry == "maven":
-        return [
-            *(str(programs.find("mvn", "maven")), "--batch-mode", "--quiet", "dependency:copy"),
-            f"-Dartifact={artefact.name}:{artefact.version}",
-            f"-DoutputDirectory={folder}",
-        ]
+def _what(artefact: Artefact) -> str:
+    return f"{artefact.name} {artefact.version}"
+
+
+def _jar(artefact: Artefact) -> str:
+    """Return how Maven calls the file."""
+    _, name, *classifier = artefact.name.split(":")
+    return f"{'-'.join([name, artefact.version, *classifier])}.jar"
+
+
+def _maven(artefacts: Sequence[Artefact], folder: Path) -> list[str]:
+    """Return what fetches artefacts without what they need themselves."""
+    project = folder.parent / "pom.xml"
+    project.write_text(_PROJECT.format("".join(_dependency(one) for one in artefacts)))
+    return [
+        *(str(programs.find("mvn", "maven")), "dependency:copy-dependencies"),
+        *("--batch-mode", "--quiet", f"--file={project}"),
+        *("-DexcludeTransitive=true", f"-DoutputDirectory={folder}"),
+    ]
+
+
+_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>tare</groupId><artifactId>image</artifactId><version>0</version>
+<dependencies>
+{}</dependencies>
+</project>
+"""
+
+
+def _dependency(artefact: Artefact) -> str:
+    # None of these has characters that XML knows: names and versions were checked.
+    group, name, *classifier = artefact.name.split(":")
+    return (
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{artefact.version}</version>"
+        f"{''.join(f'<classifier>{one}</classifier>' for one in classifier)}"
+        "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+        "</exclusions></dependency>\n"
+    )
+
+
+def _pip_download(artefact: Artefact, folder: Path) -> list[str]:
     wanted = folder.parent / "requirements.txt"
     wanted.write_text(f"{artefact.name}=={artefact.version} --hash=sha256:{artefact.sha256}\n")
     # Wheels alone: of others, pip runs code on this machine to see what they are.
@@ -104,19 +168,19 @@ def _pip() -> list[str]:
 
 
 class File(NamedTuple):
-    """A file that the application's folder has."""
+    """A file of the application's folder, or a program that comes with tare."""
 
     sha256: str
     executable: bool
 
 
 def files(application: Application, target: Path | None = None) -> dict[str, File]:
-    """Return the folder's files by their path in ``/application``.
+    """Return the folder's files and tare's programs by their path in ``/application``.
 
     Parameters
     ----------
     application : Application
-        Whose ``image.files`` they are.
+        Whose ``image.files`` and ``image.programs`` they are.
     target : Path, optional
         Directory to which they are copied.
 
@@ -124,11 +188,35 @@ def files(application: Application, target: Path | None = None) -> dict[str, Fil
     ------
     ExperimentError
         If one is not there, is a link, or they are too large.
+    PlatformError
+        If a program is missing.
     """
+    found = _of_folder(application, target) if application.image.files else {}
+    for name in dict.fromkeys(application.image.programs):
+        if name in found:
+            raise ExperimentError(f"two files of the application are called {name}")
+        found[name] = _program(name, None if target is None else target / name)
+    return found
+
+
+def _program(name: str, copy: Path | None) -> File:
+    path = PROGRAMS / name
+    try:
+        source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PlatformError(
+            f"the program {path} is missing: tare was not built with it",
+            "make setup   (or: pip install .)",
+        ) from error
+    try:
+        return _read(source, copy)
+    finally:
+        os.close(source)
+
+
+def _of_folder(application: Application, target: Path | None) -> dict[str, File]:
     found: dict[str, File] = {}
     total = 0
-    if not application.image.files:
-        return found
     try:
         top = os.open(application.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:

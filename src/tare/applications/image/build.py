@@ -20,7 +20,7 @@ from tare.workloads.application import DATA, FILES, HOST_NAME, Application
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9-]+)?(=[0-9][A-Za-z0-9.+~:-]*)?")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*")
 _ARTEFACT = {
-    "maven": re.compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z0-9][\w.-]*", re.ASCII),
+    "maven": re.compile(r"[A-Za-z0-9][\w.-]*(:[A-Za-z0-9][\w.-]*){1,2}", re.ASCII),
     "pypi": re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII),
 }
 _VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]*", re.ASCII)
@@ -156,7 +156,7 @@ def _directory(application: Application) -> Built:
     if _has_files(application):
         raise ExperimentError(
             f"the image of {application.name} is the directory {root}, so that nothing is put "
-            f"into it: no files, no artefacts",
+            f"into it: no files, no programs, no artefacts",
             f"cp FILES {root}{FILES}/   (and leave them out of application.toml)",
         )
     if not root.is_absolute() or not root.is_dir():
@@ -235,7 +235,8 @@ def _base(
 
 
 def _has_files(application: Application) -> bool:
-    return bool(application.image.files or application.image.artefacts)
+    image = application.image
+    return bool(image.files or image.programs or image.artefacts)
 
 
 def _key(application: Application, base: Entry, files: dict[str, artefacts.File]) -> str:
@@ -252,8 +253,7 @@ def _with_files(
     def make(root: Path) -> tuple[Package, ...]:
         tree.link_copy(base.path, root)
         target = root / FILES[1:]
-        for artefact in application.image.artefacts:
-            artefacts.fetch(artefact, target, root.parent, stage)
+        artefacts.fetch(application.image.artefacts, target, root.parent, stage)
         if artefacts.files(application, target) != files:
             raise ExperimentError(f"files of {application.name} changed while they were copied")
         stage(message("application.image.digest"))

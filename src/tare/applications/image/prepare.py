@@ -112,7 +112,7 @@ def _run(
     ]
     with tempfile.TemporaryFile() as output:
         with subprocess.Popen(
-            contained(argv, user=user), env=ENVIRONMENT,
+            contained(argv, user=user, networked=False), env=ENVIRONMENT,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **identity(user),
         ) as process:  # fmt: skip
             try:

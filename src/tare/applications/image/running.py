@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tare.agent import record
+from tare.agent import client, record
 from tare.errors import PlatformError
 from tare.platforms import programs
 
@@ -23,7 +23,11 @@ REMOVE_ROUNDS, REMOVE_S = 50, 0.1
 
 
 def contained(
-    argv: Sequence[str], *, mapped: bool = False, user: record.User | None = None
+    argv: Sequence[str],
+    *,
+    mapped: bool = False,
+    user: record.User | None = None,
+    networked: bool = True,
 ) -> list[str]:
     """Put before a command what ends it and its descendants with this process.
 
@@ -35,7 +39,13 @@ def contained(
         As an ordinary user: make it root of a namespace with the user's subordinate users.
     user : User, optional
         As whom it is started, by :func:`identity`; None: as this process.
+    networked : bool
+        Whether it has the machine's network, or none but a loopback.
     """
+    if not networked:
+        # The rights to bring the loopback up are not the command's.
+        rights = [str(programs.find("setpriv", "util-linux")), "--ambient-caps=-all"]
+        argv = [str(client.binary()), "enter", "--loopback", "--", *rights, "--", *argv]
     users: list[str] = []
     if mapped:
         _check_subordinates()
@@ -43,10 +53,12 @@ def contained(
         users = [
             "--user",
             *(["--map-root-user", "--map-auto"] if mapped else ["--map-current-user"]),
+            *([] if networked else ["--keep-caps"]),
         ]
     return [
         *ending(),
         *(str(programs.find("unshare", "util-linux")), *users),
+        *([] if networked else ["--net"]),
         *("--mount", "--pid", "--fork", "--kill-child", "--", *argv),
     ]  # fmt: skip
 

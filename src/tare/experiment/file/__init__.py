@@ -8,6 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tare import files
 from tare.errors import ExperimentError
 from tare.experiment.file import (
@@ -134,6 +136,8 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         networks=networks.named(file.table("networks")),
         window=windows.window(file),
     )
+    only = factors.only(file.tables("workload"), experiment)
+    experiment = msgspec.structs.replace(experiment, only=only)
     _check_arguments(file, experiment)
     _check_serving(top, file, experiment)
     networks.check(file, experiment)

@@ -22,6 +22,7 @@ from tare.experiment.file.table import Key, Table, shown, suggestion
 from tare.registry import Parameter, expected
 from tare.workloads import placeholders
 from tare.workloads.application import (
+    PROGRAMS,
     Application,
     ApplicationMetric,
     Artefact,
@@ -65,6 +66,8 @@ PACKAGE = kinds.matching(
 SHA256 = kinds.matching("a SHA-256, 64 hexadecimal digits", r"[0-9a-f]{64}")
 VERSION = kinds.matching("a version", r"[A-Za-z0-9][A-Za-z0-9.+_!-]{0,100}")
 
+REGISTRIES: tuple[Literal["maven", "pypi"], ...] = ("maven", "pypi")
+
 APPLICATION = (
     Key(
         "name",
@@ -74,6 +77,12 @@ APPLICATION = (
     ),
     Key("question", kinds.TEXT, "what its time answers", required=True),
     Key("source", kinds.TEXT, "where the method or the program comes from"),
+    Key(
+        "based_on",
+        kinds.NAME,
+        "another application, named as in `[[workload]]`: its image and files, and all of its "
+        "other tables that this one does not have",
+    ),
 )
 IMAGE = (
     Key(
@@ -96,6 +105,19 @@ IMAGE = (
         "files and folders beside application.toml that are put into `/application`",
     ),
     Key(
+        "programs",
+        kinds.list_of(
+            kinds.choice(PROGRAMS), f"a list of programs that come with tare: {', '.join(PROGRAMS)}"
+        ),
+        "programs that come with tare and are put into `/application`",
+    ),
+    Key(
+        "artefact_list",
+        kinds.Kind("a file beside application.toml", _inside),
+        "a file beside application.toml that lists artefacts, one a line: registry (`maven` or "
+        "`pypi`), name, version, SHA-256",
+    ),
+    Key(
         "oci",
         kinds.matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,250}"),
         "instead of packages: an image that the local Docker or Podman has",
@@ -103,7 +125,12 @@ IMAGE = (
     Key("root", kinds.TEXT, "instead of packages: a directory of this machine"),
 )
 ARTEFACT = (
-    Key("name", kinds.NAME, "`group:artifact` of Maven, or a project of PyPI", required=True),
+    Key(
+        "name",
+        kinds.NAME,
+        "`group:artifact` or `group:artifact:classifier` of Maven, or a project of PyPI",
+        required=True,
+    ),
     Key("version", VERSION, "its version", required=True),
     Key("sha256", SHA256, "what its file must be", required=True),
 )
@@ -204,6 +231,21 @@ def read(reference: str) -> Application:
     ExperimentError
         Names the file, the key, and what was expected.
     """
+    folder, text, values = _values(reference)
+    base = _based_on(values, folder)
+    if base is None:
+        return parsed(values, text, folder)
+    origin, above, tables = _values(base)
+    file = Table(str(folder / FILE), "", values)
+    if _based_on(tables, origin) is not None:
+        raise file.table("application").error("based_on", f"{base} is based on another one itself")
+    if "image" in values:
+        raise file.error("image", f"is that of {base}, on which this application is based")
+    return parsed({**tables, **values}, text + above, origin)
+
+
+def _values(reference: str) -> tuple[Path, str, dict[str, Any]]:
+    """Return an application's folder, and its file as a text and as values."""
     if "/" not in reference and reference not in (".", ".."):
         known = built_in()
         if reference not in known:
@@ -219,7 +261,16 @@ def read(reference: str) -> Application:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise ExperimentError(f"{folder / FILE} is no TOML: {error}", DOCUMENT) from error
-    return parsed(values, text, folder)
+    return folder, text, values
+
+
+def _based_on(values: dict[str, Any], folder: Path) -> str | None:
+    """Return how the application is named on which one is based; None: on none."""
+    if "application" not in values:
+        return None
+    table = Table(str(folder / FILE), "", values).table("application")
+    name = table.read(APPLICATION).get("based_on")
+    return str(folder / name) if name is not None and "/" in name else name
 
 
 def template(reference: str) -> str:
@@ -326,8 +377,10 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     twice = next((name for name in called if called.count(name) > 1), None)
     if twice is not None:
         raise file.error("metrics", f"two are kept as {twice}", "give one of them another name")
+    about = file.table("application").read(APPLICATION)
+    about.pop("based_on", None)
     return Application(
-        **file.table("application").read(APPLICATION),
+        **about,
         folder=str(folder),
         digest=_digest(file, text, folder, image),
         image=image,
@@ -341,14 +394,15 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
 
 
 def _image(table: Table, folder: Path) -> Image:
-    registries: tuple[Literal["maven", "pypi"], ...] = ("maven", "pypi")
-    table.only([*(key.name for key in IMAGE), *registries])
+    table.only([*(key.name for key in IMAGE), *REGISTRIES])
     given = table.part(key.name for key in IMAGE).read(IMAGE)
     artefacts = tuple(
         Artefact(registry=registry, **one.read(ARTEFACT))
-        for registry in registries
+        for registry in REGISTRIES
         for one in table.tables(registry)
     )
+    if "artefact_list" in given:
+        artefacts += _listed(table, folder, given["artefact_list"])
     ways = [way for way in ("packages", "oci", "root") if given.get(way)]
     if len(ways) != 1:
         raise table.error(
@@ -359,6 +413,26 @@ def _image(table: Table, folder: Path) -> Image:
     if given.get("root"):
         given["root"] = str((folder / given["root"]).expanduser())
     return Image(**given, artefacts=artefacts)
+
+
+def _listed(table: Table, folder: Path, name: str) -> tuple[Artefact, ...]:
+    """Read a list of artefacts: one a line, with its registry before its keys."""
+    found = []
+    for number, line in enumerate(_text(folder / name).splitlines(), 1):
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        try:
+            registry, *values = words
+            about = {key.name: key.kind.read(v) for key, v in zip(ARTEFACT, values, strict=True)}
+            found.append(Artefact(registry=kinds.choice(REGISTRIES).read(registry), **about))
+        except ValueError:
+            raise table.error(
+                "artefact_list",
+                f"{name}, line {number}: {shown(line)} is no artefact",
+                "maven GROUP:ARTIFACT VERSION SHA256",
+            ) from None
+    return tuple(found)
 
 
 def _metric(table: Table) -> ApplicationMetric:
@@ -453,7 +527,8 @@ def _digest(file: Table, text: str, folder: Path, image: Image) -> str:
     """Hash the text and the files that it names, without following links out of the folder."""
     found = hashlib.sha256(text.encode())
     total = 0
-    for count, path in enumerate(_all(file, folder, image.files)):
+    listed = () if image.artefact_list is None else (image.artefact_list,)
+    for count, path in enumerate(_all(file, folder, (*image.files, *listed))):
         about = path.lstat()
         total += about.st_size
         if count >= MOST_FILES or total > MOST_BYTES:

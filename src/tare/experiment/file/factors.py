@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tare.experiment.file import kinds
@@ -16,6 +16,7 @@ from tare.experiment.specification import (
     PINNINGS,
     TOPOLOGY,
     WHOLE_SIZE,
+    Experiment,
     LoadSpec,
     SizeSpec,
     listed_cpus,
@@ -27,6 +28,8 @@ from tare.registry import Catalogue
 MOST_WORKERS = 4096
 #: Docker makes no container with less than 6 MiB; the agent alone takes about 3.
 LEAST_MEMORY_BYTES = 6 << 20
+#: Key of a workload with the levels at which it alone is measured.
+ONLY = "only"
 #: A name that can stand in a placeholder and in an environment variable.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 #: Columns of the tables that results come in, which no factor may be called.
@@ -52,7 +55,24 @@ def factors(
     ExperimentError
         If a factor has no levels, the same one twice, or one that it cannot have.
     """
-    kinds_of = {
+    kinds_of = _kinds(loads, sizes)
+    found: dict[str, tuple[Any, ...]] = {}
+    for name in table.values:
+        if name not in KNOWN_FACTORS:
+            _check_name(table, name)
+        found[name] = _levels(table, name, kinds_of.get(name, _OWN))
+    for stack in found.get("platform", ()):
+        _check_stack(table, stack, catalogue)
+    _check_used(table, "load", loads, found)
+    _check_used(table, "size", sizes, found)
+    _check_quota(table, sizes, found)
+    _check_memory(table, sizes, found)
+    return found
+
+
+def _kinds(loads: Iterable[str], sizes: Iterable[str]) -> dict[str, Kind]:
+    """Return what levels of tare's own factors may be."""
+    return {
         "platform": Kind('a platform, such as "bare" or "docker/isolate"', kinds.NAME.read),
         "workers": kinds.whole(1, MOST_WORKERS),
         "pinning": kinds.either(
@@ -69,18 +89,72 @@ def factors(
         "period": kinds.seconds(positive=True),
         "network": Kind('how a network is shaped, such as "rate 200Mbit"', kinds.NAME.read),
     }
-    found: dict[str, tuple[Any, ...]] = {}
-    for name in table.values:
-        if name not in KNOWN_FACTORS:
-            _check_name(table, name)
-        found[name] = _levels(table, name, kinds_of.get(name, Kind("a text or a number", _level)))
-    for stack in found.get("platform", ()):
-        _check_stack(table, stack, catalogue)
-    _check_used(table, "load", loads, found)
-    _check_used(table, "size", sizes, found)
-    _check_quota(table, sizes, found)
-    _check_memory(table, sizes, found)
+
+
+def only(tables: list[Table], experiment: Experiment) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Read at which levels single workloads are measured: ``only`` of each, by its name.
+
+    Raises
+    ------
+    ExperimentError
+        If it names what is no factor or no level, or if a level is left to no workload.
+    """
+    known, factors = _kinds(experiment.loads, experiment.sizes), experiment.factors
+    found: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for table, workload in zip(tables, experiment.workloads, strict=True):
+        if ONLY not in table.values:
+            continue
+        own = Table(table.source, f"{table.path}.{ONLY}", table.value(ONLY, kinds.LEVELS))
+        for factor in own.values:
+            if factor not in factors:
+                raise own.error(factor, "is no factor of this file", suggestion(factor, factors))
+            some = _some_levels(own, factor, known.get(factor, _OWN), factors[factor])
+            found.setdefault(workload.name, {})[factor] = some
+    _check_taken(tables, experiment, found)
     return found
+
+
+def _some_levels(table: Table, factor: str, kind: Kind, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Read some of the levels of a factor, in its order."""
+    if levels == (TOPOLOGY,):
+        raise table.error(
+            factor,
+            "cannot choose from topology, whose levels are the machine's",
+            f"list the levels of {factor} in [factors]",
+        )
+
+    def read(value: Any) -> Any:
+        try:
+            return kind.read(value)
+        except ValueError:
+            # No level then, which is told with those that there are.
+            return str(value)
+
+    given = _levels(table, factor, Kind(kind.expected, read))
+    for level in given:
+        if level not in levels:
+            raise table.error(
+                factor,
+                f"{shown(level)} is no level of {factor} in [factors]",
+                suggestion(str(level), map(str, levels)),
+            )
+    return tuple(level for level in levels if level in given)
+
+
+def _check_taken(
+    tables: list[Table], experiment: Experiment, only: Mapping[str, Mapping[str, tuple[Any, ...]]]
+) -> None:
+    """Refuse a level that no workload takes."""
+    for factor, levels in experiment.factors.items():
+        chosen = [only.get(workload.name, {}).get(factor) for workload in experiment.workloads]
+        taken = {level for some in chosen for level in some or levels}
+        unused = [level for level in levels if level not in taken]
+        if unused:
+            raise Table(tables[0].source, "factors", {}).error(
+                factor,
+                f"{shown(unused[0])} is left out by only of every workload",
+                "remove it, or add it to the only of one",
+            )
 
 
 def _check_name(table: Table, name: str) -> None:
@@ -121,6 +195,10 @@ def _level(value: Any) -> str:
         return str(value)
     text: str = kinds.TEXT.read(value)
     return text
+
+
+#: Of factors of the user's.
+_OWN = Kind("a text or a number", _level)
 
 
 def _toml(value: Any) -> str:

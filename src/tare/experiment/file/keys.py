@@ -151,6 +151,12 @@ WORKLOAD = (
         "twice that and the window",
         field="timeout_s",
     ),
+    Key(
+        "only",
+        kinds.LEVELS,
+        "levels at which this workload is measured, by factor, such as "
+        '`{ platform = ["bare", "docker"] }`; of other factors, and for other workloads, all',
+    ),
 )
 KERNEL = (
     Key("kernel", kinds.NAME, "built-in workload: one of `tare describe kernels`"),

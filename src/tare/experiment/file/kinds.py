@@ -86,6 +86,12 @@ def _texts(value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def _levels(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError
+    return value
+
+
 def _quantile(value: Any) -> float:
     if isinstance(value, str):
         value = units.quantile(value)
@@ -129,6 +135,7 @@ QUANTILE = Kind('a quantile, such as "p95" or 0.95, or "median"', _quantile)
 GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
+LEVELS = Kind('a table of factors, such as {platform = ["bare", "docker"]}', _levels)
 
 
 def whole(minimum: int, maximum: int) -> Kind:

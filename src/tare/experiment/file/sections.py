@@ -8,7 +8,7 @@ from typing import Any
 
 from tare.errors import ExperimentError
 from tare.experiment.file import application, keys, kinds
-from tare.experiment.file.factors import LEAST_MEMORY_BYTES
+from tare.experiment.file.factors import LEAST_MEMORY_BYTES, ONLY
 from tare.experiment.file.table import Table, closest, suggestion
 from tare.experiment.specification import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping
 from tare.registry import Catalogue, Description
@@ -69,7 +69,8 @@ def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[W
         )
     found: dict[str, WorkloadSpec] = {}
     for table in tables:
-        spec = _workload(table, catalogue)
+        # At which levels it is measured is said of the experiment.
+        spec = _workload(table.part(key for key in table.values if key != ONLY), catalogue)
         if spec.name in found:
             raise table.error("name", f"there are two workloads {spec.name!r}", "give each a name")
         _check_application(table, spec, found.values())

@@ -140,9 +140,7 @@ def budget_of(bucket: Bucket) -> int:
 
 def applies(results: Results) -> bool:
     """Whether an experiment varies, or sets, the network; one for services alone says nothing."""
-    levels = _levels(results)
-    serves = any(workload.serves for workload in results.experiment.workloads)
-    return FACTOR in results.factors and not (serves and levels == (NO_NETWORK,))
+    return FACTOR in results.factors and not results.experiment.network_of_services
 
 
 def constant(results: Results) -> bool:

@@ -71,6 +71,8 @@ class Beside:
     found: PlatformSize
     #: Factors in the levels that have several.
     varied: tuple[str, ...]
+    #: Sizes at which both were to be measured; None: the plan is not known.
+    planned: int | None
 
     @property
     def name(self) -> Message:
@@ -229,7 +231,7 @@ def _beside(
     cells = tuple(one for one in common if one[0] in met)
     varied = tuple(factor for factor in results.varied if factor in dict(others))
     levels = dict(others)
-    return Beside(*judged, reference, reference_pinning, levels, cells, found, varied)
+    return Beside(*judged, reference, reference_pinning, levels, cells, found, varied, planned)
 
 
 def _planned(

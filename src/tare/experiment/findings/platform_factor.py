@@ -105,9 +105,13 @@ def compared_changes(results: Results, basis: Basis) -> list[tuple[Change, Compa
 def _changes(cells: Cells, factor: str) -> Iterator[Change]:
     results, bare = cells.results, reference_of(cells.results)
     by_levels = {tuple(sorted(c.levels.items())): c for c in cells.all}
-    reference = _reference(cells, factor)
+    levels = _levels(cells, factor)
+    # Not every workload may have been measured at every level.
+    there = {tuple(others.items()): by_level for others, by_level in cells.groups(factor)}
     for cell in cells.all:
         platform, level = cell.levels["platform"], cell.levels[factor]
+        known_at = there[tuple((f, v) for f, v in cell.levels.items() if f != factor)]
+        reference = next(at for at in levels if at in known_at)
         if bare is None or platform == bare or level == reference or platform in results.emulated:
             continue
         four = [
@@ -125,14 +129,14 @@ def _changes(cells: Cells, factor: str) -> Iterator[Change]:
             yield Change(platform, factor, reference, level, others, first, second, trials)
 
 
-def _reference(cells: Cells, factor: str) -> str:
-    """Level that others are compared with: the usual one; of sizes, the largest."""
+def _levels(cells: Cells, factor: str) -> list[str]:
+    """Levels by how much others are to be compared with them: the usual one; the largest size."""
     levels = list(dict.fromkeys(c.levels[factor] for c in cells.all))
     if factor in SIZES:
         given = {c.levels[factor]: given_cores(cells.results, c.levels) or 0 for c in cells.all}
-        return max(levels, key=lambda level: given[level])
+        return sorted(levels, key=lambda level: -given[level])
     usual = REFERENCES.get(factor)
-    return usual if usual in levels else levels[0]
+    return sorted(levels, key=lambda level: level != usual)
 
 
 def _common(basis: Basis, four: list[Cell]) -> tuple[FloatArray, FloatArray]:

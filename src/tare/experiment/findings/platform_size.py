@@ -27,7 +27,7 @@ from tare.render.words import listing, text
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
-from tare.statistics.platform_size import Factor
+from tare.statistics.platform_size import FEWEST_BLOCKS, FEWEST_SIZES, Factor
 from tare.units import chosen
 
 _DESCRIPTION = Description(
@@ -37,6 +37,8 @@ _DESCRIPTION = Description(
     source="PINNING",
 )
 
+#: Platforms that the answer names one by one.
+_MOST_NAMED = 3
 
 #: How PTO and PSO came about.
 METHOD = (
@@ -66,7 +68,11 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
-        verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
+        # Too few sizes are a matter of the design, which no number of trials changes.
+        verdict=settled(
+            one.found.refusal is None and one.found.verdict.conclusive
+            for one in ([x for x in some if not _by_design(x)] or some)
+        ),
         settle=_settle(some),
         summary=_summary(divided, results),
         basis=str(basis),
@@ -80,13 +86,21 @@ def find(results: Results) -> Finding | None:
     )
 
 
+def _by_design(one: Beside) -> bool:
+    """Whether too few sizes were planned to tell PTO from PSO."""
+    return one.planned is not None and one.planned < FEWEST_SIZES
+
+
 def _settle(some: Sequence[Beside]) -> Message | None:
     """Say what would settle the sizes; None: nothing is inconclusive."""
     refused = [one.found.refusal for one in some if one.found.refusal is not None]
-    if refused:
-        return refused[0]
-    decided = all(one.found.verdict.conclusive for one in some)
-    return None if decided else message("settle.more")
+    if any(one.found.refusal is None and not one.found.verdict.conclusive for one in some):
+        return message("settle.more")
+    if any(why.id == "size_model.few_blocks" for why in refused):
+        return message("platform_size.settle.blocks", needs=FEWEST_BLOCKS)
+    if len(refused) == len(some):
+        return message("platform_size.settle.sizes", needs=FEWEST_SIZES)
+    return None
 
 
 def _nothing(results: Results) -> Message:
@@ -100,13 +114,34 @@ def _answer(
 ) -> Iterator[Message]:
     for one in divided:
         yield _divided(one, results)
-    refused = [(one, why) for one in some if (why := one.found.refusal) is not None]
+    refused = [(one, one.found.refusal) for one in some if one.found.refusal is not None]
     for at, (_, why) in enumerate(refused):
-        if any(why == earlier for _, earlier in refused[:at]):
-            continue
-        cases = [one.versus for one, same in refused if same == why]
-        yield message("platform_size.refused", cases=cases, refusal=why)
+        if all(why != earlier for _, earlier in refused[:at]):
+            those = [one for one, same in refused if same == why]
+            cases = [*_together(those, some)]
+            yield message("platform_size.refused", cases=cases, refusal=why)
     yield from _pinning(divided, basis, results)
+
+
+def _together(those: Sequence[Beside], some: Sequence[Beside]) -> Iterator[Message]:
+    """Name platforms, those of a level that has no others by it: "wordpress", "pinned"."""
+
+    def levels(one: Beside) -> dict[str, str]:
+        pinned = {one.pinning, one.reference_pinning} - {FREE}
+        return {**one.levels, "pinning": next(iter(pinned), FREE)}
+
+    left = list(those)
+    for factor in levels(some[0]):
+        all_levels = dict.fromkeys(levels(one)[factor] for one in some)
+        for level in all_levels:
+            alike = [one for one in some if levels(one)[factor] == level]
+            is_named = 1 < len(alike) < len(some) and all(one in those for one in alike)
+            if is_named and any(one in left for one in alike):
+                yield message("platform_size.level", factor=factor, level=level)
+                left = [one for one in left if one not in alike]
+    yield from (one.versus for one in left[:_MOST_NAMED])
+    if left[_MOST_NAMED:]:
+        yield message("platform_size.others", n=len(left[_MOST_NAMED:]))
 
 
 def _divided(one: Beside, results: Results) -> Message:

@@ -114,12 +114,27 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]
     StoreError
         If the folder cannot be read or written.
     """
-    before = plan_file.text(folder)
-    was = None if before is None else before.decode(errors="replace")
     stored = plan_file.read(folder)
-    made = plan_file.resume(made, stored, (was, text))
+    made, done = begun(made, text, folder)
     plan_file.write(made, folder)
     write_text(text, folder)
+    asked, before_it = made.experiment.stopping, stored.experiment.stopping
+    return made, done, done.is_complete(len(made.cells), asked, before_it)
+
+
+def begun(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
+    """Return the plan to go on with, and what earlier sessions did; writes nothing.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder holds another experiment.
+    StoreError
+        If it cannot be read.
+    """
+    before = plan_file.text(folder)
+    was = None if before is None else before.decode(errors="replace")
+    made = plan_file.resume(made, plan_file.read(folder), (was, text))
     compared = made.experiment.stopping.compare is not None
     done = past(journal.read_all(folder), made.metric if compared else None)
     if not all(0 <= cell < len(made.cells) for cell in done.good):
@@ -127,5 +142,4 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]
             f"the journal in {folder} has trials of a cell that its plan has not",
             f"tare experiment report {folder}   (names the line)",
         )
-    asked, before_it = made.experiment.stopping, stored.experiment.stopping
-    return made, done, done.is_complete(len(made.cells), asked, before_it)
+    return made, done

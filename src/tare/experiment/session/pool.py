@@ -40,9 +40,10 @@ def keys_of(
     workers = tuple(range(cell.workers))
     e = experiment
     given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
+    also = (root, e.joins(cell.workload))
     if e.instances == "shared":
-        return [Key(*given, workers, cpus, root)]
-    return [Key(*given, (worker,), (cpus[worker],), root) for worker in workers]
+        return [Key(*given, workers, cpus, *also)]
+    return [Key(*given, (worker,), (cpus[worker],), *also) for worker in workers]
 
 
 class Pool:
@@ -194,7 +195,7 @@ class Pool:
         self.discard(list(self._residents.values()))
 
     def _start(self, key: Key, number: int) -> Resident:
-        if self._hosts is None:
+        if self._hosts is None or not key.joins:
             return self._start_joined(key, number, None)
         joining = self._hosts.join(key.platform)
         try:

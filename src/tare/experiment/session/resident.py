@@ -27,6 +27,8 @@ class Key(NamedTuple):
     cpus: tuple[Cpus, ...]
     #: What is seen in it in the place of this machine's files.
     root: platforms.Root | None = None
+    #: Whether it is in the session's network.
+    joins: bool = True
 
 
 @dataclass(frozen=True)

@@ -331,11 +331,12 @@ class _Session:
     def _rest(self, cell: Cell, budget: Budget) -> float | None:
         """Rest before a trial of a cell; return for how long, or None: beyond the budget."""
         pause_s = self.experiment.rest_s if self.number > self.request.past.trials else 0.0
-        wait_s = 0.0 if self.hosts is None else self.hosts.wait_s(cell)
+        hosts = self.hosts if self.experiment.joins(cell.workload) else None
+        wait_s = 0.0 if hosts is None else hosts.wait_s(cell)
         if wait_s and pause_s + wait_s > budget.left_s and self.tally.good:
             return None
         time.sleep(pause_s)
-        return pause_s + (0.0 if self.hosts is None else self.hosts.rest(cell))
+        return pause_s + (0.0 if hosts is None else hosts.rest(cell))
 
     def _next_number(self) -> int:
         self.number += 1

@@ -222,9 +222,9 @@ class Conductor:
             prepare: Prepare = partial(self._workload, cell, seed, repetitions, captured)
             job = self._job(number, cell, prepare(), iterations)
             network: AbstractContextManager[None] = nullcontext()
-            if self.hosts is not None and not rehearsal:
+            if (hosts := self._hosts_of(cell)) is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
-                network = self.hosts.during(number, cell, block, began, keep)
+                network = hosts.during(number, cell, block, began, keep)
             with self.hooks.around(cell, seed):
                 failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
         except TareError as error:
@@ -259,7 +259,7 @@ class Conductor:
         driving: Driving | None = None,
     ) -> record.Workload:
         """Return what is executed, on host 1 of the network or as an instance has joined it."""
-        network = joining or self.hosts
+        network = joining or self._hosts_of(cell)
         job = workloads.job(
             cell.workload,
             cell.levels(),
@@ -283,6 +283,10 @@ class Conductor:
         ):
             return from_here(job)
         return job
+
+    def _hosts_of(self, cell: Cell) -> Hosts | None:
+        """Return the network in which the trials of a cell take place; None: the machine's own."""
+        return self.hosts if self.experiment.joins(cell.workload) else None
 
     def _given(self, cell: Cell) -> dict[str, str]:
         """Return what the size of a cell gives to an application."""

@@ -70,10 +70,20 @@ def new(
 
 
 @app.command()
-def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = None) -> None:
+def plan(
+    file: File,
+    skip_missing: SkipMissing = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of its results: how long the rest takes."
+        ),
+    ] = None,
+    json: options.Json = None,
+) -> None:
     """Show the cells and how long their trials take.
 
-    Estimated from a trial or two of some of them.
+    Estimated from a trial or two of some of them, or from those in DIR.
 
         tare experiment plan examples/stability.toml
     """
@@ -83,11 +93,18 @@ def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = Non
     from tare.features.experiment.plan_screen import show_plan
 
     prepared = pipeline.prepare(file, skip_missing=skip_missing)
-    with folder_in_memory() as folder, Bar(file=file) as bar:
-        forecast = pipeline.forecast(prepared, folder, bar)
-    show_plan(prepared, forecast, json)
+    forecast = None if out is None else pipeline.remaining(prepared, out)
+    goes_on = forecast is not None
+    if forecast is None:
+        with folder_in_memory() as folder, Bar(file=file) as bar:
+            forecast = pipeline.forecast(prepared, folder, bar)
+    words = ["tare", "experiment", "run", str(file)]
+    words += ["--skip-missing"] * skip_missing
+    words += [] if out is None else ["--out", str(out)]
+    again = shlex.join([*words, *["--resume"] * goes_on])
+    show_plan(prepared, forecast, json, again)
     if json != "-":
-        console.out.print(f"Next: tare experiment run {file}", soft_wrap=True)
+        console.out.print(f"Next: {again}", soft_wrap=True)
 
 
 @app.command()

@@ -23,8 +23,11 @@ ROWS = 12
 ALIKE = 1.2
 
 
-def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
-    """Print cells, trials and the time that they take; write them as JSON where asked."""
+def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure: str) -> None:
+    """Print cells, trials and the time that they take; write them as JSON where asked.
+
+    ``measure`` is the command that measures what is not known.
+    """
     experiment, cells = prepared.experiment, prepared.cells
     stopping = experiment.stopping
     if json is not None:
@@ -44,6 +47,8 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
                 "total_s": forecast.total_s(stopping.trials, stopping.budget_s),
                 "blocks": blocks(experiment, forecast),
                 "executed_cells": forecast.executed,
+                "unknown": forecast.unknown,
+                "done_trials": forecast.done,
                 "failures": forecast.failures,
             },
             **({"network": network_json(experiment)} if experiment.networked else {}),
@@ -56,6 +61,10 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
     console.out.print(experiment.question, style="bold")
     for line in words.sentences(answers(experiment, forecast)):
         console.out.print(line, soft_wrap=True)
+    if forecast.unknown:
+        levels = [f"{f} {x}" for f, some in forecast.unknown.items() for x in some]
+        told = message("plan.unknown", levels=levels, command=measure)
+        console.out.print(words.sentence(told), soft_wrap=True)
     for failure in forecast.failures:
         told = message("plan.failed", cells=failure.cells, reason=failure.reason)
         console.out.print(words.sentence(told), soft_wrap=True)
@@ -72,8 +81,9 @@ def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None
     heads = list(varied)
     if _differ(forecast):
         heads.append(words.text(message("plan.trial")))
-        for row, trial_s in zip(rows, forecast.trials_s, strict=False):
-            row.append(f"≈ {units.duration(trial_s)}")
+        for row, of, trial_s in zip(rows, levels, forecast.trials_s, strict=False):
+            is_known = all(of.get(f) not in some for f, some in forecast.unknown.items())
+            row.append(f"≈ {units.duration(trial_s)}" if is_known else "unknown")
     console.table([heads, *rows], left=len(varied))
     if len(levels) > ROWS:
         console.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
@@ -96,6 +106,8 @@ def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
 def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
     """Say how long an experiment takes, and what a budget leaves of it."""
     first, *others = _totals(experiment, forecast)
+    if forecast.done and forecast.left(experiment.stopping.trials or 1 << 30) == 0:
+        return [first]
     probes = message(
         "plan.probes",
         time=Duration(forecast.probes_s),
@@ -121,6 +133,9 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
             message("plan.bounded", total=total, precision=precision),
             message("plan.room", room=room),
         ]
+    if forecast.done and room == trials:
+        left = forecast.left(trials)
+        return [message("plan.left", total=total, left=left, trials=trials * forecast.cells)]
     if room == trials:
         return [message("plan.takes", total=total, trials=trials, cells=forecast.cells)]
     needed, budget = Duration(forecast.measuring_s(trials)), Duration(budget_s or 0.0)
@@ -134,12 +149,17 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
 
 
 def _block(forecast: Forecast) -> Message:
+    basis: Message | str = ""
+    if forecast.executed < forecast.cells:
+        basis = message("plan.estimated", executed=forecast.executed, cells=forecast.cells)
+    elif forecast.done:
+        basis = message("plan.measured")
     return message(
         "plan.block",
         cells=forecast.cells,
         block=Duration(forecast.block_s),
         starts=Duration(forecast.starts_s) if forecast.starts_s else None,
-        executed=forecast.executed,
+        basis=basis,
     )
 
 

@@ -236,7 +236,7 @@ def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
     from tare.render.vocabulary import metric_name
 
     what = "command" if factor == "workload" else factor
-    of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"
+    of = "median" if metric == "wall_ns" else f"{metric_name(metric)}, median"
     versus = [] if reference is None else [f"vs. {reference} (paired)"]
     return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
 

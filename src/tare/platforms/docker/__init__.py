@@ -271,7 +271,8 @@ class Docker(Ground):
         if inner:
             # What they tell of themselves is read on this machine.
             mounts.append(Mount(SCRATCH, place.scratch, type="bind"))
-        memory = {"/tmp": "mode=1777"} | ({} if place.root is None else {"/run": "mode=755"})
+        # Libraries that a program unpacks there are executable on every other platform.
+        memory = {"/tmp": "exec,mode=1777"} | ({} if place.root is None else {"/run": "mode=755"})
         settings = self.settings(place)
         if settings["image"] is not None or place.root is not None:
             mounts.append(Mount(root.AGENT, str(agent.binary()), type="bind", read_only=True))

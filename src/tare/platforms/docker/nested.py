@@ -107,9 +107,10 @@ def _engine(folder: str) -> tuple[list[str], nest.Nest]:
 def options(outer: View, place: Place, network: str) -> list[str]:
     """Return the options of ``docker run`` that every container has; Podman has them as well."""
     access = "rw" if place.writable else "ro"
+    # Libraries that a program unpacks in /tmp are executable on every other platform.
     return [
         *("--interactive", "--rm", "--pull=never", f"--name={place.name}", *labels(place)),
-        *(f"--network={network}", "--log-driver=none", "--tmpfs=/tmp:mode=1777"),
+        *(f"--network={network}", "--log-driver=none", "--tmpfs=/tmp:exec,mode=1777"),
         f"--volume={outer.shared}:{SHARED}:{access}",
         f"--volume={outer.agent}:{AGENT}:ro",
         *limits(place, here=outer.host_files),

@@ -9,6 +9,8 @@ from tare.render.charts.axes import sizes_axis
 from tare.render.charts.panels import number
 from tare.render.drawing import by_series, colour, data, panel_width, styled
 
+Rows = Sequence[Mapping[str, Any]]
+
 _HEIGHT = 230
 _GUTTER = 74
 #: Each further series stands so much to the right, so that intervals do not hide each other.
@@ -48,12 +50,51 @@ def by_size(
     -------
     altair chart
     """
+    panels = {str(row["panel"]) for row in rows}
+    columns = min(len(panels), _MOST_COLUMNS)
+    drawn = _drawn(rows, title, columns, sizes, order, logarithmic=logarithmic, line_at=line_at)
+    return styled(drawn, columns=columns, gutter=_GUTTER)
+
+
+def by_size_apart(groups: Sequence[tuple[str, Rows]], sizes: str = "cores") -> Any:
+    """Draw groups of panels below each other, each with a logarithmic scale of its own.
+
+    Parameters
+    ----------
+    groups : sequence of (str, rows)
+        Title of the axis of values, and rows as :func:`by_size` takes them.
+    sizes : str
+        Title of the axis of sizes.
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    order = list(dict.fromkeys(str(row["series"]) for _, rows in groups for row in rows))
+    columns = min(max(len({row["panel"] for row in rows}) for _, rows in groups), _MOST_COLUMNS)
+    parts = [_drawn(rows, title, columns, sizes, order, logarithmic=True) for title, rows in groups]
+    drawn = parts[0] if len(parts) == 1 else alt.vconcat(*parts)
+    shared = drawn.resolve_scale(color="shared", shape="shared")
+    return styled(shared, columns=columns, gutter=_GUTTER)
+
+
+def _drawn(
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    columns: int,
+    sizes: str,
+    order: Sequence[str] = (),
+    *,
+    logarithmic: bool = False,
+    line_at: float | None = None,
+) -> Any:
     import altair as alt
 
     given = list(dict.fromkeys((*order, *(str(row["series"]) for row in rows))))
     names = [name for name in given if any(row["series"] == name for row in rows)]
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
-    columns = min(len(panels), _MOST_COLUMNS)
     records = data(_records(rows, names, _floor(rows) if logarithmic else None))
     x = sizes_axis([float(row["x"]) for row in rows], sizes, _ASIDE ** (len(names) - 1))
     layers = _layers(x, title, by_series(names, "series", given), logarithmic=logarithmic)
@@ -62,10 +103,9 @@ def by_size(
         layers.insert(0, rule.encode(y=alt.YDatum(line_at)))
     chart = alt.layer(*layers).properties(width=panel_width(columns, _GUTTER), height=_HEIGHT)
     if panels == [""]:
-        return styled(chart.properties(data=records), gutter=_GUTTER)
+        return chart.properties(data=records)
     facet = alt.Facet("panel:N", sort=panels, title=None)
-    drawn = chart.facet(data=records, facet=facet, columns=columns)
-    return styled(drawn, columns=columns, gutter=_GUTTER)
+    return chart.facet(data=records, facet=facet, columns=columns)
 
 
 def _layers(

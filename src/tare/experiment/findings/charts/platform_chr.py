@@ -7,7 +7,8 @@ from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import tables_of
-from tare.experiment.findings.platform_cells import Beside, cost_basis, over_sizes
+from tare.experiment.findings.level_names import at_levels
+from tare.experiment.findings.platform_cells import Beside, cost_basis, named, over_sizes
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.by_size import by_size
@@ -15,34 +16,46 @@ from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 
-#: Lines that are drawn.
-_MOST = 8
+#: Lines that are drawn in each panel, and panels: what differs in other levels, as workloads do.
+_MOST, _MOST_PANELS = 8, 12
 
 
-def _some(results: Results) -> list[Beside]:
-    """Return what has several sizes, first where PTO and PSO are identifiable."""
+def _panels(results: Results) -> dict[str, list[Beside]]:
+    """Return what has several sizes, in each panel first where PTO and PSO are identifiable."""
     basis = cost_basis(results)
     if isinstance(basis, Message):
-        return []
+        return {}
     several = [b for b in over_sizes(results, basis) if len(b.found.sizes) > 1]
-    return sorted(several, key=lambda b: b.found.refusal is not None)[:_MOST]
+    found: dict[str, list[Beside]] = {}
+    for one in sorted(several, key=lambda b: b.found.refusal is not None):
+        panel = at_levels(one.levels, one.varied) if one.varied else ""
+        found.setdefault(panel, []).append(one)
+    return dict([*found.items()][:_MOST_PANELS])
+
+
+def _series(one: Beside) -> str:
+    name = named(one.platform, one.pinning)
+    if one.reference_pinning == one.pinning:
+        return text(name)
+    return text(message("platform.versus", name=name, reference=one.beside))
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
     """Draw ratios with intervals over CHR, a line a platform."""
-    some = _some(results) if tables_of(findings, "platform_size") else []
-    if not some:
+    panels = _panels(results) if tables_of(findings, "platform_size") else {}
+    if not panels:
         return None
     rows = [
         {
-            "panel": "",
-            "series": text(one.name if one.reference_pinning == one.pinning else one.versus),
+            "panel": panel,
+            "series": _series(one),
             "x": size.chr,
             "at": size.ratio.value,
             "low": size.ratio.low,
             "high": size.ratio.high,
         }
-        for one in some
+        for panel, some in panels.items()
+        for one in some[:_MOST]
         for size in one.found.sizes
     ]
     sizes = "CHR: assigned cores / host cores"

@@ -14,7 +14,7 @@ from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.charts.by_size import by_size
+from tare.render.charts.by_size import by_size_apart
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.units import scale_for
@@ -45,7 +45,10 @@ def _title(cell: Cell, others: Sequence[str]) -> str:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw a panel for each way of pinning, a line a platform, logarithmic both ways."""
+    """Draw a panel for each way of pinning, a line a platform, logarithmic both ways.
+
+    What differs in other levels, as workloads do, has scales of its own.
+    """
     panels = dict([*_panels(results).items()][:_MOST_PANELS])
     cells = [one for panel in panels.values() for one in panel]
     basis = cost_basis(results)
@@ -53,13 +56,17 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         return None
     if len({cores for cores, _ in cells}) < 2:
         return None
-    scale, unit = scale_for([cell.median.estimate for _, cell in cells], basis.unit)
-    rows = [
-        _row(title, cores, cell, scale, results)
-        for title, panel in panels.items()
-        for cores, cell in panel
-    ]
-    return by_size(rows, unit, logarithmic=True)
+    others = [f for f in results.varied if f not in ("platform", "pinning", *SIZES)]
+    groups: dict[str, list[tuple[str, float, Cell]]] = {}
+    for title, panel in panels.items():
+        for cores, cell in panel:
+            groups.setdefault(at_levels(cell.levels, others), []).append((title, cores, cell))
+    # One application takes seconds, and another one milliseconds.
+    parts = []
+    for some in groups.values():
+        scale, unit = scale_for([cell.median.estimate for *_, cell in some], basis.unit)
+        parts.append((unit, [_row(*one, scale, results) for one in some]))
+    return by_size_apart(parts)
 
 
 def _row(

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Starts MariaDB in the foreground: on a socket in memory alone, as who starts it.
+exec mariadbd --no-defaults --user=root --datadir=/tmp/mysql --socket=/tmp/mysql.sock \
+    --pid-file=/tmp/mysql.pid --tmpdir=/tmp --skip-networking --skip-name-resolve --skip-log-bin \
+    --max-connections=200 --innodb-buffer-pool-size=16M --innodb-log-file-size=4M \
+    --innodb-use-native-aio=0 --innodb-flush-method=fsync --key-buffer-size=1M \
+    --aria-pagecache-buffer-size=4M --performance-schema=0
