@@ -25,6 +25,8 @@ MOST_ROWS = 1 << 25
 _TEXTS = ("label", "error")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _READ = pa.schema([(f.name, _TEXT if f.name in _TEXTS else f.type) for f in KEPT])
+#: Of all columns, unpacked: so many numbers, and texts that hardly repeat.
+_MOST_UNPACKED = 1 << 31
 #: Of what a file says of itself.
 _MOST_METADATA = 1 << 24
 
@@ -102,6 +104,9 @@ def _read(file: object, trial: int, count: int) -> pa.Table:
         raise RefusedError(f"its columns are not {', '.join(KEPT.names)}")
     if not 0 < found.metadata.num_rows <= MOST_ROWS:
         raise RefusedError(f"it has {found.metadata.num_rows:,} rows")
+    groups = (found.metadata.row_group(i) for i in range(found.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
+        raise RefusedError("unpacked, it is too large")
     if found.metadata.num_rows != count:
         raise RefusedError(f"it has {found.metadata.num_rows:,} of {count:,} requests")
     table = found.read().unify_dictionaries()
