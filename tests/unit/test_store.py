@@ -20,7 +20,7 @@ from tare.errors import StoreError
 from tare.experiment import journal, plan_file, store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.session import folder as execute_folder
-from tare.experiment.tables import TABLES
+from tare.experiment.tables import STORED, TABLES
 from tare.render import words
 from tare.wiring import SUPPLIES
 
@@ -379,7 +379,7 @@ def test_export_says_what_is_wrong(folder, tmp_path, table, format, destination)
 def test_tables_have_the_columns_that_are_documented(folder):
     store.load(folder)
     with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
-        for table in TABLES.values():
+        for table in STORED.values():
             rows = kept.sql(f"DESCRIBE {table.name}").fetchall()
             assert [(r[0], r[1]) for r in rows] == [(c.name, c.type) for c in table.columns]
 
