@@ -62,6 +62,10 @@ COMMANDS = (
     Command(
         "experiment-report-network", "experiment report network --json r.json", ("network.tar.xz",)
     ),
+    Command(
+        "experiment-report-services", "experiment report services --json r.json",
+        ("services.tar.xz",),
+    ),
     Command("export-findings", "export demo --table findings", ("demo.tar.xz",)),
     Command("export-trials", "export demo --table trials --file t.csv", ("demo.tar.xz",)),
     # audit

@@ -66,17 +66,36 @@ def application(
     )  # fmt: skip
 
 
+class Held(Requests):
+    """Requests that are in no file."""
+
+    def __init__(self, tables: Mapping[int, pa.Table]) -> None:
+        super().__init__(Path("nowhere"))
+        self._tables = tables
+
+    def read(self, trial: int, count: int) -> pa.Table:
+        table = self._tables[trial]
+        assert table.num_rows == count
+        table = table.add_column(0, "trial", pa.array([trial] * count, pa.int64()))
+        response = pa.array(requests.response_ns(table), pa.int64())
+        texts = {name: table[name].dictionary_encode() for name in ("label", "error")}
+        table = table.drop_columns([*texts]).append_column("response_ns", response)
+        for name, column in texts.items():
+            table = table.append_column(name, column)
+        return table
+
+
 @dataclass(frozen=True)
 class Made:
     """Results, and the folder in which their requests are."""
 
     results: Results
-    folder: Path
+    folder: Path | None
     counts: Mapping[int, int] = field(default_factory=dict)
 
 
 def make(
-    folder: Path,
+    folder: Path | None,
     served: Callable[[dict[str, str]], Served] | Served | None = None,
     *,
     load: Literal["open", "closed"] = "open",
@@ -84,7 +103,10 @@ def make(
     trials: int = 8,
     **options: Any,
 ) -> Made:
-    """Build the results of an experiment with a service, and write its requests into a folder."""
+    """Build the results of an experiment with a service, and write its requests into a folder.
+
+    Without a folder they are held in memory.
+    """
     how = served if callable(served) else (lambda _: served or Served())
     made = synthetic.make(
         workloads=("shop",), workers=(1,), trials=trials, process="fresh",
@@ -95,13 +117,15 @@ def make(
         arguments={"rate": 100, "users": 4, **(arguments or {})},
     )  # fmt: skip
     rng = np.random.default_rng(1)
-    samples, counts = [], {}
+    samples, counts, tables = [], {}, {}
     for trial in made.trial_table.to_dict("records"):
         if trial["status"] != "ok":
             continue
         one = how({str(k): str(v) for k, v in trial.items()})
         table = _requests(one, rng)
-        write(table, folder, trial["trial"])
+        tables[trial["trial"]] = table
+        if folder is not None:
+            write(table, folder, trial["trial"])
         counts[trial["trial"]] = table.num_rows
         samples += _samples(trial["trial"], one, table)
     kept = made.sample_table[~made.sample_table["metric"].isin(_GONE)]
@@ -110,7 +134,7 @@ def make(
         made,
         experiment=msgspec.structs.replace(made.experiment, workloads=(spec,)),
         sample_table=pd.concat([kept, new], ignore_index=True),
-        request_files=Requests(folder),
+        request_files=Held(tables) if folder is None else Requests(folder),
     )
     return Made(results, folder, counts)
 

@@ -16,6 +16,7 @@ import msgspec
 import networked
 import numpy as np
 import pandas as pd
+import served
 import sweeps
 import synthetic
 from synthetic import MS, Behaviour
@@ -229,6 +230,9 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
         ),
         (), Path("here"),
     ),
+    "services": lambda: served.make(
+        None, lambda trial: served.Served(own_cpus=0 if trial["platform"] == "docker" else 1),
+    ).results,
     "networks of sessions": lambda: with_networks(
         synthetic.make(trials=20), (network_fingerprint(9.4), GIVEN)
     ),

@@ -27,7 +27,7 @@ _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
 #: Columns that a table below has.
 _BELOW = {"load_reached", "request_error_share", "driver_cpus"}
 #: Tables that stand below the one of all cells, each with what is left out of it first.
-_SECOND = {"service_load": ({"response_p95_ns"},)}
+_SECOND = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
 #: Questions that a trustworthy result answers with yes, where nothing else says so.
 _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.

@@ -74,10 +74,8 @@ def overview(results: Results) -> Table | None:
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
     least = min((c.n for c in levels.all), default=0)
-    note = message(
-        "overview.note", source=str(basis), n=least, pairs=bool(compared), services=bool(services)
-    )
-    reasons = corrected(compared.values())
+    note = message("overview.note", source=str(basis), n=least, pairs=bool(compared))
+    more = [*([message("overview.services")] if services else []), *corrected(compared.values())]
     return Table(
         id="overview",
         title=message(
@@ -95,7 +93,7 @@ def overview(results: Results) -> Table | None:
             services=bool(services),
         ),
         rows=tuple(rows),
-        note=(note, *reasons) if reasons else note,
+        note=(note, *more) if more else note,
     )
 
 

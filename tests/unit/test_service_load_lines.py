@@ -1,0 +1,62 @@
+"""What tare run says of the load of services: a table below the first, or three lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import journals
+import pytest
+import served
+import synthetic
+from served import Served
+
+from tare.experiment import plan_file
+from tare.measure.comparison import service_load
+from tare.measure.comparison.trials import read_all
+from tare.results.message import Amount, Message
+
+
+def lines(folder: Path, how: Served, **options: Any) -> dict[str, Message]:
+    made = served.make(None, how, platforms=("bare",), trials=5, **options)
+    journals.write(made.results, folder)
+    trials, facts, *_ = read_all(folder)
+    return dict(service_load.lines(plan_file.read(folder), trials, facts))
+
+
+def test_three_lines_of_one_cell(tmp_path: Path) -> None:
+    said = lines(tmp_path / "out", Served(used=0.25))
+    assert list(said) == ["Load", "Tail", "Driver"]
+    rate = said["Load"].args["rate"]
+    assert isinstance(rate, Amount)
+    assert rate.value == pytest.approx(100, rel=0.01)
+    assert said["Load"].args["errors"] is None
+    assert said["Driver"].args == {"used": "0.25", "own": 1, "busy": False}
+
+
+def test_a_closed_load_has_users_and_no_rate_to_reach(tmp_path: Path) -> None:
+    said = lines(tmp_path / "out", Served(own_cpus=0), load="closed", arguments={"users": 3})
+    assert said["Load"].args["rate"] is None
+    load = said["Load"].args["load"]
+    assert isinstance(load, Message)
+    assert load.id == "service_load.closed"
+    assert said["Driver"].args["own"] == 0
+
+
+def test_commands_and_what_never_worked_have_no_lines(tmp_path: Path) -> None:
+    folder = journals.write(synthetic.make(trials=2), tmp_path / "out")
+    trials, facts, *_ = read_all(folder)
+    made = plan_file.read(folder)
+    assert not [*service_load.lines(made, trials, facts)]
+    assert not service_load.table(synthetic.make(trials=2), 80)
+    assert lines(tmp_path / "served", Served())
+    assert not [*service_load.lines(plan_file.read(tmp_path / "served"), (), {})]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_and_has_load_errors_and_cpus_at_any_width(width: int) -> None:
+    results = served.make(None, Served(own_cpus=0, fails=100)).results
+    table = service_load.table(results, width)
+    assert max(map(len, table)) <= width
+    said = "\n".join(table)
+    assert said.count("100 of 100/s") == said.count("1.0 %") == said.count("0.20 shared") == 2
