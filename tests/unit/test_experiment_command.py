@@ -142,10 +142,14 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
 
 def test_a_plan_answers_how_long_it_takes() -> None:
     takes, block = planned(1, None, block_s=0.3, cells=1)
-    assert takes == message("plan.takes", total=Duration(0.3), trials=1, cells=1)
+    assert takes == message(
+        "plan.takes", total=Duration(0.3), trials=1, cells=1, all=1, fewer=False
+    )
     assert block == message("plan.block", cells=1, block=Duration(0.3), starts=None, basis="")
     takes, block = planned(12, 480.0, block_s=6.0, starts_s=3.0)
-    assert takes == message("plan.takes", total=Duration(75.0), trials=12, cells=4)
+    assert takes == message(
+        "plan.takes", total=Duration(75.0), trials=12, cells=4, all=48, fewer=False
+    )
     assert (block.args["block"], block.args["starts"]) == (Duration(6.0), Duration(3.0))
 
 
