@@ -44,6 +44,8 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         yield _figure(figure, charts)
     if page.cells:
         yield _table(page.cells)
+    for table in page.beside:
+        yield _table(table)
     for said in page.also:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{text(name)}: {text(value)}" for name, value in page.strip) + "\n"
@@ -71,7 +73,8 @@ def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
         if figure not in page.top:
             yield _figure(figure, charts)
     for table in finding.tables:
-        yield _table(table)
+        if table not in page.beside:
+            yield _table(table)
 
 
 def _behind(page: Report) -> Iterator[str]:

@@ -24,14 +24,12 @@ _LEAST = 3
 MOST_ANSWERS = 7
 #: Columns that only the page has.
 _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
-#: Columns that a table below has.
-_BELOW = {"load_reached", "request_error_share", "driver_cpus"}
-#: Tables that stand below the one of all cells, each with what is left out of it first.
-_SECOND = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
 #: Questions that a trustworthy result answers with yes, where nothing else says so.
 _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
+#: The same of tables that stand below the one of all cells.
+_BESIDE = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
 
 
 def lines(report: Report, width: int) -> list[str]:
@@ -51,9 +49,8 @@ def lines(report: Report, width: int) -> list[str]:
         shown += ["", *table(report.cells, width), ""]
     elif (leading := _leading(report)) is not None:
         shown += ["", *table(leading, width, of="row"), ""]
-    for one in (one for s in report.sections for one in s.finding.tables if one.id in _SECOND):
-        if report.cells is not None:
-            shown += [*table(one, width), ""]
+    for one in report.beside:
+        shown += [*table(one, width), ""]
     shown += others[:MOST_ANSWERS]
     if others[MOST_ANSWERS:]:
         shown.append(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
@@ -78,12 +75,10 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     """Return the lines of a table, of cells or other rows, no wider than a terminal."""
     rows, left_out = most_telling(overview.rows)
     gone = set(_PAGE_ONLY)
-    if overview.id not in _SECOND:
-        gone |= _BELOW
     laid, left = _laid(overview, rows, gone)
     # The verdict stands last; what stands before it is the least.
     details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]
-    usual = _SECOND.get(overview.id or "", _DISPENSABLE)
+    usual = _BESIDE.get(overview.id or "", _DISPENSABLE)
     for keys in usual if of == "cell" else details:
         if max(map(len, aligned(laid, left))) <= width:
             break

@@ -15,6 +15,8 @@ FORMAT = "tare-report"
 VERSION = 1
 #: Answers that stand above the picture and the table.
 _LEADING = 3
+#: Tables that belong to the one of all cells: what its values were measured under.
+_BESIDE = {"service_load"}
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -235,6 +237,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def top(self) -> tuple[Figure, ...]:
         """The picture of the answer: of all cells, or the first that there is."""
         return self.overview or tuple(self.figures[:1])
+
+    @property
+    def beside(self) -> tuple[Table, ...]:
+        """Tables that stand below that of all cells, where there is one, not in their section."""
+        if self.cells is None:
+            return ()
+        tables = (table for one in self.sections for table in one.finding.tables)
+        return tuple(table for table in tables if table.id in _BESIDE)
 
     @property
     def gated(self) -> Compared | None:

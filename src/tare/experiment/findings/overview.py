@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tare.experiment.findings import service_load
 from tare.experiment.findings.cells import (
     Basis,
     Cell,
@@ -23,7 +22,6 @@ from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.network_cells import Networks, networks_of
 from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis
-from tare.experiment.findings.service_cells import driven
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
 from tare.results.finding import Column, Table, interval_columns
@@ -57,9 +55,8 @@ def overview(results: Results) -> Table | None:
     reference, compared = _compared(cells, factor)
     crowded = _crowded(cells, factor)
     failed = _failed(results)
-    services = {cell.cell: service_load.beside(cell) for cell in driven(results.of_levels)}
     rows = [
-        _row(cell, basis, compared, crowded, failed, results) | services.get(cell.cell, {})
+        _row(cell, basis, compared, crowded, failed, results)
         for cell in levels.all
         if not crowded or _key(cell.levels) in crowded
     ]
@@ -75,7 +72,7 @@ def overview(results: Results) -> Table | None:
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
     least = min((c.n for c in levels.all), default=0)
     note = message("overview.note", source=str(basis), n=least, pairs=bool(compared))
-    more = [*([message("overview.services")] if services else []), *corrected(compared.values())]
+    reasons = corrected(compared.values())
     return Table(
         id="overview",
         title=message(
@@ -90,10 +87,9 @@ def overview(results: Results) -> Table | None:
             names.get(reference, reference),
             _most(cells) if crowded else None,
             counted=len({row["n"] for row in rows}) > 1,
-            services=bool(services),
         ),
         rows=tuple(rows),
-        note=(note, *more) if more else note,
+        note=(note, *reasons) if reasons else note,
     )
 
 
@@ -113,7 +109,6 @@ def _columns(
     most: str | None,
     *,
     counted: bool,
-    services: bool,
 ) -> tuple[Column, ...]:
     ratio = (
         *interval_columns("ratio", f"vs. {reference} (paired)", "ratio"),
@@ -126,7 +121,6 @@ def _columns(
         *(ratio if reference is not None else ()),
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),
-        *(service_load.BESIDE if services else ()),
         *([Column(key="n", title="n")] if counted else []),
         Column(key="failed", title="failed"),
     )

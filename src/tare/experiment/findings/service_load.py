@@ -261,11 +261,9 @@ def _named(cells: Sequence[Driven], results: Results) -> list[str]:
 _LOAD = Column(key="load_reached", title="load")
 _ERRORS = Column(key="request_error_share", title="errors", unit="share")
 _DRIVER = Column(key="driver_cpus", title="driver")
-#: What always stands beside a response time.
-BESIDE = (_LOAD, _ERRORS, _DRIVER)
 
 
-def beside(cell: Driven) -> dict[str, Any]:
+def _beside(cell: Driven) -> dict[str, Any]:
     """Return what stands beside the response times of a cell: the load, and what may be wrong."""
     return {
         "load_reached": _load_reached(cell),
@@ -282,7 +280,7 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
     def row(cell: Driven) -> dict[str, Any]:
         return {
             **{f: cell.levels[f] for f in factors},
-            **beside(cell),
+            **_beside(cell),
             **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
             "littles_law_ns": cell.queueing_ns,
             "n": cell.n,
@@ -296,9 +294,9 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
             _LOAD,
             Column(key="request_throughput", title="answered/s", unit="1"),
             _ERRORS,
+            _DRIVER,
             *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
             Column(key="littles_law_ns", title="users ÷ answered/s", unit="ns"),
-            _DRIVER,
         ),
         rows=tuple(row(cell) for cell in cells),
         note=message(
@@ -325,14 +323,14 @@ def _by_label(
             Column(key="request_share", title="share", unit="share"),
             _LOAD,
             _ERRORS,
-            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
             _DRIVER,
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
             Column(key="requests", title="requests a trial", unit="1"),
         ),
         rows=tuple(
             {
                 **{f: cell.levels[f] for f in factors},
-                **beside(cell),
+                **_beside(cell),
                 "request_label": name or "–",
                 **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
             }
