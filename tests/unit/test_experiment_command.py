@@ -142,12 +142,14 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
 
 def test_a_plan_answers_how_long_it_takes() -> None:
     takes, block = planned(1, None, block_s=0.3, cells=1)
-    assert takes == message("plan.takes", total=Duration(0.3), trials=1, cells=1)
-    assert block == message(
-        "plan.block", cells=1, block=Duration(0.3), starts=None, executed=1, measured=False
+    assert takes == message(
+        "plan.takes", total=Duration(0.3), trials=1, cells=1, all=1, fewer=False
     )
+    assert block == message("plan.block", cells=1, block=Duration(0.3), starts=None, basis="")
     takes, block = planned(12, 480.0, block_s=6.0, starts_s=3.0)
-    assert takes == message("plan.takes", total=Duration(75.0), trials=12, cells=4)
+    assert takes == message(
+        "plan.takes", total=Duration(75.0), trials=12, cells=4, all=48, fewer=False
+    )
     assert (block.args["block"], block.args["starts"]) == (Duration(6.0), Duration(3.0))
 
 
@@ -155,7 +157,7 @@ def test_a_plan_says_what_is_left_of_what_has_begun() -> None:
     given = {"block_s": 4.0, "trials_s": (1.0, 3.0), "cells": 2, "starts_s": 1.0}
     left, block, *_ = planned(3, None, done=(2, 1), **given)
     assert left == message("plan.left", total=Duration(8.0), left=3, trials=6)
-    assert block.args["measured"] is True
+    assert block.args["basis"] == message("plan.measured")
     (complete,) = planned(3, None, done=(3, 4), **given)
     assert complete.args["left"] == 0
 
@@ -167,7 +169,7 @@ def test_a_plan_says_what_a_budget_leaves() -> None:
         "total": Duration(36.0), "budget": Duration(40.0), "room": 6, "trials": 12
     }  # fmt: skip
     assert whole.args["time"] == Duration(72.0)
-    assert block.args["executed"] == 2
+    assert block.args["basis"] == message("plan.estimated", executed=2, cells=4)
     assert planned(12, 4.0, block_s=6.0)[0].id == "plan.short"
     bounded, room, _ = planned(None, 40.0, block_s=6.0)
     assert (bounded.id, room.args) == ("plan.bounded", {"room": 6})

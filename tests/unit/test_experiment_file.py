@@ -471,3 +471,16 @@ def test_levels_of_the_machines_topology_cannot_be_chosen_from() -> None:
     told, hint = refused(text)
     assert "topology" in told
     assert "list the levels" in hint
+
+
+@pytest.mark.parametrize(
+    ("head", "own", "what"),
+    [("trials = 5", "trials = 6", "more than the 5"), ("", "trials = 6", "needs trials")],
+)
+def test_a_workload_has_no_more_trials_than_the_experiment(head: str, own: str, what: str) -> None:
+    text = (
+        f'[experiment]\nname = "a"\nquestion = "b?"\n{head}\n'
+        f'[[workload]]\ncommand = "true"\n{own}\n'
+    )
+    with pytest.raises(ExperimentError, match=what):
+        file.parse(text, "mine.toml", catalogue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,6 +80,33 @@ def test_what_is_complete_is_not_measured_again(
     good: int, stopping: Stopping, complete: bool
 ) -> None:
     before = Stopping(compare="workload") if stopping.compare else Stopping(trials=5)
+    made = plan_of(stopping, KERNEL)
     found = Past(good={0: good, 1: good}, decided={0, 1})
-    assert found.is_complete(2, stopping, before) == complete
-    assert not Past(good={0: good}, decided={0}).is_complete(2, stopping, before)
+    assert found.is_complete(made, before) == complete
+    assert not Past(good={0: good}, decided={0}).is_complete(made, before)
+
+
+def plan_of(stopping: Stopping, *workloads: WorkloadSpec) -> plan.Plan:
+    experiment = Experiment(
+        name="a", question="b?", workloads=workloads, factors={"workers": (1, 2)}, stopping=stopping
+    )
+    cells = [(workload, workers) for workload in workloads for workers in (1, 2)]
+    return plan.Plan(
+        experiment=experiment, metric="wall_ns",
+        cells=tuple(
+            Cell(cell=number, workload=workload, workers=workers)
+            for number, (workload, workers) in enumerate(cells)
+        ),
+    )  # fmt: skip
+
+
+def test_a_workload_with_fewer_trials_is_complete_with_these() -> None:
+    few = msgspec.structs.replace(KERNEL, name="few", trials=2)
+    made = plan_of(Stopping(trials=5), KERNEL, few)
+    assert Past(good={0: 5, 1: 5, 2: 2, 3: 2}).is_complete(made, Stopping(trials=5))
+    assert not Past(good={0: 5, 1: 4, 2: 2, 3: 2}).is_complete(made, Stopping(trials=5))
+    assert not Past(good={0: 5, 1: 5, 2: 2, 3: 1}).is_complete(made, Stopping(trials=5))
+    tally = Tally(made.cells, Past(good={0: 2, 1: 2, 2: 2, 3: 1}), "wall_ns")
+    assert tally.wanting([0, 1, 2, 3], 5) == [0, 1, 3]
+    assert [tally.missing(cell, 5) for cell in range(4)] == [3, 3, 0, 1]
+    assert [tally.missing(cell, 1) for cell in range(4)] == [0, 0, 0, 0]

@@ -190,7 +190,7 @@ def test_several_executions_of_a_trial_are_refused(folder: Path) -> None:
 def test_sizes_that_give_too_little_are_left_out(folder: Path) -> None:
     asked = experiment(folder, 'size = ["0.25c", "1c256m", "1c", "2c"]')
     left = plan.left_out(asked, machine(2))
-    assert [(dict(one.levels)["size"], n) for one, n in left] == [("0.25c", 1), ("1c256m", 1)]
+    assert [(one.levels["size"], one.cells) for one in left] == [(("0.25c",), 1), (("1c256m",), 1)]
     assert [cell.size for cell in plan.cells(asked, machine(2))] == ["1c", "2c"]
 
 

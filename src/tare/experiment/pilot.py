@@ -57,21 +57,28 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, tuple[str, ...]] = {}
     #: Good trials that there are, in the order of the cells; empty: of none there are any.
     done: tuple[int, ...] = ()
+    #: Blocks that a cell takes no part in, in their order: its workload has fewer trials.
+    skipped: tuple[int, ...] = ()
     #: Why trials failed, and what their commands wrote.
     failures: tuple[Failing, ...] = ()
 
     def measuring_s(self, blocks: int) -> float:
         """Return how long so many blocks take, less the trials of them that there are."""
-        if not self.done:
+        if not self.done and not any(self.skipped):
             return self.starts_s + blocks * self.block_s
         rest_s = (self.block_s - sum(self.trials_s)) / max(1, self.cells)
-        left = [max(0, blocks - done) for done in self.done]
+        left = self._left(blocks)
         trials_s = sum(n * (one + rest_s) for n, one in zip(left, self.trials_s, strict=True))
         return self.starts_s + trials_s if any(left) else 0.0
 
     def left(self, blocks: int) -> int:
         """Return how many trials are missing to so many blocks."""
-        return sum(max(0, blocks - done) for done in self.done or (0,) * self.cells)
+        return sum(self._left(blocks))
+
+    def _left(self, blocks: int) -> list[int]:
+        none = (0,) * self.cells
+        pairs = zip(self.done or none, self.skipped or none, strict=True)
+        return [max(0, blocks - skipped - done) for done, skipped in pairs]
 
     def blocks(self, budget_s: float) -> int:
         """Return how many whole blocks there are, and a budget has room for.
@@ -257,6 +264,10 @@ def forecast(
         cells=len(cells),
         unknown=_unknown(cells, executed),
         done=done,
+        skipped=tuple(
+            (experiment.stopping.trials or 0) - (experiment.trials(cell.workload) or 0)
+            for cell in cells
+        ),
         failures=_by_reason(one for took, _ in sessions for one in took.failures),
     )
 

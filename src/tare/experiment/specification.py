@@ -222,6 +222,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Whether trials take place in a small network of their own."""
         return "network" in self.factors
 
+    def trials(self, workload: WorkloadSpec) -> int | None:
+        """Return the fixed number of trials of a workload's cells; None: it is not fixed."""
+        asked = [n for n in (self.stopping.trials, workload.trials) if n is not None]
+        return None if self.stopping.trials is None else min(asked)
+
     @property
     def network_of_services(self) -> bool:
         """Whether the network is there for services and their drivers alone."""

@@ -46,6 +46,8 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     prepare: str | None = None
     conclude: str | None = None
     timeout_s: Positive | None = None
+    #: Trials of each of its cells, where these are fewer than those of the experiment.
+    trials: Count | None = None
 
     @property
     def serves(self) -> bool:

@@ -139,6 +139,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     only = factors.only(file.tables("workload"), experiment)
     experiment = msgspec.structs.replace(experiment, only=only)
     _check_arguments(file, experiment)
+    _check_trials(file, experiment)
     _check_serving(top, file, experiment)
     networks.check(file, experiment)
     substitution.check(name, experiment)
@@ -159,6 +160,18 @@ def _check_arguments(file: Table, experiment: Experiment) -> None:
             raise table.error(
                 twice, "is a factor as well, with levels of its own", f"leave one {twice} out"
             )
+
+
+def _check_trials(file: Table, experiment: Experiment) -> None:
+    """Refuse trials of a workload that are not fewer than those of the experiment."""
+    asked = experiment.stopping.trials
+    for table, workload in zip(file.tables("workload"), experiment.workloads, strict=True):
+        if workload.trials is None:
+            continue
+        if asked is None:
+            raise table.error("trials", "needs trials in [experiment] as well, which are more")
+        if workload.trials > asked:
+            raise table.error("trials", f"is more than the {asked} trials of [experiment]")
 
 
 def _check_serving(table: Table, file: Table, experiment: Experiment) -> None:

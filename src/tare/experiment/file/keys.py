@@ -152,6 +152,11 @@ WORKLOAD = (
         field="timeout_s",
     ),
     Key(
+        "trials",
+        kinds.whole(1, 10**6),
+        "trials of each cell of this workload, fewer than `trials` of the experiment",
+    ),
+    Key(
         "only",
         kinds.LEVELS,
         "levels at which this workload is measured, by factor, such as "

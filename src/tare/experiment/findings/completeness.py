@@ -69,13 +69,13 @@ class ShortCell:
 
 def short_cells(results: Results) -> tuple[ShortCell, ...]:
     """Return the cells that have fewer good trials than requested, in the plan's order."""
-    asked = results.experiment.stopping.trials
     stopped = set(results.stops.loc[results.stops["reason"] == "failed", "cell"])
     by_cell: dict[Any, pd.DataFrame] = dict(list(results.trial_table.groupby("cell", sort=False)))
     found = []
     for cell in results.planned:
         trials = by_cell.get(cell.cell, results.trial_table.iloc[:0])
         good = int((trials["status"] == "ok").sum())
+        asked = results.experiment.trials(cell.workload)
         if good < asked if asked is not None else cell.cell in stopped:
             failed = int((trials["status"] == "failed").sum())
             why = tuple(failures(results, trials))

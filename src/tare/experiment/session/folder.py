@@ -118,8 +118,7 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]
     made, done = begun(made, text, folder)
     plan_file.write(made, folder)
     write_text(text, folder)
-    asked, before_it = made.experiment.stopping, stored.experiment.stopping
-    return made, done, done.is_complete(len(made.cells), asked, before_it)
+    return made, done, done.is_complete(made, stored.experiment.stopping)
 
 
 def begun(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:

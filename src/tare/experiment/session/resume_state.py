@@ -17,6 +17,7 @@ from tare.experiment.metrics import (
     of_workload,
     waited_for,
 )
+from tare.experiment.plan import Plan
 from tare.experiment.specification import Stopping
 
 
@@ -37,15 +38,21 @@ class Past:
     #: Cells of which every verdict was safe when they stopped last.
     decided: set[int] = field(default_factory=set)
 
-    def is_complete(self, cells: int, stopping: Stopping, before: Stopping) -> bool:
+    def is_complete(self, plan: Plan, before: Stopping) -> bool:
         """Whether all cells have what is asked for, so that another session measures nothing.
 
         ``before`` is what earlier sessions were asked for; a precision begins anew in every one.
         """
+        stopping = plan.experiment.stopping
         if stopping.trials is not None:
-            return all(self.good.get(cell, 0) >= stopping.trials for cell in range(cells))
+            wanted = {cell.cell: plan.experiment.trials(cell.workload) for cell in plan.cells}
+            return all(self.good.get(cell, 0) >= (n or 0) for cell, n in wanted.items())
         same = replace(before, budget_s=stopping.budget_s) == stopping
-        return stopping.compare is not None and same and self.decided >= {*range(cells)}
+        return (
+            stopping.compare is not None
+            and same
+            and self.decided >= {cell.cell for cell in plan.cells}
+        )
 
 
 def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:

@@ -247,7 +247,7 @@ class _Session:
                 if decisions and all(d.stop for c, d in decisions.items() if c not in failed):
                     self._stop([c for c in cells if c not in failed], None, decisions)
             else:
-                done = [c for c in cells if self.tally.trials[c] >= fixed and c not in failed]
+                done = [c for c in cells if not self.tally.missing(c, fixed) and c not in failed]
                 self._stop(
                     done,
                     "fixed" if self.experiment.stopping.trials else "budget",

@@ -79,9 +79,14 @@ class Tally:
 
     def wanting(self, cells: list[int], fixed: int | None) -> list[int]:
         """Return the cells that are to go on."""
-        return [
-            c for c in cells if c not in self.stopped and (fixed is None or self.trials[c] < fixed)
-        ]
+        return [c for c in cells if c not in self.stopped and self.missing(c, fixed)]
+
+    def missing(self, cell: int, fixed: int | None) -> float:
+        """Return how many good trials a cell is short of, where so many are fixed for all."""
+        own = self._cells[cell].workload.trials
+        if fixed is None:
+            return math.inf
+        return max(0, min(fixed, fixed if own is None else own) - self.trials[cell])
 
     def hopeless(self, cells: list[int]) -> list[int]:
         """Return cells that keep failing, with all others of a level that always fails."""
@@ -147,7 +152,7 @@ class Tally:
         if fixed is not None:
             bounds.append(
                 sum(
-                    max(0, fixed - self.trials[c]) * (self.seconds(c) + self.rest_s(c, experiment))
+                    self.missing(c, fixed) * (self.seconds(c) + self.rest_s(c, experiment))
                     for c in self.wanting(cells, fixed)
                 )
             )

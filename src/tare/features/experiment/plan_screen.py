@@ -134,10 +134,15 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
             message("plan.room", room=room),
         ]
     if forecast.done and room == trials:
-        left = forecast.left(trials)
-        return [message("plan.left", total=total, left=left, trials=trials * forecast.cells)]
+        every = trials * forecast.cells - sum(forecast.skipped)
+        return [message("plan.left", total=total, left=forecast.left(trials), trials=every)]
     if room == trials:
-        return [message("plan.takes", total=total, trials=trials, cells=forecast.cells)]
+        return [
+            message(
+                "plan.takes", total=total, trials=trials, cells=forecast.cells,
+                all=forecast.left(trials), fewer=any(forecast.skipped),
+            )
+        ]  # fmt: skip
     needed, budget = Duration(forecast.measuring_s(trials)), Duration(budget_s or 0.0)
     if room:
         ended = message("plan.ended", total=total, budget=budget, room=room, trials=trials)
