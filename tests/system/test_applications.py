@@ -233,7 +233,9 @@ def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("size", ["1c", "2c"])
-@pytest.mark.parametrize("application", ["ffmpeg", "mpi-prime", "mpi-search"])
+@pytest.mark.parametrize(
+    "application", ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra"]
+)
 @pytest.mark.parametrize(
     "platform", ["bare", "docker", "podman", "runc", "nspawn", "bubblewrap", "gvisor", "vm"]
 )
@@ -244,6 +246,9 @@ def test_every_application_is_right_everywhere(
         "ffmpeg": ("video=320x180", "seconds=1", "preset=ultrafast"),
         "mpi-prime": ("end=100000",),
         "mpi-search": ("count=1000000",),
+        "wordpress": ("users=5", "ramp=1"),
+        "wordpress-open": ("rate=1", "seconds=5"),
+        "cassandra": ("rate=20", "seconds=3", "warm_up=2"),
     }
     given = [word for one in less[application] for word in ("--set", one)]
     where = ["-p", platform, "--size", size, "-n", "2"]
