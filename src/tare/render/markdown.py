@@ -44,7 +44,7 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         yield _figure(figure, charts)
     if page.cells:
         yield _table(page.cells)
-    for table in page.beside:
+    for table in page.below:
         yield _table(table)
     for said in page.also:
         yield f"{text(words.sentence(said))}\n"
@@ -73,7 +73,7 @@ def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
         if figure not in page.top:
             yield _figure(figure, charts)
     for table in finding.tables:
-        if table not in page.beside:
+        if table not in page.below:
             yield _table(table)
 
 

@@ -29,7 +29,7 @@ _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
 #: The same of tables that stand below the one of all cells.
-_BESIDE = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
+_BELOW = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
 
 
 def lines(report: Report, width: int) -> list[str]:
@@ -49,7 +49,7 @@ def lines(report: Report, width: int) -> list[str]:
         shown += ["", *table(report.cells, width), ""]
     elif (leading := _leading(report)) is not None:
         shown += ["", *table(leading, width, of="row"), ""]
-    for one in report.beside:
+    for one in report.below:
         shown += [*table(one, width), ""]
     shown += others[:MOST_ANSWERS]
     if others[MOST_ANSWERS:]:
@@ -78,7 +78,7 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     laid, left = _laid(overview, rows, gone)
     # The verdict stands last; what stands before it is the least.
     details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]
-    usual = _BESIDE.get(overview.id or "", _DISPENSABLE)
+    usual = _BELOW.get(overview.id or "", _DISPENSABLE)
     for keys in usual if of == "cell" else details:
         if max(map(len, aligned(laid, left))) <= width:
             break

@@ -16,7 +16,7 @@ VERSION = 1
 #: Answers that stand above the picture and the table.
 _LEADING = 3
 #: Tables that belong to the one of all cells: what its values were measured under.
-_BESIDE = {"service_load"}
+_BELOW = {"service_load"}
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -239,12 +239,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return self.overview or tuple(self.figures[:1])
 
     @property
-    def beside(self) -> tuple[Table, ...]:
+    def below(self) -> tuple[Table, ...]:
         """Tables that stand below that of all cells, where there is one, not in their section."""
         if self.cells is None:
             return ()
         tables = (table for one in self.sections for table in one.finding.tables)
-        return tuple(table for table in tables if table.id in _BESIDE)
+        return tuple(table for table in tables if table.id in _BELOW)
 
     @property
     def gated(self) -> Compared | None:

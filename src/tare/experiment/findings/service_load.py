@@ -263,8 +263,8 @@ _ERRORS = Column(key="request_error_share", title="errors", unit="share")
 _DRIVER = Column(key="driver_cpus", title="driver")
 
 
-def _beside(cell: Driven) -> dict[str, Any]:
-    """Return what stands beside the response times of a cell: the load, and what may be wrong."""
+def _conditions(cell: Driven) -> dict[str, Any]:
+    """Return what response times of a cell hold for: the load, and what may be wrong."""
     return {
         "load_reached": _load_reached(cell),
         "request_error_share": cell.failed,
@@ -280,7 +280,7 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
     def row(cell: Driven) -> dict[str, Any]:
         return {
             **{f: cell.levels[f] for f in factors},
-            **_beside(cell),
+            **_conditions(cell),
             **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
             "littles_law_ns": cell.queueing_ns,
             "n": cell.n,
@@ -330,7 +330,7 @@ def _by_label(
         rows=tuple(
             {
                 **{f: cell.levels[f] for f in factors},
-                **_beside(cell),
+                **_conditions(cell),
                 "request_label": name or "–",
                 **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
             }
