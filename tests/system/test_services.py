@@ -161,7 +161,7 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
     [
         ("dies", "service web ended with exit code 3: no more room"),
         ("late", "service web was ended by SIGTERM"),
-        ("empty", "service web is not ready after 5 s: its page of 0 bytes"),
+        ("empty", "service web is not ready after 5 s: its page of 0 bytes has no match"),
         ("silent", "service web is not ready after 5 s"),
         ("code", "the load generator failed: sh ended with exit code 4; cannot connect"),
         ("stuck", "the load generator failed: sh exceeded its 8 s"),

@@ -47,8 +47,9 @@ def test_response_times_count_from_the_intended_start() -> None:
     assert (found.requests, found.errors) == (3, 1)
     assert found.mean_ns == pytest.approx((15 + 30 + 30) / 3)
     assert found.max_ns == 30
-    # Two were answered from 0 until 130 ns.
-    assert found.throughput == pytest.approx(2 / 130e-9)
+    # Two of three that are due every 50 ns.
+    assert found.throughput == pytest.approx(2 / 150e-9)
+    assert (found.late_ns, found.at_once) == (pytest.approx(10, rel=0.02), 1)
     assert found.rate == pytest.approx(2 / 95e-9)
     assert found.intended_rate == pytest.approx(2 / 100e-9)
 

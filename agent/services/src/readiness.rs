@@ -128,13 +128,17 @@ fn answers(page: &[u8], body: Option<&Regex>) -> Result<(), String> {
     let head = String::from_utf8_lossy(head);
     let first = head.lines().next().unwrap_or_default();
     if first.split_whitespace().nth(1) != Some("200") {
-        return Err(format!("it answers {first:?}"));
+        return Err(match first {
+            "" => "it closes the connection without an answer".to_string(),
+            first => format!("it answers {first:?}"),
+        });
     }
     let rest = String::from_utf8_lossy(rest);
     match body {
-        Some(body) if !body.is_match(&rest) => Err(format!(
-            "its page of {} bytes does not have the expression",
-            rest.trim_start().len()
+        Some(body) if !body.is_match(rest.trim()) => Err(format!(
+            "its page of {} bytes has no match of {:?}",
+            rest.trim_start().len(),
+            body.as_str()
         )),
         _ => Ok(()),
     }

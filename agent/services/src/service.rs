@@ -150,6 +150,10 @@ fn launched(
 
 fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
+        (Some(0), _) => {
+            "ended with exit code 0: a service stays in the foreground until it is asked to end"
+                .to_string()
+        }
         (Some(code), _) => format!("ended with exit code {code}"),
         (_, Some(libc::SIGKILL)) => {
             "was killed (SIGKILL), as it is where memory runs out".to_string()

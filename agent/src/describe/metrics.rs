@@ -314,6 +314,14 @@ pub const METRICS: &[Metric] = &[
         sources: DRIVEN,
     },
     Metric {
+        name: "request_late_ns",
+        unit: Some("ns"),
+        meaning: "from the intended start: 99 % of the trial's requests started no later, whether \
+                  the load generator was busy or waited for answers",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "request_rate",
         unit: Some("1/s"),
         meaning: "requests that were started a second, from the first to the last",
@@ -341,6 +349,13 @@ pub const METRICS: &[Metric] = &[
                   trial",
         absence: "the workload does not check its own results",
         sources: &[source("self", "the kernel's own check of each execution")],
+    },
+    Metric {
+        name: "requests_at_once",
+        unit: Some("1"),
+        meaning: "most requests of the trial that were under way at the same time",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
     },
     Metric {
         name: "response_max_ns",

@@ -25,6 +25,8 @@ LONGEST = 200
 MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
 #: Deviations of the number of arrivals at random that are no lack of load.
 DEVIATIONS = 3.0
+#: Requests at once by users of a closed load.
+OVERLAP = 1.05
 
 SCHEMA = pa.schema(
     [
@@ -170,6 +172,14 @@ class Load(NamedTuple):
     rate: float
     #: The same as intended.
     intended_rate: float
+    #: How late 99 % of the requests started at most, as the load generator was busy or waited.
+    late_ns: float
+    #: Most requests that were under way at once.
+    at_once: int
+    #: From the first start to the last end.
+    span_s: float
+    #: Requests that were intended beyond those that the rate says, at most, at any moment.
+    uneven: float
 
     @property
     def error_share(self) -> float:
@@ -194,7 +204,11 @@ def load(table: pa.Table) -> Load:
     response = response_ns(table).astype(float)
     errors = table.num_rows - table["error"].null_count
     p50, p95, p99 = np.quantile(response, (0.5, 0.95, 0.99))
-    span_s = (int((start + duration).max()) - int(intended.min())) / 1e9
+    end = start + duration
+    span_s = (int(end.max()) - int(intended.min())) / 1e9
+    # As many are answered a second as start, where each is answered before the next one is due.
+    every_s = 1 / found if (found := _rate(intended)) else 0.0
+    answering_s = max(span_s, table.num_rows * every_s)
     return Load(
         requests=table.num_rows,
         errors=errors,
@@ -203,10 +217,31 @@ def load(table: pa.Table) -> Load:
         p95_ns=float(p95),
         p99_ns=float(p99),
         max_ns=float(response.max()),
-        throughput=(table.num_rows - errors) / span_s if span_s > 0 else 0.0,
+        throughput=(table.num_rows - errors) / answering_s if answering_s > 0 else 0.0,
         rate=_rate(start),
         intended_rate=_rate(intended),
+        late_ns=float(np.quantile(start - intended, 0.99)),
+        at_once=_most_at_once(start, end),
+        span_s=(int(end.max()) - int(start.min())) / 1e9,
+        uneven=_uneven(intended),
     )
+
+
+def _most_at_once(start: np.ndarray, end: np.ndarray) -> int:
+    """Return how many overlap at most; what begins when another one ends does not."""
+    moments = np.concatenate([end, start])
+    steps = np.concatenate([np.full(len(end), -1), np.full(len(start), 1)])
+    # Ends come first in a stable order.
+    return int(np.cumsum(steps[np.argsort(moments, kind="stable")]).max())
+
+
+def _uneven(intended: np.ndarray) -> float:
+    """Return how far the count of starts is from the line of their mean rate, at most."""
+    span = int(intended[-1]) - int(intended[0])
+    if not span:
+        return 0.0
+    line = (intended - intended[0]) / span * (len(intended) - 1)
+    return float(np.abs(np.arange(len(intended)) - line).max())
 
 
 def _rate(starts: np.ndarray) -> float:
@@ -236,6 +271,8 @@ def refusal(
     share : callable
         Parses a share.
     """
+    if driver.count is not None and counted is None:
+        return message("serving.uncounted", pattern=driver.count)
     if counted is not None and counted != found.requests:
         return message("serving.lost", rows=found.requests, counted=round(counted))
     if found.error_share > share(fill(driver.errors)):
@@ -245,12 +282,24 @@ def refusal(
             share=Amount(found.error_share, "share"), first=first,
         )  # fmt: skip
     if driver.load == "closed":
+        users = float(fill(driver.users or "inf"))
+        # Times that are cut off to milliseconds may overlap.
+        if found.at_once > 1 + users * OVERLAP:
+            return message("serving.users", most=found.at_once, users=round(users))
         return None
-    assert driver.rate is not None
-    rate = float(fill(driver.rate))
-    # What comes at random comes as often as not a little less often.
-    least = driver.reached * rate * (1 - DEVIATIONS / np.sqrt(found.requests))
+    return _of_open(driver, found, float(fill(driver.rate or "nan")))
+
+
+def _of_open(driver: Driver, found: Load, rate: float) -> Message | None:
+    # What comes at random comes as often as not a little less often, or a little more.
+    slack = DEVIATIONS / np.sqrt(found.requests)
+    asked = Amount(rate, "1")
     late = found.rate < driver.reached * found.intended_rate
-    if found.intended_rate < least or late:
-        return message("serving.rate", reached=Amount(found.rate, "1"), rate=Amount(rate, "1"))
+    if found.intended_rate < driver.reached * rate * (1 - slack) or late:
+        return message("serving.rate", reached=Amount(found.rate, "1"), rate=asked)
+    if found.intended_rate > (2 - driver.reached) * rate * (1 + slack):
+        return message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=asked)
+    # Arrivals at random are hardly ever that far from an even stream.
+    if found.uneven > 2 + DEVIATIONS * np.sqrt(found.requests):
+        return message("serving.uneven", rate=asked)
     return None

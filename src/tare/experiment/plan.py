@@ -172,7 +172,11 @@ def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftO
     if None in needed:
         return None
     why = message("unfit.small", name=application.name, needed=needed[0], given=needed[1])
-    return LeftOut(levels=(("workload", cell.workload.name), ("size", cell.size)), why=why)
+    return LeftOut(
+        levels=(("workload", cell.workload.name), ("size", cell.size)),
+        why=why,
+        fix="a larger size, such as 1c or 1c2g: CPUs, and GiB of memory",
+    )
 
 
 def _check_quotas(experiment: Experiment, machine: Machine) -> None:

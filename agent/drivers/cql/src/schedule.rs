@@ -51,12 +51,23 @@ pub fn compute(load: &Load, seed: u64) -> Result<Vec<Operation>, String> {
     let number = number as usize;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let times = times(load, number, &mut random);
-    let operation = |intended_ns| Operation {
+    let kinds = kinds(number, load.writes, &mut random);
+    let operation = |(intended_ns, writes)| Operation {
         intended_ns,
-        writes: unit(&mut random) < load.writes,
+        writes,
         key: below(load.keys, &mut random),
     };
-    Ok(times.into_iter().map(operation).collect())
+    Ok(times.into_iter().zip(kinds).map(operation).collect())
+}
+
+/// Which operations write: as many as their share says, in random order.
+fn kinds(number: usize, share: f64, random: &mut Pcg64Mcg) -> Vec<bool> {
+    let writes = (number as f64 * share).round() as usize;
+    let mut kinds: Vec<bool> = (0..number).map(|one| one < writes).collect();
+    for last in (1..number).rev() {
+        kinds.swap(last, below(last as u32 + 1, random) as usize);
+    }
+    kinds
 }
 
 /// Computes as many operations as come in some seconds before: others than those of the seed.
@@ -152,7 +163,9 @@ mod tests {
     fn writes_have_their_share_and_keys_are_all_used() {
         let found = compute(&LOAD, 3).unwrap();
         let writes = found.iter().filter(|one| one.writes).count();
-        assert!((2300..2700).contains(&writes), "{writes}");
+        assert_eq!(writes, 2500);
+        let early = found[..5000].iter().filter(|one| one.writes).count();
+        assert!((1100..1400).contains(&early), "{early}");
         let mut uses = [0; 100];
         found.iter().for_each(|one| uses[one.key as usize] += 1);
         assert!(uses.iter().all(|count| (50..160).contains(count)));

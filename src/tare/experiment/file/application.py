@@ -235,8 +235,12 @@ def read(reference: str) -> Application:
     base = _based_on(values, folder)
     if base is None:
         return parsed(values, text, folder)
-    origin, above, tables = _values(base)
     file = Table(str(folder / FILE), "", values)
+    try:
+        origin, above, tables = _values(base)
+    except ExperimentError as error:
+        hint = f'"../{base}", where it is a folder next to this one' if "/" not in base else None
+        raise file.table("application").error("based_on", error.message, hint) from error
     if _based_on(tables, origin) is not None:
         raise file.table("application").error("based_on", f"{base} is based on another one itself")
     if "image" in values:
@@ -517,6 +521,10 @@ def _placeholders(
             except ValueError as error:
                 raise table.error(key, f"{shown(text)}: {error}", "{{ is a brace itself") from None
             for name in sorted(used.difference(known)):
+                if hosts and name == placeholders.HOST:
+                    raise table.error(
+                        key, "there is no {host}", "{host1}: the services; {host2}: their driver"
+                    )
                 # Whether there is a network, the experiment says.
                 if hosts and placeholders.is_of_hosts(name):
                     continue

@@ -222,6 +222,8 @@ def _driver(table: Table, texts: list[tuple[Table, Mapping[str, Iterable[str]]]]
         raise table.error(own, f"is missing: the load is {driver.load}", f'{own} = "{{{own}}}"')
     if getattr(driver, other) is not None:
         raise table.error(other, f"excludes load = {shown(driver.load)}", f"{own} = …")
+    if driver.load == "closed" and "reached" in table.values:
+        raise table.error("reached", "is the share of a rate, which a closed load has not")
     if "{" not in driver.errors:
         try:
             units.share(driver.errors, 0, 1)

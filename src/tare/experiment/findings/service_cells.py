@@ -30,11 +30,15 @@ METRICS = {
     "rate": "request_rate",
     "errors": "request_error_share",
     "requests": "requests",
+    "late": "request_late_ns",
+    "at_once": "requests_at_once",
     "cpus": "driver_cpus",
     "own_cpus": "driver_own_cpus",
 }
 #: A load generator that uses more of its CPUs may have been what requests waited for.
 BUSY = 0.9
+#: Share of the users of a closed load that wait at once where queueing makes its response times.
+ALL_WAIT = 0.9
 #: Requests beyond a quantile below which it rests on a few of them.
 FEWEST_BEYOND = 10
 
@@ -113,10 +117,21 @@ class Driven:
         return bool(own) and used is not None and used > BUSY * (own or 0)
 
     @property
+    def unbusy(self) -> float | None:
+        """Most users of a closed load that waited at once, where these were far from all."""
+        at_once = self.median("at_once")
+        if self.asked.is_open or not self.asked.amount or at_once is None:
+            return None
+        return at_once if at_once < ALL_WAIT * self.asked.amount else None
+
+    @property
     def queueing_ns(self) -> float | None:
-        """Users by throughput: the mean response time of a closed load, by Little's law."""
+        """Users by throughput: the mean response time of a closed load, by Little's law.
+
+        None where they were not all there at once, as where each comes and goes.
+        """
         throughput = self.median("throughput")
-        if self.asked.is_open or not self.asked.amount or not throughput:
+        if self.asked.is_open or not self.asked.amount or not throughput or self.unbusy:
             return None
         return self.asked.amount / throughput * 1e9
 

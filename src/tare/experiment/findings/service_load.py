@@ -87,6 +87,10 @@ def cpus(cell: Driven) -> Message:
     )
 
 
+#: What is later than this stands next to response times, which hold it.
+LATE_NS = 1e6
+
+
 def generator(cell: Driven) -> Message:
     """Say what the load generator of one cell took, and whether it may be seen in the times."""
     used, own = cell.median("cpus"), cell.own_cpus
@@ -95,6 +99,7 @@ def generator(cell: Driven) -> Message:
         used=None if used is None else f"{used:.2f}",
         own=None if own is None else round(own),
         busy=cell.busy,
+        late=_time(cell, "late") if (cell.median("late") or 0.0) > LATE_NS else None,
     )
 
 
@@ -186,6 +191,15 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
             throughput=Amount(slowest.median("throughput"), "1"),
             time=Amount(slowest.queueing_ns, "ns"),
             mean=_time(slowest, "mean"),
+        )
+    idle = [cell for cell in cells if cell.unbusy is not None]
+    if idle:
+        least = min(idle, key=lambda cell: (cell.unbusy or 0.0) / (cell.asked.amount or 1.0))
+        yield message(
+            "service_load.unbusy",
+            at=name_of(least, results) if len(cells) > 1 else None,
+            most=Chosen(least.unbusy or 0.0, "1"),
+            users=Chosen(least.asked.amount or 0.0, "1"),
         )
     yield from _generator(cells, results)
 

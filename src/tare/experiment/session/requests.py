@@ -12,7 +12,7 @@ from tare import files, units, workloads
 from tare.agent import record
 from tare.applications import output
 from tare.errors import AgentError, StoreError, TrialError
-from tare.experiment.metrics import DRIVER, SUPERVISED
+from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
 from tare.experiment.session.driving import Driving, counted
 from tare.experiment.session.printed import Printed
 from tare.render.words import text
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tare.applications import requests as table_of_requests
+
+
+#: Microseconds taken for nanoseconds are a thousand times off: requests, if they are not few, span
+#: so many times what the load generator ran at most, and at least, as its start is in its time.
+MOST_TIMES, FEW = 900.0, 10
 
 
 class Judging:
@@ -87,10 +92,27 @@ class Judging:
             for got in self._driving.records
             if isinstance(got, record.Output) and got.stream == "out"
         )
-        return self._requests.refusal(
+        refused = self._requests.refusal(
             self._driver, self._load, self.table, counted(self._application, lines), fill,
             partial(units.share, least=-1.0, most=1.01),
-        ) or self._printed.judged(self._application, fill, self._data)  # fmt: skip
+        )  # fmt: skip
+        if refused is None:
+            refused = self._other_units()
+        return refused or self._printed.judged(self._application, fill, self._data)
+
+    def _other_units(self) -> Message | None:
+        """Return that the times of the file cannot be those of the load, where that is so."""
+        wall_s = (self._time("wall_ns") or 0.0) / 1e9
+        span_s = self._load.span_s
+        few = self._load.requests < FEW
+        if few or not wall_s or wall_s / MOST_TIMES <= span_s <= wall_s * MOST_TIMES:
+            return None
+        return message(
+            "serving.results.units",
+            span=Amount(1e9 * span_s, "ns"),
+            wall=Amount(1e9 * wall_s, "ns"),
+            jmeter=self._driver.format == "jmeter",
+        )
 
     def samples(self) -> Iterator[record.Sample]:
         """Yield the values of the trial."""
@@ -105,6 +127,8 @@ class Judging:
             "request_rate": load.rate,
             "request_error_share": load.error_share,
             "requests": load.requests,
+            "request_late_ns": load.late_ns,
+            "requests_at_once": load.at_once,
             "driver_cpus": self._cpus(),
             "driver_own_cpus": self._driving.resident.own_cpus,
         }
@@ -122,17 +146,17 @@ class Judging:
 
     def _cpus(self) -> float | None:
         """Return how many CPUs the load generator used."""
-        found = {
-            (got.metric, got.source): got.value
-            for got in self._driving.records
-            if isinstance(got, record.Sample) and got.metric in ("cpu_ns", "wall_ns")
-        }
-        times = [
-            next((v for (m, _), v in sorted(found.items()) if m == metric), None)
-            for metric in ("cpu_ns", "wall_ns")
-        ]
-        cpu_ns, wall_ns = times
+        cpu_ns, wall_ns = self._time("cpu_ns"), self._time("wall_ns")
         return cpu_ns / wall_ns if cpu_ns is not None and wall_ns else None
+
+    def _time(self, metric: str) -> float | None:
+        """Return a time of the load generator, as its agent measured it."""
+        found = {
+            got.source: got.value
+            for got in self._driving.records
+            if isinstance(got, record.Sample) and got.metric == metric
+        }
+        return found[ranked(metric, found)[0]] if found else None
 
 
 def _fetched(driving: Driving) -> bytes:

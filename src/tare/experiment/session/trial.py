@@ -40,7 +40,7 @@ from tare.experiment.session.window import limit_s, longest_s, most_records, pat
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.render.escaping import on_one_line
 from tare.render.words import text
-from tare.results.message import message
+from tare.results.message import Duration, message
 from tare.workloads import placeholders, serving
 
 if TYPE_CHECKING:
@@ -66,13 +66,18 @@ class Prepare(Protocol):
 class Values:
     """Sums of metrics by source, over measured iterations and workers; what went wrong."""
 
-    def __init__(self, metrics: tuple[str, ...], printed: Printed | None = None) -> None:
+    def __init__(
+        self, metrics: tuple[str, ...], printed: Printed | None = None, *, serves: bool = False
+    ) -> None:
+        self.serves = serves
         self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
         #: What an application printed; None: nobody asks.
         self.printed = printed
         self.wrong = False
         #: The kernel ended a process for want of memory, whatever became of the trial.
         self.out_of_memory = False
+        #: A load that went to its end was refused, and may do better the next time.
+        self.by_chance = False
         #: The first fault for which the trial failed.
         self.fault: record.Fault | None = None
 
@@ -83,6 +88,12 @@ class Values:
         if sums is not None and sample.phase == "measured":
             total, count = sums.get(sample.source, (0.0, 0))
             sums[sample.source] = (total + sample.value, count + 1)
+
+    @property
+    def may_do_better(self) -> bool:
+        """Whether a trial that failed may not fail the next time: what is not there stays so."""
+        ended = self.fault is not None and self.fault.kind in ("exit", "signal")
+        return self.by_chance or (ended and not self.serves)
 
     def means(self, metric: str) -> dict[str, float]:
         """Return the mean of a metric by source."""
@@ -215,7 +226,7 @@ class Conductor:
         printed = None
         if application is not None and not serves:
             printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
-        values = Values(tuple(own.values()), printed)
+        values = Values(tuple(own.values()), printed, serves=serves)
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -246,7 +257,7 @@ class Conductor:
             of_workload(metric, values.means(own[metric])),
             {m: of_workload(m, values.means(own[m])) for m in also},
             values.wrong,
-            values.fault is not None and values.fault.kind in ("exit", "signal"),
+            values.may_do_better,
         )
 
     def _workload(
@@ -388,17 +399,22 @@ class Conductor:
         self, driving: Driving, cell: Cell, values: Values, seed: int, failure: str | None
     ) -> str | None:
         """Keep the requests of a load and what it came to; return why the trial is not valid."""
-        if values.fault is not None and values.fault.kind in ("out_of_memory", "timeout"):
-            return "; ".join(why for why in (failure, driving.failure) if why)
+        kind = None if values.fault is None else values.fault.kind
+        if kind == "timeout":
+            limit_s = cell.workload.timeout_s or serving.longest_s(driving.application)
+            return text(message("serving.timeout", limit=Duration(limit_s)))
+        if values.out_of_memory or kind == "out_of_memory":
+            return "; ".join(
+                why for why in (text(message("serving.memory")), driving.failure) if why
+            )
         if driving.failure or failure:
             # What ended a service says more than that all services were ended.
             return driving.failure or failure
-        if values.out_of_memory:
-            return text(message("serving.memory"))
         judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
         self._keep(judging.samples(), values)
         requests.write(judging.table, self.folder, driving.trial)
         refused = judging.refusal()
+        values.by_chance = refused is not None
         return None if refused is None else text(refused)
 
     def _judged(
@@ -596,7 +612,9 @@ class Conductor:
                 self.write(got)
                 values.add(got)
             elif isinstance(got, record.Fault):
-                self.write(got)
+                # That of what starts services says nothing that its report does not.
+                if not (values.serves and got.kind in ("exit", "signal")):
+                    self.write(got)
                 values.wrong |= got.kind == "check"
                 if got.kind != "warning":
                     failure = failure or got.message

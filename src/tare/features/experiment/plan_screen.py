@@ -71,7 +71,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
     for note in prepared.notes:
         console.out.print(f"Note: {note.message}", soft_wrap=True)
     _show_cells([cell.levels() for cell in cells], forecast)
-    if experiment.networked:
+    if experiment.networked and not experiment.network_of_services:
         show_network(experiment)
 
 

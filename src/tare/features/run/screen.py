@@ -17,7 +17,15 @@ from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failed, Failure, reasons, together
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.experiment.findings.level_names import unit_of
-from tare.experiment.metrics import COMMANDS_TIME, DRIVER, PRINTED, TIME, ranked, waited_for
+from tare.experiment.metrics import (
+    COMMANDS_TIME,
+    DRIVER,
+    PRINTED,
+    SUPERVISED,
+    TIME,
+    ranked,
+    waited_for,
+)
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json
@@ -122,6 +130,11 @@ class Summary:
         """Return the best source that all good trials have of a metric."""
         some = [{s for m, s in trial.values if m == metric} for trial in self.of_levels]
         return next(iter(ranked(metric, set.intersection(*some) if some else ())), None)
+
+    def whole(self, metric: str) -> str | None:
+        """Return the source that counts all processes, of services; of commands, the best one."""
+        groups = [s for s in ("cgroup", "host_cgroup") if self.load and len(self.values(metric, s))]
+        return next(iter(groups), None) or self.common(metric)
 
     def known(self, metric: str, quantile: float | None = None) -> Known | None:
         """Return how well a quantile is known; None where the metric has no values."""
@@ -370,7 +383,7 @@ def _show_resources(summary: Summary) -> None:
 
     parts: list[Atom] = []
     for metric in ("cpu_ns", "memory_bytes"):
-        source = summary.common(metric)
+        source = summary.whole(metric)
         if source is not None:
             median = float(np.median(summary.values(metric, source)))
             name = message(f"run.resource_name.{metric}")
@@ -380,8 +393,11 @@ def _show_resources(summary: Summary) -> None:
         median = float(np.median(summary.values(metric, PRINTED)))
         stem = metric.removesuffix(f"_{unit_of(metric)}")
         parts.append(message("run.resource", name=stem, amount=Amount(median, unit_of(metric))))
+    ready = summary.values("services_ready_ns", SUPERVISED)
+    if len(ready):
+        parts.append(message("run.ready", amount=Amount(float(np.median(ready)), "ns")))
     launch = summary.facts.get("launch_overhead_ns")
-    if launch is not None:
+    if launch is not None and not len(ready):
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
     _say("Uses", message("run.uses", parts=parts))
     if network := network_use.of_trials(summary.good):
