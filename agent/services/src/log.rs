@@ -5,9 +5,12 @@ use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use regex_lite::Regex;
 
+/// How long what was written last may be on its way; who has left it to children keeps it open.
+const UNDERWAY: Duration = Duration::from_millis(300);
 /// Kept of it; a line that is longer is cut.
 const KEPT: usize = 4096;
 
@@ -21,6 +24,8 @@ struct Inner {
     /// Where the last line begins that is not whole.
     line: usize,
     shown: bool,
+    /// Nobody can write any more.
+    whole: bool,
 }
 
 impl Log {
@@ -45,6 +50,7 @@ impl Log {
         while let Ok(count @ 1..) = reader.read(&mut room) {
             self.inner().add(&room[..count], pattern);
         }
+        self.inner().whole = true;
     }
 
     /// Whether a line had the expression.
@@ -52,8 +58,12 @@ impl Log {
         self.inner().shown
     }
 
-    /// The last lines, as text.
+    /// The last lines, as text, of what has ended: some may still be on their way.
     pub fn last(&self) -> String {
+        let deadline = Instant::now() + UNDERWAY;
+        while !self.inner().whole && Instant::now() < deadline {
+            thread::sleep(UNDERWAY / 100);
+        }
         String::from_utf8_lossy(&self.inner().kept)
             .trim()
             .to_string()

@@ -111,11 +111,7 @@ pub fn complete(words: &[String], deadline: Instant) -> Result<(), (String, Stri
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => {
-                // The last of it may still be on its way.
-                thread::sleep(TICK);
-                return Err((ending(status), log.last()));
-            }
+            Ok(Some(status)) => return Err((ending(status), log.last())),
             Ok(None) if Instant::now() < deadline => thread::sleep(TICK),
             Ok(None) => {
                 let _ = child.kill();
