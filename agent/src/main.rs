@@ -40,7 +40,8 @@ tare-agent: the measuring half of tare
       [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
                                      and these of the machine beside them
   tare-agent meet --bind ADDRESS     wait on a host for `meet_host` of another one, reach it as well
-  tare-agent supervise --spec JSON   start services, report that they are ready, end them when asked
+  tare-agent supervise               start the services of an environment, report that they are ready,
+                                     end them when asked
   tare-agent attend --bind ADDRESS   wait on a host for `supervise` of another one, pass lines on
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
@@ -171,9 +172,12 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             return Ok(meet::run(address));
         }
         "supervise" => {
-            let key = std::env::var(services::KEY).unwrap_or_default();
-            std::env::remove_var(services::KEY);
-            return Ok(supervise::run(&given.spec, &key));
+            let taken = [services::SPECIFICATION, services::KEY].map(|name| {
+                let value = std::env::var(name).unwrap_or_default();
+                std::env::remove_var(name);
+                value
+            });
+            return Ok(supervise::run(&taken[0], &taken[1]));
         }
         "attend" => {
             let bind = given.bind.ok_or("attend needs --bind")?;

@@ -174,3 +174,45 @@ def test_errors_and_lost_rows_make_no_trial() -> None:
     assert refused(data, driver(errors="40 %")) is None
     assert refused(data, driver(errors="40 %"), counted=3) is None
     assert refused(data, driver(errors="40 %"), counted=4) == "serving.lost"
+
+
+def test_few_requests_are_no_load() -> None:
+    open_ = driver("open")
+    assert refused(evenly(8, 10**10), open_) == "serving.rate"
+    assert refused(evenly(1, 10**8), open_) == "serving.rate"
+    assert refused(evenly(8, 10**8), open_) is None
+
+
+def test_a_load_that_is_larger_than_asked_makes_no_trial() -> None:
+    open_ = driver("open")
+    assert refused(evenly(1000, 5 * 10**7), open_) == "serving.faster"
+    assert refused(evenly(2, 1), open_) == "serving.faster"
+    burst = rows(
+        (0, 0, 1, "a", ""),
+        *((5 * 10**9 + i, 5 * 10**9 + i, 1, "a", "") for i in range(98)),
+        (99 * 10**8, 99 * 10**8, 1, "a", ""),
+    )
+    assert refused(burst, open_) == "serving.uneven"
+
+
+def test_more_requests_at_once_than_users_make_no_trial() -> None:
+    five = rows(*((0, 0, 100, "a", "") for _ in range(5)))
+    assert refused(five, driver()) is None
+    many = rows(*((0, 0, 100, "a", "") for _ in range(9)))
+    assert refused(many, driver()) == "serving.users"
+    # One after another by each of five.
+    turns = rows(*((t, t, 100, "a", "") for t in range(0, 1000, 100) for _ in range(5)))
+    assert refused(turns, driver()) is None
+    assert requests.load(requests.read(turns, "requests")).at_once == 5
+
+
+def test_a_count_that_is_not_printed_makes_no_trial() -> None:
+    counting = driver(count="made ([0-9]+)")
+    assert refused(evenly(3, 10**8), counting) == "serving.uncounted"
+    assert refused(evenly(3, 10**8), counting, counted=3) is None
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    twice = b"intended_ns,intended_ns,start_ns,duration_ns,label,error\n1,1,1,1,a,\n"
+    with pytest.raises(RequestsError):
+        requests.read(twice, "requests")

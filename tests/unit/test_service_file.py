@@ -145,6 +145,11 @@ def test_it_is_stored_and_read_back(folder: Path) -> None:
         ('memory = "512 MiB"', 'memory = "much"', "needs.memory"),
         ("[parameters.port]", "[check]\ncommand = ['a']\n[parameters.port]", "check.command"),
         ("[parameters.port]", "[parameters.cores]", "parameters.cores"),
+        ('"http://{host1}:{port}/page"', '"http://web:80/page"', "services[2].ready.http"),
+        ('"http://{host1}:{port}/page"', '"http://{host1}:abc/"', "services[2].ready.http"),
+        ('"http://{host1}:{port}/page"', '"http://{host}:80/"', "there is no {host}"),
+        ('signal = "QUIT"', 'signal = "_IGN"', "services[1].stop.signal"),
+        ('cpus = 1', 'reached = "90 %"', "driver.reached"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_names_the_key(folder: Path, old: str, new: str, key: str) -> None:
@@ -152,6 +157,31 @@ def test_what_is_wrong_names_the_key(folder: Path, old: str, new: str, key: str)
     with pytest.raises(ExperimentError) as raised:
         read(BLOG.replace(old, new), folder)
     assert key in raised.value.message
+
+
+@pytest.mark.parametrize("errors", ["300 %", "nan", "-5%", "abc", "5"])
+def test_a_share_of_errors_is_checked(folder: Path, errors: str) -> None:
+    found = read(BLOG.replace("cpus = 1", 'errors = "{port}"'), folder)
+    assert found.driver is not None
+    serving.check(found.driver, {"port": "0"})
+    serving.check(found.driver, {"port": "2.5 %"})
+    # What a factor says is not known yet.
+    serving.check(found.driver, {})
+    with pytest.raises(ValueError, match="errors"):
+        serving.check(found.driver, {"port": errors})
+
+
+@pytest.mark.parametrize("users", ["0", "-5", "many", "nan", "inf"])
+def test_users_and_rates_are_numbers_above_0(folder: Path, users: str) -> None:
+    found = read(BLOG, folder)
+    assert found.driver is not None
+    serving.check(found.driver, {"users": "0.5"})
+    with pytest.raises(ValueError, match="users"):
+        serving.check(found.driver, {"users": users})
+    number = "default = 0" if users == "0" else f'default = "{users}"'
+    (folder / "application.toml").write_text(BLOG.replace("default = 10", number))
+    with pytest.raises(ExperimentError, match="users"):
+        experiment(folder)
 
 
 def test_a_network_is_there_without_being_asked_for(folder: Path) -> None:

@@ -151,9 +151,6 @@ fn ending(status: ExitStatus) -> String {
                 .to_string()
         }
         (Some(code), _) => format!("ended with exit code {code}"),
-        (_, Some(libc::SIGKILL)) => {
-            "was killed (SIGKILL), as it is where memory runs out".to_string()
-        }
         (_, signal) => format!("was ended by {}", tree::signal_name(signal.unwrap_or(0))),
     }
 }

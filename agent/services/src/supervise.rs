@@ -21,6 +21,7 @@ pub fn run(specification: &str, key: &str) -> ExitCode {
         eprintln!("tare-agent: {why}");
         ExitCode::FAILURE
     };
+    sys::secrecy::keep();
     let supervision: Supervision = match serde_json::from_str(specification) {
         Ok(supervision) => supervision,
         Err(error) => return fail(&format!("cannot read what to supervise: {error}")),

@@ -25,6 +25,8 @@ LONGEST = 200
 MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
 #: Deviations of the number of arrivals at random that are no lack of load.
 DEVIATIONS = 3.0
+#: Of few arrivals no more than this is left to chance.
+MOST_SLACK = 0.5
 #: Requests at once by users of a closed load.
 OVERLAP = 1.05
 
@@ -75,8 +77,10 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
         )
     except pa.ArrowInvalid as error:
         raise RequestsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
-    needed = [name for name in names if name not in _OPTIONAL]
-    missing = next((name for name in needed if name not in found.column_names), None)
+    there = {name: found.column_names.count(name) for name in names}
+    missing = next(
+        (n for n in names if there[n] > 1 or (n not in _OPTIONAL and not there[n])), None
+    )
     if missing is not None:
         raise RequestsError(message("serving.results.column", column=missing))
     table = (_of_jmeter if format_ == "jmeter" else _of_requests)(found)
@@ -292,7 +296,7 @@ def refusal(
 
 def _of_open(driver: Driver, found: Load, rate: float) -> Message | None:
     # What comes at random comes as often as not a little less often, or a little more.
-    slack = DEVIATIONS / np.sqrt(found.requests)
+    slack = min(DEVIATIONS / np.sqrt(found.requests), MOST_SLACK)
     asked = Amount(rate, "1")
     late = found.rate < driver.reached * found.intended_rate
     if found.intended_rate < driver.reached * rate * (1 - slack) or late:

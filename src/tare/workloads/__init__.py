@@ -13,7 +13,7 @@ from tare.workloads.specification import WorkloadSpec
 
 __all__ = [
     "AGENT", "CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "given", "inherited", "job", "of_hosts",
-    "parameters", "values",
+    "parameters", "values", "written",
 ]  # fmt: skip
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.

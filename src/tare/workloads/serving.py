@@ -6,9 +6,11 @@ import signal
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from tare import units
 from tare.agent import record
+from tare.errors import TrialError
 from tare.workloads import placeholders
-from tare.workloads.application import SCRATCH, Application, Ready, Service
+from tare.workloads.application import SCRATCH, Application, Driver, Ready, Service
 
 #: How long all commands of ``[reset]`` may take.
 RESET_S = 300.0
@@ -58,6 +60,28 @@ def driver(
     )
 
 
+def check(driver: Driver, values: Mapping[str, str]) -> None:
+    """Check the numbers of a load, as far as their placeholders have values.
+
+    Raises
+    ------
+    ValueError
+        Says which one is not possible.
+    """
+    for name, text in (("rate", driver.rate), ("users", driver.users), ("errors", driver.errors)):
+        if text is None or not placeholders.names(text) <= set(values):
+            continue
+        filled_ = placeholders.fill(text, values)
+        try:
+            if name == "errors":
+                units.share(filled_, -1e-9, 1.0)
+            elif not 0 < float(filled_) < 1e9:
+                raise ValueError
+        except ValueError:
+            expected = 'a share such as "1 %"' if name == "errors" else "a number above 0"
+            raise ValueError(f"{name} = {filled_!r} of [driver] is no {expected[2:]}") from None
+
+
 def longest_s(application: Application) -> float:
     """Return how long a trial may take, from its reset until its services have ended."""
     assert application.driver is not None
@@ -91,6 +115,10 @@ def _ready(ready: Ready, values: Mapping[str, str]) -> record.Ready:
     if ready.http is not None:
         parts = urlsplit(placeholders.fill(ready.http, values))
         host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise TrialError(f"the page that shows a service is ready: {error}") from error
         return record.ReadyHttp(
             address=f"{host}:{parts.port or 80}", path=parts.path or "/", body=ready.body
         )

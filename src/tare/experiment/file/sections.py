@@ -12,6 +12,7 @@ from tare.experiment.file.factors import LEAST_MEMORY_BYTES, ONLY
 from tare.experiment.file.table import Table, closest, suggestion
 from tare.experiment.specification import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping
 from tare.registry import Catalogue, Description
+from tare.workloads import serving, written
 from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
 
@@ -134,6 +135,12 @@ def _application(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     chosen = table.part(defaults).parameters(found.parameters, found.name)
     own = table.part(key.name for key in known).read(known)
     own["application"] = found
+    if found.driver is not None:
+        given = {**defaults, **chosen}
+        try:
+            serving.check(found.driver, {k: written(v) for k, v in given.items()})
+        except ValueError as error:
+            raise table.error(None, str(error)) from error
     return WorkloadSpec(
         **{
             "name": found.name,

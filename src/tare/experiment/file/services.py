@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -18,9 +17,8 @@ TABLES = ("reset", "services", "driver")
 #: More than any application has, or any machine stands.
 MOST_SERVICES, MOST_CPUS = 16, 256
 
-_SIGNAL = kinds.fitting(
-    "the name of a signal, such as TERM", lambda name: getattr(signal, f"SIG{name}", None)
-)
+#: Those by which programs are asked to end.
+_SIGNAL = kinds.choice(("TERM", "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH", "PWR", "KILL"))
 #: A value, or a placeholder of a parameter.
 _TEXT_OR_NUMBER = kinds.Kind(
     'a number, or a placeholder such as "{rate}"',
@@ -34,6 +32,12 @@ def _http(value: Any) -> str:
     text = str(kinds.NAME.read(value))
     parts = urlsplit(text)
     if parts.scheme != "http" or not parts.netloc or parts.query or parts.fragment:
+        raise ValueError
+    host, _, port = parts.netloc.partition(":")
+    # There is no name server in the network of a trial.
+    if not re.fullmatch(r"\{\w+\}|localhost|[0-9.]+", host, re.ASCII):
+        raise ValueError
+    if port and not re.fullmatch(r"\{\w+\}|[0-9]{1,5}", port, re.ASCII):
         raise ValueError
     return text
 

@@ -27,7 +27,7 @@ from tare.errors import AgentError, TareError, TrialError
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
-from tare.workloads.application import Application
+from tare.workloads.application import SCRATCH, Application
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,8 +43,8 @@ START_S, SMALL_S = 60.0, 30.0
 END_S = 5.0
 #: How often it is looked whether a load generator has had its time.
 LOOK_S = 1.0
-#: Which agents read the key from their environment.
-KEY = "TARE_CONTROL_KEY"
+#: In the environment of ``supervise``, and of nothing that it starts.
+KEY, SPECIFICATION = "TARE_CONTROL_KEY", "TARE_SUPERVISION"
 #: Of lines that a report shows.
 LAST_LINES = 3
 
@@ -215,8 +215,13 @@ class Driving:
         given = serving.supervision(self.application, values, self._address)
         return msgspec.structs.replace(
             base,
-            argv=(workloads.AGENT, "supervise", "--spec", msgspec.json.encode(given).decode()),
-            environment={**base.environment, KEY: self._key},
+            argv=(workloads.AGENT, "supervise"),
+            # Other users see what stands in a command, and environments of services hold secrets.
+            environment={
+                **base.environment,
+                KEY: self._key,
+                SPECIFICATION: msgspec.json.encode(given).decode(),
+            },
         )
 
     def wait(self) -> None:
@@ -249,7 +254,7 @@ class Driving:
         limit_s = self.application.driver.within_s
         agent = self.resident.agent
         # What the trial before has left is not taken for what this one leaves.
-        self.resident.ask(("rm", "-f", self.application.driver.results))
+        self.resident.ask(("sh", "-c", f"rm -rf {SCRATCH}/* {SCRATCH}/.[!.]*"))
         job = self.resident.job(self._command, limit_s, self.trial)
         agent.submit(job)
         answer = Answer(agent, job.id)

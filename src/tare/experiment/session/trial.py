@@ -318,6 +318,10 @@ class Conductor:
         if application is None or application.driver is None:
             return nullcontext()
         assert self.hosts is not None
+        try:
+            serving.check(application.driver, self._values(cell, 0))
+        except ValueError as error:
+            raise TrialError(str(error)) from error
         cpus = placement.driver_cpus(self.experiment, cell, self.machine)
         resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
         return Driving(self.hosts, application, resident, number)
@@ -409,7 +413,7 @@ class Conductor:
             )
         if driving.failure or failure:
             # What ended a service says more than that all services were ended.
-            return driving.failure or failure
+            return driving.failure or str(failure).replace(workloads.AGENT, "what starts services")
         judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
         self._keep(judging.samples(), values)
         requests.write(judging.table, self.folder, driving.trial)
