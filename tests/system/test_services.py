@@ -165,7 +165,7 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
         ("silent", "service web is not ready after 5 s"),
         ("code", "the load generator failed: sh ended with exit code 4; cannot connect"),
         ("stuck", "the load generator failed: sh exceeded its 8 s"),
-        ("missing", "the load generator left no file /tmp/rows.csv"),
+        ("missing", "the load generator left no plain file /tmp/rows.csv"),
         ("lost", "the load generator counts 6 requests, but its file has 5"),
         ("errors", "1 of 5 requests failed (20 %); the first: refused"),
         ("slow", "the load was not reached: 1.00 of 10.0 requests a second"),
