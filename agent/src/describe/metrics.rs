@@ -343,19 +343,19 @@ pub const METRICS: &[Metric] = &[
         sources: DRIVEN,
     },
     Metric {
+        name: "requests_at_once",
+        unit: Some("1"),
+        meaning: "most requests of the trial that were under way at the same time",
+        absence: "the workload is no application that serves",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "residual",
         unit: Some("1"),
         meaning: "largest scaled residual of the systems of equations that were solved in the \
                   trial",
         absence: "the workload does not check its own results",
         sources: &[source("self", "the kernel's own check of each execution")],
-    },
-    Metric {
-        name: "requests_at_once",
-        unit: Some("1"),
-        meaning: "most requests of the trial that were under way at the same time",
-        absence: "the workload is no application that serves",
-        sources: DRIVEN,
     },
     Metric {
         name: "response_max_ns",
