@@ -80,10 +80,13 @@ def test_what_is_planned_runs(folder: Path) -> None:
     # Every cell was executed, or is said to have been left out.
     cells = collections.Counter(levels["platform"] for levels in begun)
     for one in left_out:
-        cells[one["platform"]] += one.get("cells", 4)
+        # A level by itself, or cells by the levels that they share.
+        stacks = one["platform"] if isinstance(one["platform"], list) else [one["platform"]]
+        for stack in stacks:
+            cells[stack] += one.get("cells", 4) // len(stacks)
     assert cells == dict.fromkeys(PLATFORMS, 4)
     # In a sandbox inside of it, root would be root to this machine's files.
-    (nested,) = (one for one in left_out if one["platform"] == "docker/runc")
+    (nested,) = (one for one in left_out if "docker/runc" in one["platform"])
     assert "image" in nested["fix"]
 
 

@@ -31,7 +31,7 @@ def test_three_lines_of_one_cell(tmp_path: Path) -> None:
     assert isinstance(rate, Amount)
     assert rate.value == pytest.approx(100, rel=0.01)
     assert said["Load"].args["errors"] is None
-    assert said["Driver"].args == {"used": "0.25", "own": 1, "busy": False}
+    assert said["Driver"].args == {"used": "0.25", "own": 1, "busy": False, "late": None}
 
 
 def test_a_closed_load_has_users_and_no_rate_to_reach(tmp_path: Path) -> None:
