@@ -23,8 +23,6 @@ from tare import platforms
 
 pytestmark = [
     pytest.mark.system,
-    # What multiplies leaves others no room for processes of their own.
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose to others"),
 ]
 
