@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -355,7 +355,7 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     check = _check(file.table("check"))
     names = [parameter.name for parameter in parameters]
     _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, names)
-    texts: list[tuple[Table, Mapping[str, Iterable[str]]]] = []
+    texts: services.Texts = []
     if serving is None:
         run = file.table("run").read(RUN)
         environment = run.get("environment", {}).values()

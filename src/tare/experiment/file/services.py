@@ -154,14 +154,17 @@ DRIVER = (
 )
 
 
+#: What may hold placeholders: tables, and texts by key.
+Texts = list[tuple[Table, Mapping[str, Iterable[str]]]]
+
+
 class Serving(NamedTuple):
     """What these tables say."""
 
     reset: tuple[tuple[str, ...], ...]
     services: tuple[Service, ...]
     driver: Driver
-    #: What may hold placeholders: tables, and texts by key.
-    texts: list[tuple[Table, Mapping[str, Iterable[str]]]]
+    texts: Texts
 
 
 def needs(table: Table) -> Needs:
@@ -177,7 +180,7 @@ def read(file: Table) -> Serving:
     ExperimentError
         Names the key, and what was expected.
     """
-    texts: list[tuple[Table, Mapping[str, Iterable[str]]]] = []
+    texts: Texts = []
     for needed in ("services", "driver"):
         if needed not in file.values:
             one = "[[services]]" if needed == "services" else "[driver]"
@@ -198,7 +201,7 @@ def read(file: Table) -> Serving:
     return Serving(reset, services, _driver(file.table("driver"), texts), texts)
 
 
-def _service(table: Table, texts: list[tuple[Table, Mapping[str, Iterable[str]]]]) -> Service:
+def _service(table: Table, texts: Texts) -> Service:
     table.only([*(key.name for key in SERVICE), "ready", "stop"])
     given = table.part(key.name for key in SERVICE).read(SERVICE)
     below = table.table("ready")
@@ -219,7 +222,7 @@ def _service(table: Table, texts: list[tuple[Table, Mapping[str, Iterable[str]]]
     return Service(**given, ready=ready, **table.table("stop").read(STOP))
 
 
-def _driver(table: Table, texts: list[tuple[Table, Mapping[str, Iterable[str]]]]) -> Driver:
+def _driver(table: Table, texts: Texts) -> Driver:
     driver = Driver(**table.read(DRIVER))
     own, other = ("rate", "users") if driver.load == "open" else ("users", "rate")
     if getattr(driver, own) is None:

@@ -22,8 +22,9 @@ import msgspec
 from tare import platforms, workloads
 from tare.agent import client, record
 from tare.agent.client import Answer, ProcessChannel, SilenceError
-from tare.applications import expressions
 from tare.errors import AgentError, TareError, TrialError
+from tare.experiment.session import single_execution
+from tare.experiment.session.resident import Cpus
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
@@ -73,10 +74,12 @@ class Drivers:
         self.emulator = emulator
         self._shared = shared
         self.user = user
-        self._running: dict[tuple[platforms.Root | None, tuple[int, ...] | None], Resident] = {}
+        self._running: dict[
+            tuple[platforms.Root | None, tuple[int, ...] | None], DriverInstance
+        ] = {}
         self._started = 0
 
-    def get(self, root: platforms.Root | None, cpus: tuple[int, ...] | None) -> Resident:
+    def get(self, root: platforms.Root | None, cpus: Cpus) -> DriverInstance:
         """Return the instance with such files on such CPUs; None: on all."""
         if (root, cpus) not in self._running:
             place = platforms.Place(
@@ -95,10 +98,10 @@ class Drivers:
                 instance.close()
                 raise
             own = 0 if cpus is None else len(cpus)
-            self._running[root, cpus] = Resident(instance, agent, self.user, own)
+            self._running[root, cpus] = DriverInstance(instance, agent, self.user, own)
         return self._running[root, cpus]
 
-    def discard(self, resident: Resident) -> None:
+    def discard(self, resident: DriverInstance) -> None:
         """End an instance whose agent may still do what nobody waits for."""
         self._running = {key: one for key, one in self._running.items() if one is not resident}
         resident.instance.close()
@@ -110,7 +113,7 @@ class Drivers:
 
 
 @dataclass(frozen=True)
-class Resident:
+class DriverInstance:
     """An instance with its agent."""
 
     instance: platforms.Instance
@@ -121,13 +124,9 @@ class Resident:
 
     def job(self, command: record.Command, limit_s: float, trial: int) -> record.Trial:
         """Return a trial whose only execution is a command."""
-        return record.Trial(
-            id=self.agent.next_id(), trial=trial, nonce=0, workload=command,
-            workers=(record.Worker(worker=0, cpus=None),), iterations=1, warmup=0,
-            process="fresh", tail="stop", rendezvous=None, timeout_ns=round(limit_s * 1e9),
-            linger_ns=0, observe=False, user=self.user if self.instance.users else None,
-            window=None,
-        )  # fmt: skip
+        user = self.user if self.instance.users else None
+        number = self.agent.next_id()
+        return single_execution.job(number, command, user, trial=trial, limit_s=limit_s)
 
     def ask(self, argv: tuple[str, ...], limit_bytes: int = 0) -> list[record.Record]:
         """Run a small command of ours to its end."""
@@ -148,14 +147,14 @@ class Driving:
         The network.
     application : Application
         One that serves.
-    resident : Resident
+    resident : DriverInstance
         Where the load generator is to run.
     trial : int
     """
 
     hosts: Hosts
     application: Application
-    resident: Resident
+    resident: DriverInstance
     trial: int
     #: Why the load made no trial; None: it did, as far as is known.
     failure: str | None = None
@@ -292,17 +291,6 @@ class Driving:
     def _end_control(self) -> None:
         self._control.process.kill()
         self._control.close()
-
-
-def counted(application: Application, printed: str) -> float | None:
-    """Return how many requests a load generator counted itself; None: it does not say."""
-    assert application.driver is not None
-    pattern = application.driver.count
-    found = None if pattern is None else expressions.last(pattern, printed)
-    try:
-        return None if found is None else float(found)
-    except ValueError:
-        return None
 
 
 def _said(report: record.ServicesFailed) -> str:

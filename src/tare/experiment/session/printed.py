@@ -50,12 +50,15 @@ class Printed:
                 self._phases[got.worker, got.iteration] = got.phase
             return
         kept = self._streams[got.worker, got.iteration][_STREAMS[got.stream]]
-        try:
-            kept += base64.b64decode(got.data, validate=True)
-        except binascii.Error as error:
-            raise AgentError(f"the agent sent an output that is not in base 64: {error}") from error
+        kept += decoded(got)
         if len(kept) > self._limit_bytes:
             raise AgentError(f"the agent sent more than {self._limit_bytes} bytes of an output")
+
+    @property
+    def standard_output(self) -> str:
+        """What all executions printed there, as text."""
+        parts = (self._of(one)["stdout"] for one in sorted(self._streams))
+        return b"".join(parts).decode(errors="replace")
 
     def judged(
         self, application: Application, fill: Callable[[str], str], data: Path | None
@@ -84,3 +87,11 @@ class Printed:
 
     def _of(self, execution: Execution) -> dict[str, bytes]:
         return {name: bytes(data) for name, data in self._streams[execution].items()}
+
+
+def decoded(got: record.Output) -> bytes:
+    """Return what a piece of an output holds; raises AgentError where it is none."""
+    try:
+        return base64.b64decode(got.data, validate=True)
+    except binascii.Error as error:
+        raise AgentError(f"the agent sent an output that is not in base 64: {error}") from error

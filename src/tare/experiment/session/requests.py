@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from tare import files, units, workloads
 from tare.agent import record
-from tare.applications import output
-from tare.errors import AgentError, StoreError, TrialError
+from tare.applications import expressions, output
+from tare.errors import StoreError, TrialError
 from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
-from tare.experiment.session.driving import Driving, counted
-from tare.experiment.session.printed import Printed
+from tare.experiment.session.driving import Driving
+from tare.experiment.session.printed import Printed, decoded
 from tare.render.words import text
 from tare.results.message import Amount, Message, message
 from tare.workloads import placeholders
@@ -95,18 +94,23 @@ class Judging:
     def refusal(self) -> Message | None:
         """Return why the trial is not valid; None: it is."""
         fill = partial(placeholders.fill, levels=self._values)
-        lines = "".join(
-            base64.b64decode(got.data).decode(errors="replace")
-            for got in self._driving.records
-            if isinstance(got, record.Output) and got.stream == "out"
-        )
         refused = self._requests.refusal(
-            self._driver, self._load, self.table, counted(self._application, lines), fill,
+            self._driver, self._load, self.table, self._counted(), fill,
             partial(units.share, least=-1e-9, most=1.0),
         )  # fmt: skip
         if refused is None:
             refused = self._other_units()
         return refused or self._printed.judged(self._application, fill, self._data)
+
+    def _counted(self) -> float | None:
+        """Return how many requests the load generator counted itself; None: it does not say."""
+        pattern = self._driver.count
+        printed = self._printed.standard_output
+        found = None if pattern is None else expressions.last(pattern, printed)
+        try:
+            return None if found is None else float(found)
+        except ValueError:
+            return None
 
     def _other_units(self) -> Message | None:
         """Return that the times of the file cannot be those of the load, where that is so."""
@@ -182,10 +186,7 @@ def _fetched(driving: Driving) -> bytes:
     found = bytearray()
     for got in driving.resident.ask(("sh", "-c", PLAIN, name), MOST_BYTES):
         if isinstance(got, record.Output) and got.stream == "out":
-            try:
-                found += base64.b64decode(got.data, validate=True)
-            except ValueError as error:
-                raise AgentError(f"the agent sent what is not in base 64: {error}") from error
+            found += decoded(got)
         if isinstance(got, record.Fault) and got.kind != "warning":
             raise TrialError(text(message("serving.results.missing", file=name)))
     # Where it is cut off is a matter of pieces.

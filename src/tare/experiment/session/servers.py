@@ -11,6 +11,7 @@ import msgspec
 from tare import workloads
 from tare.agent import client, record
 from tare.errors import AgentError, TrialError
+from tare.experiment.session import single_execution
 from tare.networks.listening import waiting
 from tare.results.message import Duration, Message, message
 from tare.workloads import placeholders
@@ -154,9 +155,4 @@ def _job(
         # Only its last words are wanted.
         capture=record.Capture(limit_bytes=0),
     )
-    return record.Trial(
-        id=number, trial=0, nonce=0, workload=workload,
-        workers=(record.Worker(worker=0, cpus=None),), iterations=1, warmup=0, process="fresh",
-        tail="stop", rendezvous=None, timeout_ns=None, linger_ns=0, observe=False, user=user,
-        window=None,
-    )  # fmt: skip
+    return single_execution.job(number, workload, user)
