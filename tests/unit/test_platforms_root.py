@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from tare import platforms
 from tare.agent import record
 from tare.errors import PlatformError
-from tare.platforms import bare, root, stack
+from tare.platforms import bare, nest, root, stack
 from tare.platforms.docker import image
 from tare.platforms.layer import View
 
@@ -51,6 +53,7 @@ def taken(name: str, place: platforms.Place) -> list[str]:
     [
         ("bare", "bare"), ("cgroup", "bare"), ("unshare", "bare"), ("runc", "runc"),
         ("cgroup/bubblewrap", "bubblewrap"), ("docker", "docker"), ("vm/unshare", "vm"),
+        ("vm/docker", "docker"),
     ],
 )  # fmt: skip
 def test_one_layer_of_a_stack_has_it(name: str, layer: str, place: platforms.Place) -> None:
@@ -61,7 +64,7 @@ def test_one_layer_of_a_stack_has_it(name: str, layer: str, place: platforms.Pla
     ("name", "words"),
     [
         ("docker/runc", "docker and runc show"), ("isolate", "isolate shows"),
-        ("vm/docker", "vm and docker show"), ("ssh:host", "ssh shows"),
+        ("vm/runc", "vm and runc show"), ("ssh:host", "ssh shows"),
     ],
 )  # fmt: skip
 def test_other_stacks_are_refused(name: str, words: str, place: platforms.Place) -> None:
@@ -71,14 +74,18 @@ def test_other_stacks_are_refused(name: str, words: str, place: platforms.Place)
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("docker", "image"), ("runc", "root"), ("podman", "show")]
-)
+    ("platform", "name", "option"),
+    [
+        ("docker", "docker", "image"), ("runc", "runc", "root"), ("podman", "podman", "show"),
+        ("vm/docker", "docker", "image"), ("vm/docker", "vm", "root"),
+    ],
+)  # fmt: skip
 def test_options_of_the_users_name_no_other_files(
-    name: str, option: str, place: platforms.Place
+    platform: str, name: str, option: str, place: platforms.Place
 ) -> None:
     given = msgspec.structs.replace(place, options={name: {option: "/some"}})
     with pytest.raises(PlatformError, match="application has files of its own") as caught:
-        taken(name, given)
+        taken(platform, given)
     assert f"[platforms.{name}] {option} = '/some'" in caught.value.message
     assert option in (caught.value.hint or "")
 
@@ -90,6 +97,19 @@ def test_what_is_shown_of_a_root(place: platforms.Place) -> None:
     assert shown.binds == tuple((f"/{name}", f"{base}/{name}") for name in ("etc", "file", "usr"))
     assert shown.links == (("/bin", "usr/bin"),)
     assert shown.late == place.root.layers
+
+
+def test_a_container_in_a_guest_shows_what_the_guest_carries(place: platforms.Place) -> None:
+    made = stack._Stacked("vm/docker", place)
+    words = made.layers[1].wrap(["agent"], made.views[1], made.places[1])
+    shown = [word for word in words if word.startswith("--volume=/tare/root/")]
+    assert shown == [
+        *(f"--volume=/tare/root/{name}:/{name}:ro" for name in ("etc", "file", "usr", "data")),
+        "--volume=/tare/root/etc/hosts:/etc/hosts:ro",
+    ]
+    spec = msgspec.json.decode(words[words.index("--spec") + 1], type=nest.Nest)
+    with tarfile.open(fileobj=io.BytesIO(spec.files[0].text.encode())) as archive:
+        assert [(one.name, one.linkname) for one in archive] == [("tare", ""), ("bin", "usr/bin")]
 
 
 def test_the_machine_itself_enters_it(place: platforms.Place) -> None:

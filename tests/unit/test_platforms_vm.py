@@ -188,6 +188,9 @@ def test_kvm_is_tried_once_and_its_refusal_remembered(monkeypatch: pytest.Monkey
     assert found[0] == found[1]
     assert found[0].emulated
     assert "MSR" in (found[0].why or "")
+    with pytest.raises(PlatformError, match="MSR"):
+        accelerator.chosen("kvm", crash)
+    monkeypatch.setattr(accelerator, "_tried", [None])
     assert not accelerator.chosen("kvm", crash).emulated
     monkeypatch.setattr(accelerator, "missing", lambda: ("no device", "modprobe"))
     assert accelerator.chosen("auto", crash).why == "no device"

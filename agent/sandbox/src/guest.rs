@@ -45,8 +45,8 @@ struct Orders {
     /// Its complete environment.
     #[serde(default)]
     environment: BTreeMap<String, String>,
-    /// A disk with the files that it sees; absent: those of the initramfs.
-    root: Option<mounts::Disk>,
+    /// With files that it sees, at the root or elsewhere; absent: those of the initramfs alone.
+    disk: Option<mounts::Disk>,
     /// Whether nothing can be written to what the disk has, once everything is there.
     #[serde(default)]
     read_only: bool,
@@ -94,7 +94,7 @@ fn settle() -> Result<Orders, String> {
         serde_json::from_str(&orders).map_err(|error| format!("{ORDERS}: {error}"))?;
     fs::hard_link("/init", AGENT).map_err(|error| format!("cannot make {AGENT}: {error}"))?;
     modules::load()?;
-    mounts::enter_root(orders.root.as_ref(), &orders.binds)?;
+    mounts::enter_root(orders.disk.as_ref(), &orders.binds)?;
     mounts::memory()?;
     for folder in &orders.folders {
         mounts::open_folder(folder)?;
@@ -178,13 +178,13 @@ mod tests {
 
     #[test]
     fn orders_are_read_strictly() {
-        let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "root": null}"#).unwrap();
-        assert!(orders.root.is_none() && orders.port == "tare.0" && !orders.read_only);
-        let text = r#"{"argv": [], "root": {"device": "/dev/vda", "type": "ext4"},
+        let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "disk": null}"#).unwrap();
+        assert!(orders.disk.is_none() && orders.port == "tare.0" && !orders.read_only);
+        let text = r#"{"argv": [], "disk": {"device": "/dev/vda", "type": "ext4", "at": "/"},
                        "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"},
                        "network": {"address": "10.77.0.65", "prefix": 24}}"#;
         let orders: Orders = serde_json::from_str(text).unwrap();
-        assert_eq!(orders.root.unwrap().kind, "ext4");
+        assert_eq!(orders.disk.unwrap().kind, "ext4");
         assert!(serde_json::from_str::<Orders>(r#"{"argv": [], "disk": 1}"#).is_err());
         assert!(!is_first());
     }

@@ -100,6 +100,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     #: What is seen in the place of this machine's files; None: those. One layer of a stack alone is
     #: given it.
     root: Root | None = None
+    #: What a layer inside shows in that way: this one only has it, at ``View.root``.
+    carried: Root | None = None
     #: What it has there for itself, where that is known before it starts.
     port: Port | None = None
 
@@ -137,6 +139,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     shared: str
     #: Where layers that stand here make files: writable, in memory, and not seen further inside.
     scratch: str = ""
+    #: Where the files of an application are that the layer carries for one inside of it.
+    root: str | None = None
     #: How many layers are around what sees this.
     depth: int = 0
     #: Whether users of the host exist inside, so that a command can run as one of them.
@@ -229,6 +233,10 @@ class Layer:
     own_files = False
     #: Shows the files of ``Place.root`` in the place of all others.
     takes_root = False
+    #: Has those files at ``View.root``, so that a layer inside can show them.
+    carries_root = False
+    #: Shows files that the layer around it carries.
+    takes_carried_root = False
     #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
     #: ``image`` or a ``root`` of its own.
     brings_files = False

@@ -87,7 +87,7 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
         Nothing of it is writable.
     """
     if place.root is not None:
-        return _of_root(place.root)
+        return _of_root(place.root, outer.root)
     # A sandbox has the kernel's files of its own.
     named = [file for file in place.files if PurePosixPath(file).parts[1] not in ("proc", "sys")]
     files = [*named, *_further(settings["show"])]
@@ -103,12 +103,18 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
 
 
-def _of_root(root: Root) -> Shown:
-    """Return what is shown of an application's files, its layers in place of what is there."""
+def _of_root(root: Root, carried: str | None) -> Shown:
+    """Return what is shown of an application's files, its layers in place of what is there.
+
+    ``carried``: where the layer around has all of them, each under its path.
+    """
     binds, links = _looked_at(root.path)
     covered = {path for path, _ in root.layers}
-    kept = [(path, outside) for path, outside in binds if path not in covered]
-    return Shown(tuple(kept), tuple(links), root.layers)
+    kept = tuple((path, outside) for path, outside in binds if path not in covered)
+    if carried is None:
+        return Shown(kept, tuple(links), root.layers)
+    there = [[(path, f"{carried}{path}") for path, _ in one] for one in (kept, root.layers)]
+    return Shown(tuple(there[0]), tuple(links), tuple(there[1]))
 
 
 def check(root: Root) -> None:

@@ -279,14 +279,15 @@ class _Stacked:
         self.layers = layers(stack)
         holding = next((layer for layer in self.layers if layer.holds), self.layers[0])
         self.root = place.root
-        self.takers = _takers(self.layers)
+        carrier, taker = _carrier_and_taker(self.layers)
         if place.root is not None:
             # Commands find their files in it, and none of this machine's.
             place = msgspec.structs.replace(place, files=())
         self.places = [
             msgspec.structs.replace(
                 place if layer is holding else place.unlimited,
-                root=place.root if layer is self.takers[0] else None,
+                root=place.root if layer is taker else None,
+                carried=place.root if layer is carrier else None,
             )
             for layer in self.layers
         ]
@@ -378,30 +379,43 @@ class _Stacked:
 
 def root_refusal(stack: str, options: dict[str, dict[str, Any]]) -> PlatformError | None:
     """Return why a stack cannot show the files of an application alone; None: it can."""
-    takers = _takers(layers(stack))
-    first, *others = takers
-    wrong = next((layer for layer in takers if not layer.takes_root), None)
-    if others or wrong is not None:
-        names = " and ".join(layer.description.name for layer in takers)
-        verb = "show" if others else "shows"
+    found = layers(stack)
+    showing = _showing(found)
+    if _carrier_and_taker(found)[1] is None:
+        names = " and ".join(layer.description.name for layer in showing)
+        verb = "show" if showing[1:] else "shows"
         return PlatformError(
             f"an application cannot run in {stack}: {names} {verb} other files than its image's",
-            "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm",
+            "platform bare, or one of docker, podman, runc, nspawn, bubblewrap, gvisor, vm, "
+            "vm/docker",
         )
-    name = first.description.name
-    given = options.get(name, {})
-    option = next((one for one in FILE_OPTIONS if given.get(one)), None)
-    if option is None:
-        return None
-    return PlatformError(
-        f"[platforms.{name}] {option} = {given[option]!r} and an application cannot be both: an "
-        "application has files of its own",
-        f"leave {option} out of [platforms.{name}]",
-    )
+    names_given = ((layer.description.name, option) for layer in showing for option in FILE_OPTIONS)
+    for name, option in names_given:
+        if value := options.get(name, {}).get(option):
+            return PlatformError(
+                f"[platforms.{name}] {option} = {value!r} and an application cannot be both: an "
+                "application has files of its own",
+                f"leave {option} out of [platforms.{name}]",
+            )
+    return None
 
 
-def _takers(layers: list[Layer]) -> list[Layer]:
-    """Return the layers that would show files in the place of this machine's; one is to be."""
+def _carrier_and_taker(layers: list[Layer]) -> tuple[Layer | None, Layer | None]:
+    """Return the layer that shows an application's files, and before it one that carries them.
+
+    Without the second, they come from this machine; without the first, they cannot be shown.
+    """
+    match _showing(layers):
+        case [one] if one.takes_root:
+            return None, one
+        case [carrier, taker] if carrier.carries_root and taker.takes_carried_root:
+            return carrier, taker
+        case _:
+            return None, None
+
+
+def _showing(layers: list[Layer]) -> list[Layer]:
+    """Return the layers that show files in the place of this machine's."""
     return [layer for layer in layers if layer.own_files] or layers[:1]
 
 

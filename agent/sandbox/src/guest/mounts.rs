@@ -9,13 +9,21 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-/// A disk that is only read, with memory above it for what is written.
+/// A disk that is only read.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     pub device: String,
     #[serde(rename = "type")]
     pub kind: String,
+    /// Where it is seen; at the root with memory above it for what is written.
+    pub at: String,
+}
+
+impl Disk {
+    fn is_root(&self) -> bool {
+        self.at == "/"
+    }
 }
 
 /// How long a disk may take to appear.
@@ -85,6 +93,12 @@ pub fn enter_root(disk: Option<&Disk>, binds: &[String]) -> Result<(), String> {
     folder(ROOT)?;
     match disk {
         None => mount("/", ROOT, None, libc::MS_BIND, "")?,
+        Some(disk) if !disk.is_root() => {
+            mount("/", ROOT, None, libc::MS_BIND, "")?;
+            let at = format!("{ROOT}{}", disk.at);
+            folder(&at)?;
+            attach(disk, &at)?;
+        }
         Some(disk) => {
             show(disk)?;
             for path in binds.iter().map(String::as_str).chain(["/tare"]) {
@@ -105,8 +119,8 @@ pub fn enter_root(disk: Option<&Disk>, binds: &[String]) -> Result<(), String> {
     moved.map_err(|error| format!("cannot enter the root file system: {error}"))
 }
 
-/// A disk at the place of the root, with memory above it where the kernel can.
-fn show(disk: &Disk) -> Result<(), String> {
+/// Mounts a disk, once it is there, to be read.
+fn attach(disk: &Disk, at: &str) -> Result<(), String> {
     let deadline = Instant::now() + APPEAR;
     while !Path::new(&disk.device).exists() {
         if Instant::now() > deadline {
@@ -117,8 +131,13 @@ fn show(disk: &Disk) -> Result<(), String> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    mount(&disk.device, at, Some(&disk.kind), libc::MS_RDONLY, "")
+}
+
+/// A disk at the place of the root, with memory above it where the kernel can.
+fn show(disk: &Disk) -> Result<(), String> {
     folder(DISK)?;
-    mount(&disk.device, DISK, Some(&disk.kind), libc::MS_RDONLY, "")?;
+    attach(disk, DISK)?;
     folder(LAYER)?;
     mount("tmpfs", LAYER, Some("tmpfs"), 0, "mode=0755")?;
     let (upper, work) = (format!("{LAYER}/upper"), format!("{LAYER}/work"));

@@ -8,13 +8,15 @@ import re
 import tarfile
 
 from tare.errors import PlatformError
-from tare.platforms import groups, nest
+from tare.platforms import groups, nest, root
 from tare.platforms.docker.image import REPOSITORY
 from tare.platforms.layer import Layer, Place, View
-from tare.platforms.root import AGENT, SHARED, view
 from tare.registry import Description
+from tare.workloads.application import HOST_NAME
 
 LABEL = "tare"
+#: Symbolic links: path and target.
+Links = tuple[tuple[str, str], ...]
 #: An engine in a guest of tare's own: no store that asks for modules, nothing of a network.
 ENGINE = (
     "dockerd", "--storage-driver=vfs", "--bridge=none", "--iptables=false", "--ip6tables=false",
@@ -29,6 +31,7 @@ class Nested(Layer):
     """A container by ``docker run``, of an image that is there, or of one with nothing in it."""
 
     own_files = True
+    takes_carried_root = True
     network_end = "none"
     holds = True
     moves_groups = True
@@ -44,13 +47,13 @@ class Nested(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        return view()
+        return root.view()
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Have the engine there start a container, as the ground does here by its API."""
         settings = self.settings(place)
         image = settings["image"]
-        if image is None and place.runs_commands:
+        if image is None and place.root is None and place.runs_commands:
             raise PlatformError(
                 "docker inside another layer needs an image there to run commands in",
                 '[platforms.docker] image = "debian:12"',
@@ -58,15 +61,17 @@ class Nested(Layer):
         folder = nest.folder(outer, place, "docker")
         client, made = _engine(folder) if outer.own_machine else (["docker"], nest.Nest())
         own = f"{REPOSITORY}:{place.name}"
+        links, shown = _of_root(outer, place)
         before: tuple[tuple[str, ...], ...] = ()
         if image is None:
             before = ((*client, "import", f"{folder}/empty.tar", own),)
         words = [*client, "run", *options(outer, place, settings["network"])]
+        words += shown
         words += ["--read-only"] if settings["read_only"] else []
         words += ["--entrypoint", argv[0], image or own, *argv[1:]]
         whole = nest.Nest(
             folders=(folder, *made.folders),
-            files=(nest.File(path=f"{folder}/empty.tar", text=empty()),),
+            files=(nest.File(path=f"{folder}/empty.tar", text=empty(links)),),
             daemons=made.daemons,
             awaited=made.awaited,
             awaited_s=made.awaited_s,
@@ -111,10 +116,21 @@ def options(outer: View, place: Place, network: str) -> list[str]:
     return [
         *("--interactive", "--rm", "--pull=never", f"--name={place.name}", *labels(place)),
         *(f"--network={network}", "--log-driver=none", "--tmpfs=/tmp:exec,mode=1777"),
-        f"--volume={outer.shared}:{SHARED}:{access}",
-        f"--volume={outer.agent}:{AGENT}:ro",
+        f"--volume={outer.shared}:{root.SHARED}:{access}",
+        f"--volume={outer.agent}:{root.AGENT}:ro",
         *limits(place, here=outer.host_files),
     ]
+
+
+def _of_root(outer: View, place: Place) -> tuple[Links, list[str]]:
+    """Return what an image has, and which options show the rest of an application's files."""
+    if place.root is None:
+        return (), []
+    shown = root.shown(outer, place, {"root": None, "show": ""})
+    # The engine has a file of its own for the names of machines.
+    hosts = (root.HOSTS, f"{outer.root}{root.HOSTS}")
+    volumes = [f"--volume={outside}:{inside}:ro" for inside, outside in (*shown.all, hosts)]
+    return shown.links, [*volumes, f"--hostname={HOST_NAME}", "--tmpfs=/run:mode=755"]
 
 
 def labels(place: Place) -> tuple[str, ...]:
@@ -145,12 +161,17 @@ def limits(place: Place, *, here: bool) -> list[str]:
     return options
 
 
-def empty() -> str:
-    """Return an archive with one directory: what an image is made of that holds nothing."""
+def empty(links: Links = ()) -> str:
+    """Return an archive with one directory, and links: an image that holds nothing else."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         entry = tarfile.TarInfo("tare")
         entry.type, entry.mode = tarfile.DIRTYPE, 0o755
         archive.addfile(entry)
+        for path, target in links:
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            archive.addfile(entry)
+        size = archive.offset + 2 * tarfile.BLOCKSIZE
     # Without the padding to a tape's block.
-    return out.getvalue()[: 3 * tarfile.BLOCKSIZE].decode("ascii")
+    return out.getvalue()[:size].decode()

@@ -71,6 +71,7 @@ class VirtualMachine(Ground):
     own_files = True
     network_end = "tap"
     takes_root = True
+    carries_root = True
     brings_files = True
     shares_memory = False
 
@@ -87,7 +88,8 @@ class VirtualMachine(Ground):
         kernel.chosen(options["kernel"])
         if options["accelerator"] == "kvm" and (absent := accelerator.missing()) is not None:
             raise PlatformError(*absent)
-        given = place.root is not None or options["root"] is not None or place.files
+        application = place.root is not None or place.carried is not None
+        given = application or options["root"] is not None or place.files
         if place.runs_commands and not given:
             raise PlatformError(
                 "vm does not know which files the commands need",
@@ -103,6 +105,7 @@ class VirtualMachine(Ground):
             agent=initramfs.AGENT,
             shared=initramfs.SHARED,
             scratch=initramfs.SCRATCH,
+            root=None if place.carried is None else initramfs.CARRIED,
             users=False,
             own_machine=True,
         )

@@ -103,21 +103,16 @@ def chosen(option: str, attempt: Callable[[Accelerator], None]) -> Accelerator:
     Raises
     ------
     PlatformError
-        If KVM was asked for and this machine or user has none.
+        If KVM was asked for, and this machine or user has none, or no guest starts under it.
     """
     if option == "tcg":
         return Accelerator("tcg")
-    absent = missing()
-    if option == "kvm":
-        if absent is not None:
-            raise PlatformError(*absent)
+    absent = missing() or _fails(attempt)
+    if absent is None:
         return KVM
-    if absent is not None:
-        return Accelerator("tcg", absent[0])
-    with _trying:
-        if not _tried:
-            _tried.append(_refusal(attempt))
-        return KVM if _tried[0] is None else Accelerator("tcg", _tried[0])
+    if option == "kvm":
+        raise PlatformError(*absent)
+    return Accelerator("tcg", absent[0])
 
 
 def missing() -> tuple[str, str] | None:
@@ -127,6 +122,14 @@ def missing() -> tuple[str, str] | None:
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return f"this user may not open {DEVICE}", "sudo usermod -aG kvm $USER   (and log in anew)"
     return None
+
+
+def _fails(attempt: Callable[[Accelerator], None]) -> tuple[str, None] | None:
+    """Return that KVM is there and does not work, which nothing here mends."""
+    with _trying:
+        if not _tried:
+            _tried.append(_refusal(attempt))
+        return None if _tried[0] is None else (_tried[0], None)
 
 
 def _refusal(attempt: Callable[[Accelerator], None]) -> str | None:

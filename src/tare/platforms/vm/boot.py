@@ -60,7 +60,7 @@ class Boot:
         """Start QEMU and return the stream to what the guest's agent runs."""
         names = [self.board.module, *MODULES]
         folders = [initramfs.SHARED, initramfs.SCRATCH]
-        if self.place.runs_commands and self.place.root is None:
+        if self.place.runs_commands and self.place.root is self.place.carried is None:
             # Where commands start, unless the experiment says otherwise.
             folders.append(str(Path.cwd()))
         own: dict[str, Any] = {"argv": argv, "folders": folders}
@@ -71,7 +71,8 @@ class Boot:
             shown.append(Path(port.host_file))
         if self.disk is not None:
             names += DISK_MODULES
-            own["root"] = {"device": "/dev/vda", "type": "ext4"}
+            at = "/" if self.place.carried is None else initramfs.CARRIED
+            own["disk"] = {"device": "/dev/vda", "type": "ext4", "at": at}
             own["binds"] = self.packed
             own["read_only"] = self.place.root is not None
         first = initramfs.made(self.kernel.modules, names, self.packed, own, shown)
@@ -188,6 +189,7 @@ class Boot:
 
 def _disk(option: str | None, place: Place) -> BinaryIO | None:
     """Return the disk with the files that commands see; None: they are packed."""
-    if place.root is not None:
-        return root.disk_of(place.root)
+    application = place.root or place.carried
+    if application is not None:
+        return root.disk_of(application)
     return None if option is None else root.disk(option)

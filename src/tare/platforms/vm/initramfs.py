@@ -23,6 +23,8 @@ AGENT = "/tare/tare-agent"
 FOLDER = "/tare"
 #: What a session shows, and where layers keep their files; the agent makes both.
 SHARED, SCRATCH = "/tare/shared", "/tare/scratch"
+#: Where the files of an application are that a layer inside shows.
+CARRIED = "/tare/root"
 
 
 class Initramfs(NamedTuple):

@@ -24,6 +24,8 @@ MAKE_S = 3600
 #: What ext4 takes for itself: a tenth, an inode a file, and this.
 SLACK_BYTES = 16 << 20
 INODE_BYTES = 4096
+#: Which an engine in the guest puts files of its own over, and cannot make.
+FILLED = ("etc/hostname", "etc/resolv.conf")
 
 
 def disk(option: str) -> BinaryIO:
@@ -53,7 +55,7 @@ def disk_of(root: Root) -> BinaryIO:
         If there is no program that makes a disk of it, or no space.
     """
     programs.find("mke2fs", "e2fsprogs")
-    identity = msgspec.json.encode([root.digest, root.layers])
+    identity = msgspec.json.encode([root.digest, root.layers, FILLED])
     return cache.image("ext4", identity, lambda path: _ext4_of_root(root, path))[0]
 
 
@@ -70,10 +72,19 @@ def _ext4_of_root(root: Root, path: Path) -> None:
             if at.exists():
                 shutil.rmtree(at)
             _do([*copy, outside, str(at)])
+        for name in FILLED:
+            _fill(Path(folder), name)
         Path(folder).chmod(0o755)
         _ext4_of(Path(folder), path)
     # Of the file system, for what a repair finds.
     _do([str(programs.find("debugfs", "e2fsprogs")), "-w", "-R", "rmdir lost+found", str(path)])
+
+
+def _fill(folder: Path, name: str) -> None:
+    """Make an empty file where there is nothing; its directory is no link."""
+    path = folder / name
+    if not (path.is_symlink() or path.exists()):
+        path.touch()
 
 
 def _identity(source: Path) -> bytes:
