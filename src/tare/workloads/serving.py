@@ -82,11 +82,22 @@ def check(driver: Driver, values: Mapping[str, str]) -> None:
             raise ValueError(f"{name} = {filled_!r} of [driver] is no {expected[2:]}") from None
 
 
+def ready_s(application: Application) -> float:
+    """Return how long it may take until all services are ready, with the reset before."""
+    reset_s = RESET_S if application.reset else 0.0
+    return reset_s + sum(one.ready.within_s for one in application.services)
+
+
+def stop_s(application: Application) -> float:
+    """Return how long it may take until all services have ended."""
+    return sum(one.stop_s for one in application.services)
+
+
 def longest_s(application: Application) -> float:
     """Return how long a trial may take, from its reset until its services have ended."""
     assert application.driver is not None
-    each = (one.ready.within_s + one.stop_s for one in application.services)
-    return RESET_S + sum(each) + application.driver.within_s + SLACK_S
+    within_s = application.driver.within_s
+    return ready_s(application) + within_s + stop_s(application) + SLACK_S
 
 
 def filled(words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:

@@ -54,6 +54,10 @@ CHECK_S = 600.0
 MOST = 10**18
 
 
+def _nothing() -> None:
+    """Look at nothing: of a command, all there is comes from its agents."""
+
+
 class Prepare(Protocol):
     """Returns what is executed, by what an instance has of the network, and what drives it."""
 
@@ -383,7 +387,8 @@ class Conductor:
             with network, self._driving(job.trial, cell) as driving:
                 if driving is not None:
                     prepare = partial(prepare, driving=driving)
-                failure = self._measured(job, prepare, cell, residents, values)
+                look = _nothing if driving is None else driving.look
+                failure = self._measured(job, prepare, cell, residents, values, look)
                 if driving is not None:
                     driving.wait()
                     failure = self._driven(driving, cell, values, seed, failure)
@@ -477,6 +482,7 @@ class Conductor:
         cell: Cell,
         residents: list[Resident],
         values: Values,
+        look: Callable[[], None],
     ) -> str | None:
         groups = [
             record.WatchedGroup(
@@ -487,7 +493,7 @@ class Conductor:
         ]
         self.observer.watch(job.trial, groups)
         try:
-            return self._answered(job, prepare, cell, residents, values)
+            return self._answered(job, prepare, cell, residents, values, look)
         except BaseException:
             # Whatever its agents still do belongs to no trial.
             self.pool.discard(residents, lost=True)
@@ -502,6 +508,7 @@ class Conductor:
         cell: Cell,
         residents: list[Resident],
         values: Values,
+        look: Callable[[], None],
     ) -> str | None:
         """Have agents do their parts, and keep what they say."""
         limit = limit_s(job)
@@ -516,7 +523,7 @@ class Conductor:
                 patience = limit if patient else patience_s(self._longest_s.get(cell.cell))
                 asked.append(Asked(resident, answer, patience))
             keeps = self._keeps(job, cell, residents, stack)
-            for resident, got in answers(asked):
+            for resident, got in answers(asked, look):
                 failure = self._said(got, job.trial, resident, keeps, values) or failure
         return failure
 
