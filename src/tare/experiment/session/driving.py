@@ -12,10 +12,10 @@ import secrets
 import selectors
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from tare.agent.client import Answer, ProcessChannel, SilenceError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.session import single_execution
 from tare.experiment.session.resident import Cpus
+from tare.platforms import processes
 from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Duration, message
@@ -56,6 +57,8 @@ ATTEND = "tare-agent attend"
 KEY, SPECIFICATION = "TARE_CONTROL_KEY", "TARE_SUPERVISION"
 #: Of lines that a report shows.
 LAST_LINES = 3
+
+_Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
 
 _reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
 
@@ -158,16 +161,21 @@ class Driving:
     resident : DriverInstance
         Where the load generator is to run.
     trial : int
+    asked : Asked
+        The load.
     """
 
     hosts: Hosts
     application: Application
     resident: DriverInstance
     trial: int
+    asked: serving.Asked
     #: Why the load made no trial; None: it did, as far as is known.
     failure: str | None = None
     #: When each service was ready, from the start of the first.
     ready_ns: tuple[int, ...] = ()
+    #: Names of services that did not end in their time.
+    killed: tuple[str, ...] = ()
     #: What the load generator's agent said of it.
     records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
@@ -226,7 +234,8 @@ class Driving:
         self._command = serving.driver(
             self.application, values, base.environment, workloads.CAPTURE_LIMIT_BYTES
         )
-        given = serving.supervision(self.application, values, self._address)
+        wanted = 0 if base.capture is None else base.capture.limit_bytes
+        given = serving.supervision(self.application, values, self._address, wanted)
         return msgspec.structs.replace(
             base,
             argv=(workloads.AGENT, "supervise"),
@@ -247,6 +256,22 @@ class Driving:
             self._control.process.kill()
         self._thread.join()
 
+    @property
+    def output(self) -> Iterator[record.Output]:
+        """What the load generator wrote."""
+        return (got for got in self.records if isinstance(got, record.Output))
+
+    @property
+    def warnings(self) -> Iterator[record.Fault]:
+        """What a valid trial is to be kept with."""
+        for service in self.application.services:
+            if service.name in self.killed:
+                limit = Duration(service.stop_s)
+                yield record.Fault(
+                    id=0, trial=self.trial, kind="warning",
+                    message=text(message("serving.killed", service=service.name, limit=limit)),
+                )  # fmt: skip
+
     def look(self) -> None:
         """Look whether services have ended in time, once nobody needs them any more.
 
@@ -256,7 +281,9 @@ class Driving:
             If they have not: says who did not answer.
         """
         if self._due is not None and time.monotonic() > self._due:
-            self._fail(_unanswered(self._last, self._ending_s))
+            # It may have been stopped after it took the order.
+            stopped = processes.is_stopped(self._control.process.pid)
+            self._fail(_unanswered(ATTEND if stopped else self._last, self._ending_s))
             raise TrialError(on_one_line(self.failure or ""))
 
     @property
@@ -266,24 +293,35 @@ class Driving:
     def _drive(self) -> None:
         """Have services driven as soon as they are ready, then ended."""
         try:
-            report = self._first()
-            if isinstance(report, record.ServicesReady):
-                self.ready_ns = report.after_ns
-                self._load()
-            else:
-                self._take(report)
+            if self._reached(record.ServicesReset, serving.reset_s(self.application)):
+                ready = self._reached(record.ServicesReady, serving.ready_s(self.application))
+                if ready is not None:
+                    self.ready_ns = ready.after_ns
+                    self._load()
         except (TareError, msgspec.DecodeError) as error:
             self._fail(str(error))
         with contextlib.suppress(AgentError, msgspec.DecodeError):
             self._end()
 
-    def _first(self) -> record.ServicesReport | None:
-        """Return the report that services are ready, or are not."""
-        limit_s = serving.ready_s(self.application) + SLACK_S
+    def _reached(self, kind: type[_Reached], limit_s: float) -> _Reached | None:
+        """Return the report that comes next; None: it is another one.
+
+        Raises
+        ------
+        TrialError
+            If none comes in time.
+        """
+        limit_s += SLACK_S
         try:
-            return self._report(limit_s)
+            report = self._report(limit_s)
         except SilenceError as error:
-            raise TrialError(text(message("serving.unready", limit=Duration(limit_s)))) from error
+            what = "ready" if kind is record.ServicesReady else "reset"
+            said = message("serving.unreported", what=what, limit=Duration(limit_s))
+            raise TrialError(text(said)) from error
+        if isinstance(report, kind):
+            return report
+        self._take(report)
+        return None
 
     def _end(self) -> None:
         """Have services end, and take what is reported of that."""
@@ -308,6 +346,8 @@ class Driving:
     def _take(self, report: record.ServicesReport | None) -> None:
         if isinstance(report, record.ServicesFailed):
             self._fail(_said(report))
+        elif isinstance(report, record.ServicesEnded):
+            self.killed = report.killed
 
     def _fail(self, why: str) -> None:
         """Keep why there is no trial; the first reason comes first."""

@@ -18,11 +18,10 @@ from tare.agent import record
 from tare.agent.client import Answer
 from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
-from tare.experiment import placement
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
-from tare.experiment.session import requests
+from tare.experiment.session import services
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
@@ -33,15 +32,15 @@ from tare.experiment.session.observer import NoObserverError, Observer
 from tare.experiment.session.output import Keep, Outputs
 from tare.experiment.session.pool import Pool
 from tare.experiment.session.printed import Printed
-from tare.experiment.session.requests import Judging
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
+from tare.experiment.session.services import Services
+from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
-from tare.render.escaping import on_one_line
 from tare.render.words import text
-from tare.results.message import Duration, message
-from tare.workloads import placeholders, serving
+from tare.results.message import message
+from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -65,43 +64,6 @@ class Prepare(Protocol):
         self, joining: Joining | None = None, driving: Driving | None = None
     ) -> record.Workload:
         """Return it; without a network, none is known."""
-
-
-class Values:
-    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
-
-    def __init__(
-        self, metrics: tuple[str, ...], printed: Printed | None = None, *, serves: bool = False
-    ) -> None:
-        self.serves = serves
-        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
-        #: What an application printed; None: nobody asks.
-        self.printed = printed
-        self.wrong = False
-        #: The kernel ended a process for want of memory, whatever became of the trial.
-        self.out_of_memory = False
-        #: A load that went to its end was refused, and may do better the next time.
-        self.by_chance = False
-        #: The first fault for which the trial failed.
-        self.fault: record.Fault | None = None
-
-    def add(self, sample: record.Sample) -> None:
-        """Count a sample, where it is measured and of one of the metrics."""
-        self.out_of_memory |= sample.metric == "oom_killed" and sample.value > 0
-        sums = self._sums.get(sample.metric)
-        if sums is not None and sample.phase == "measured":
-            total, count = sums.get(sample.source, (0.0, 0))
-            sums[sample.source] = (total + sample.value, count + 1)
-
-    @property
-    def may_do_better(self) -> bool:
-        """Whether a trial that failed may not fail the next time: what is not there stays so."""
-        ended = self.fault is not None and self.fault.kind in ("exit", "signal")
-        return self.by_chance or (ended and not self.serves)
-
-    def means(self, metric: str) -> dict[str, float]:
-        """Return the mean of a metric by source."""
-        return {source: total / count for source, (total, count) in self._sums[metric].items()}
 
 
 @dataclass
@@ -150,8 +112,13 @@ class Conductor:
     #: Duration of the longest good trial by cell.
     _longest_s: dict[int, float] = field(default_factory=dict)
     _errors: ErrorCapture = field(init=False)
+    _services: Services = field(init=False)
 
     def __post_init__(self) -> None:
+        self._services = Services(
+            self.experiment, self.machine, self.folder, self.hosts, self.roots, self.reading,
+            self.outputs,
+        )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
             factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
@@ -316,20 +283,6 @@ class Conductor:
         """Return what placeholders of an application stand for, but for hosts."""
         return workloads.values(cell.workload, cell.levels(), seed=seed, given=self._given(cell))
 
-    def _driving(self, number: int, cell: Cell) -> AbstractContextManager[Driving | None]:
-        """Return what drives the services of a cell's application; None: it has none."""
-        application = cell.workload.application
-        if application is None or application.driver is None:
-            return nullcontext()
-        assert self.hosts is not None
-        try:
-            serving.check(application.driver, self._values(cell, 0))
-        except ValueError as error:
-            raise TrialError(str(error)) from error
-        cpus = placement.driver_cpus(self.experiment, cell, self.machine)
-        resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
-        return Driving(self.hosts, application, resident, number)
-
     def _job(
         self,
         number: int,
@@ -339,10 +292,7 @@ class Conductor:
     ) -> record.Trial:
         e = self.experiment
         given = window(e, cell, len(self.machine.spread))
-        timeout_s = cell.workload.timeout_s
-        application = cell.workload.application
-        if application is not None and application.driver is not None:
-            timeout_s = timeout_s or serving.longest_s(application)
+        timeout_s = services.timeout_s(cell)
         if given is not None and timeout_s is not None and cell.workload.kernel:
             # Of a kernel the agent sees a whole window as one execution.
             timeout_s = longest_s(given, timeout_s)
@@ -382,58 +332,39 @@ class Conductor:
                 'instances = "shared"',
             )
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
+        levels = self._values(cell, seed)
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
-            with network, self._driving(job.trial, cell) as driving:
+            with network, self._services.driving(job.trial, cell, levels) as driving:
+                look = _nothing
                 if driving is not None:
-                    prepare = partial(prepare, driving=driving)
-                look = _nothing if driving is None else driving.look
+                    prepare, look = partial(prepare, driving=driving), driving.look
                 failure = self._measured(job, prepare, cell, residents, values, look)
                 if driving is not None:
-                    driving.wait()
-                    failure = self._driven(driving, cell, values, seed, failure)
-                    # What services and their driver wrote is in it.
-                    failure = None if failure is None else on_one_line(failure)
+                    keep = partial(self._keep, values=values)
+                    failure = self._services.judged(driving, cell, levels, values, failure, keep)
             load.check()
         finally:
             load.stop()
         if failure is None and values.printed is not None:
-            failure = self._judged(job, cell, residents, values, seed)
+            failure = self._judged(job, cell, residents, values, levels)
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
 
-    def _driven(
-        self, driving: Driving, cell: Cell, values: Values, seed: int, failure: str | None
-    ) -> str | None:
-        """Keep the requests of a load and what it came to; return why the trial is not valid."""
-        kind = None if values.fault is None else values.fault.kind
-        if kind == "timeout":
-            limit_s = cell.workload.timeout_s or serving.longest_s(driving.application)
-            return text(message("serving.timeout", limit=Duration(limit_s)))
-        if values.out_of_memory or kind == "out_of_memory":
-            return "; ".join(
-                why for why in (text(message("serving.memory")), driving.failure) if why
-            )
-        if driving.failure or failure:
-            # What ended a service says more than that all services were ended.
-            return driving.failure or str(failure).replace(workloads.AGENT, "what starts services")
-        judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
-        self._keep(judging.samples(), values)
-        requests.write(judging.table, self.folder, driving.trial)
-        refused = judging.refusal()
-        values.by_chance = refused is not None
-        return None if refused is None else text(refused)
-
     def _judged(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values, seed: int
+        self,
+        job: record.Trial,
+        cell: Cell,
+        residents: list[Resident],
+        values: Values,
+        levels: Mapping[str, str],
     ) -> str | None:
         """Keep what an application printed of its metrics; return why the trial is not valid."""
         application, printed = cell.workload.application, values.printed
         assert application is not None
         assert printed is not None
-        levels = self._values(cell, seed)
         data = self.roots.data(cell)
         wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
         if wrong is not None:
