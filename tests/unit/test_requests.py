@@ -208,7 +208,7 @@ def test_more_requests_at_once_than_users_make_no_trial() -> None:
 def test_a_load_that_is_not_reached_says_what_to_type() -> None:
     found = why(evenly(8, 10**10), open_())
     assert found is not None
-    assert text(found).endswith("(try: a lower rate, --set rate=…, or a larger --size)")
+    assert text(found).endswith("; use a lower rate, --set rate=…, or a larger --size")
 
 
 def test_a_column_that_is_there_twice_is_refused() -> None:
