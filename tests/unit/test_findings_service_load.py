@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import served
 from served import MS, Served
@@ -14,11 +16,16 @@ from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.charts import response_course, response_times
 from tare.experiment.findings.requests_seen import Course, Histogram, seen
 from tare.experiment.findings.service_cells import driven
+from tare.experiment.report import page
+from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
+from tare.render import data, html, screen
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, each
 from tare.wiring import SUPPLIES
+
+ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 
 
 def found(results: Results) -> Finding:
@@ -104,6 +111,23 @@ def test_requests_that_are_missing_are_said(tmp_path):
     finding = found(made.results)
     lost = next(one for one in finding.caveats if one.id == "service_load.lost")
     assert (lost.args["lost"], lost.args["trials"]) == (1, 16)
+    assert seen(made.results).lost.keys() == {3}
+
+
+def test_requests_that_contradict_the_journal_are_named_on_terminal_page_and_in_json(tmp_path):
+    made = served.make(tmp_path, Served(fails=50), trials=6)
+    path = tmp_path / "requests" / "3.parquet"
+    table = pyarrow.parquet.read_table(path)
+    # As many requests, but none of them failed.
+    good = table.set_column(5, "error", pa.nulls(table.num_rows, pa.string()))
+    pyarrow.parquet.write_table(good, path)
+    said = "0 of its requests failed, by the journal 6"
+    findings = all_findings(made.results, SUPPLIES.findings())
+    page_ = page.make(made.results, findings, ORIGIN)
+    assert any(said in line and line.startswith("Caveat") for line in screen.lines(page_, 500))
+    assert said in html.render(page_)
+    finding = next(one for one in findings if one.name == "service_load")
+    assert said in json.dumps(data.builtins(finding))
     assert seen(made.results).lost.keys() == {3}
 
 
