@@ -21,7 +21,7 @@ from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
-from tare.experiment.session import services
+from tare.experiment.session import printed_check, services
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
@@ -38,17 +38,12 @@ from tare.experiment.session.services import Services
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
-from tare.render.words import text
-from tare.results.message import message
-from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
     from tare.experiment.session.joining import Joining
 
 
-#: How long an application's check may take.
-CHECK_S = 600.0
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
 
@@ -347,64 +342,13 @@ class Conductor:
         finally:
             load.stop()
         if failure is None and values.printed is not None:
-            failure = self._judged(job, cell, residents, values, levels)
+            keep = partial(self._keep, values=values)
+            data = self.roots.data(cell)
+            failure = printed_check.judged(values.printed, job, cell, levels, data, residents, keep)
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
-
-    def _judged(
-        self,
-        job: record.Trial,
-        cell: Cell,
-        residents: list[Resident],
-        values: Values,
-        levels: Mapping[str, str],
-    ) -> str | None:
-        """Keep what an application printed of its metrics; return why the trial is not valid."""
-        application, printed = cell.workload.application, values.printed
-        assert application is not None
-        assert printed is not None
-        data = self.roots.data(cell)
-        wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
-        if wrong is not None:
-            return text(wrong)
-        self._keep(printed.samples(application, job.trial), values)
-        command = application.check.command
-        if command is None:
-            return None
-        filled = tuple(placeholders.fill(word, levels) for word in command)
-        found = (self._check_failed(filled, job, resident) for resident in residents)
-        return next((why for why in found if why is not None), None)
-
-    def _check_failed(
-        self, argv: tuple[str, ...], job: record.Trial, resident: Resident
-    ) -> str | None:
-        """Run an application's check where a trial took place; return how it failed, or None."""
-        assert isinstance(job.workload, record.Command)
-        checking = msgspec.structs.replace(
-            job,
-            id=resident.agent.next_id(),
-            # Whoever observes the trial sees nothing of it.
-            nonce=job.nonce ^ 1,
-            observe=False,
-            workload=msgspec.structs.replace(
-                job.workload, argv=argv, capture=record.Capture(limit_bytes=0), ignored_exits=None
-            ),
-            workers=(record.Worker(worker=resident.workers[0], cpus=None),),
-            iterations=1,
-            warmup=0,
-            rendezvous=None,
-            window=None,
-            timeout_ns=round(CHECK_S * 1e9),
-            user=job.user if resident.instance.users else None,
-        )
-        for got in resident.agent.ask(checking, CHECK_S + 10):
-            if isinstance(got, record.Fault) and got.kind != "warning":
-                last = (got.evidence or "").strip().splitlines()[-1:]
-                why = "; ".join([got.message, *last])
-                return text(message("application.check.command", command=" ".join(argv), why=why))
-        return None
 
     def _measured(
         self,
