@@ -16,9 +16,9 @@ import pytest
 from served import application
 
 from tare.agent import client, record
-from tare.errors import TrialError
+from tare.errors import AgentError, TrialError
 from tare.experiment.session import driving as module
-from tare.experiment.session.driving import Driving
+from tare.experiment.session.driving import DriverInstance, Driving
 from tare.platforms import processes
 from tare.workloads import serving
 from tare.workloads.application import Application, Ready, Service
@@ -143,6 +143,29 @@ def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
         run.ended()
         assert run.driving.failure == "tare-agent attend did not answer within 500 ms"
         assert run.supervise.returncode == 0
+
+
+def test_a_silent_agent_of_the_load_generator_is_named_and_not_used_again() -> None:
+    def ask(*_: object) -> list[record.Record]:
+        raise client.SilenceError(31.0)
+
+    agent: Any = SimpleNamespace(ask=ask, next_id=lambda: 1)
+    instance = DriverInstance(SimpleNamespace(users=True), agent, None)  # type: ignore[arg-type]
+    with pytest.raises(AgentError, match="the load generator's agent did not answer"):
+        instance.ask(("cat", "/tmp/rows.csv"))
+    discarded: list[object] = []
+
+    def read(run: Trial) -> None:
+        run.driving.whole = True
+        run.driving.hosts.drivers.discard = discarded.append  # type: ignore[method-assign]
+
+    with (
+        pytest.raises(AgentError),
+        trial(of(SERVES), load=read) as run,
+    ):
+        run.ended()
+        raise AgentError("the load generator's agent did not answer")
+    assert len(discarded) == 1
 
 
 def test_the_load_names_the_parameter_that_it_depends_on() -> None:

@@ -145,7 +145,11 @@ class DriverInstance:
             argv=argv, environment=workloads.ENVIRONMENT, directory=None, input=None,
             capture=record.Capture(limit_bytes=limit_bytes),
         )  # fmt: skip
-        return self.agent.ask(self.job(command, SMALL_S, 0), SMALL_S + LOOK_S)
+        limit_s = SMALL_S + LOOK_S
+        try:
+            return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
+        except SilenceError as error:
+            raise AgentError(_unanswered("the load generator's agent", limit_s)) from error
 
 
 @dataclass
@@ -218,7 +222,7 @@ class Driving:
         self._control.process.kill()
         self._thread.join()
         self._control.close()
-        if not self.whole:
+        if not self.whole or isinstance(error, AgentError):
             self.hosts.drivers.discard(self.resident)
 
     def supervised(self, base: record.Command, values: Mapping[str, str]) -> record.Command:
