@@ -204,3 +204,8 @@ def test_one_request_can_be_drawn(tmp_path):
     for unit in (response_times.UNIT, response_course.UNIT):
         assert unit.draw(results, ()) is not None
         assert unit.alternative(results, ())
+
+
+def test_a_load_that_is_no_number_is_not_known(tmp_path):
+    results = served.make(tmp_path, arguments={"rate": "many"}).results
+    assert {(cell.asked.kind, cell.asked.amount) for cell in driven(results)} == {("open", None)}

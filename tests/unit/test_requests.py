@@ -11,7 +11,7 @@ from tare.applications import requests
 from tare.applications.requests import RequestsError
 from tare.render.words import text
 from tare.results.message import Message
-from tare.workloads.serving import Asked
+from tare.workloads.serving import AskedLoad
 
 HEAD = b"intended_ns,start_ns,duration_ns,label,error\n"
 JTL = b"timeStamp,elapsed,label,responseCode,responseMessage,success"
@@ -23,20 +23,20 @@ def rows(*some: tuple[int, int, int, str, str]) -> bytes:
     return HEAD + "".join(",".join(map(str, row)) + "\n" for row in some).encode()
 
 
-def closed(errors: float = 0.01) -> Asked:
-    return Asked("closed", None, 5.0, errors, 0.99, None)
+def closed(errors: float = 0.01) -> AskedLoad:
+    return AskedLoad("closed", None, 5.0, errors, 0.99, None)
 
 
-def open_(errors: float = 0.01) -> Asked:
-    return Asked("open", 10.0, None, errors, 0.99, "rate")
+def open_(errors: float = 0.01) -> AskedLoad:
+    return AskedLoad("open", 10.0, None, errors, 0.99, "rate")
 
 
-def why(data: bytes, asked: Asked, counted: float | None = None) -> Message | None:
+def why(data: bytes, asked: AskedLoad, counted: float | None = None) -> Message | None:
     table = requests.read(data, "requests")
     return requests.refusal(asked, requests.load(table), table, counted)
 
 
-def refused(data: bytes, asked: Asked, counted: float | None = None) -> str | None:
+def refused(data: bytes, asked: AskedLoad, counted: float | None = None) -> str | None:
     found = why(data, asked, counted)
     return None if found is None else found.id
 

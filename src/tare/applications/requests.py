@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from tare.results.message import Amount, Message, message
-from tare.workloads.serving import Asked
+from tare.workloads.serving import AskedLoad
 
 #: Of a file of results: a million requests have some 100 MB.
 MOST_BYTES = 1 << 28
@@ -254,12 +254,14 @@ def _rate(starts: np.ndarray) -> float:
     return (len(starts) - 1) / span_s if span_s > 0 else 0.0
 
 
-def refusal(asked: Asked, found: Load, table: pa.Table, counted: float | None) -> Message | None:
+def refusal(
+    asked: AskedLoad, found: Load, table: pa.Table, counted: float | None
+) -> Message | None:
     """Return why a load makes no valid trial; None: it does.
 
     Parameters
     ----------
-    asked : Asked
+    asked : AskedLoad
         With all of its numbers.
     found : Load
         What it came to.
@@ -284,7 +286,7 @@ def refusal(asked: Asked, found: Load, table: pa.Table, counted: float | None) -
     return None
 
 
-def _of_open(asked: Asked, rate: float, found: Load) -> Message | None:
+def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:
     # What comes at random comes as often as not a little less often, or a little more.
     slack = min(DEVIATIONS / np.sqrt(found.requests), MOST_SLACK)
     given = Amount(rate, "1")

@@ -64,10 +64,11 @@ def driver(
     )
 
 
-class Asked(NamedTuple):
+class AskedLoad(NamedTuple):
     """The load that is asked of a driver, and what makes it valid."""
 
-    load: Literal["open", "closed"]
+    #: ``open``: requests come however long answers take; ``closed``: as users wait for them.
+    kind: Literal["open", "closed"]
     #: Requests a second, and users; None: not asked, or not known yet.
     rate: float | None
     users: float | None
@@ -78,8 +79,18 @@ class Asked(NamedTuple):
     #: The parameter that makes the load larger or smaller; None: it is not one alone.
     setting: str | None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests come however long answers take."""
+        return self.kind == "open"
 
-def asked(application: Application, values: Mapping[str, str]) -> Asked:
+    @property
+    def amount(self) -> float | None:
+        """Requests a second, or users; None: not known."""
+        return self.rate if self.is_open else self.users
+
+
+def asked(application: Application, values: Mapping[str, str]) -> AskedLoad:
     """Return the load that is asked, as far as its placeholders have values.
 
     Raises
@@ -102,7 +113,7 @@ def asked(application: Application, values: Mapping[str, str]) -> Asked:
     positive = "number above 0"
     names = placeholders.names(driver.rate or driver.users or "")
     settings = [one.name for one in application.parameters if one.name in names]
-    return Asked(
+    return AskedLoad(
         driver.load,
         number("rate", driver.rate, _positive, positive),
         number("users", driver.users, _positive, positive),

@@ -165,7 +165,7 @@ class Driving:
     resident : DriverInstance
         Where the load generator is to run.
     trial : int
-    asked : Asked
+    asked : AskedLoad
         The load.
     """
 
@@ -173,7 +173,7 @@ class Driving:
     application: Application
     resident: DriverInstance
     trial: int
-    asked: serving.Asked
+    asked: serving.AskedLoad
     #: Why the load made no trial; None: it did, as far as is known.
     failure: str | None = None
     #: When each service was ready, from the start of the first.
