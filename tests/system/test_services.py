@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import busybox_image
 import cli
 import duckdb
 import pytest
@@ -110,24 +109,10 @@ echo made $made
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
     """Return the folder of an application that serves pages, with busybox as its image."""
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        pytest.skip("busybox is not installed")
     folder = tmp_path / "pages"
-    programs = folder / "root" / "bin"
-    programs.mkdir(parents=True)
-    shutil.copy(busybox, programs / "busybox")
-    for name in ("sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"):
-        (programs / name).symlink_to("busybox")
-    # One that is not static needs its libraries.
-    linked = subprocess.run(["ldd", busybox], capture_output=True, text=True, check=False).stdout
-    for library in re.findall(r"/\S+", linked):
-        place = folder / "root" / library[1:]
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library, place)
-    for name in ("etc", "usr", "application"):
-        (folder / "root" / name).mkdir(exist_ok=True)
-    (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
+    busybox_image.make(
+        folder / "root", "sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"
+    )
     (folder / "root" / "application" / "web").write_text(WEB)
     (folder / "root" / "application" / "drive").write_text(DRIVE)
     (folder / "application.toml").write_text(APPLICATION)
