@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import busybox_image
 import cli
 import msgspec
 import pytest
@@ -84,20 +85,11 @@ echo "{\\"counted\\": $n, \\"lines\\": $lines, \\"sum\\": \\"$sum\\", \\"name\\"
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """Return an application's folder, whose image is a directory with busybox in it."""
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        pytest.skip("busybox is not installed")
     folder = tmp_path / "shop"
-    programs = folder / "root" / "bin"
-    programs.mkdir(parents=True)
-    shutil.copy(busybox, programs / "busybox")
-    for name in ("sh", "cat", "wc", "test", "rm", "sha256sum", "cut", "hostname"):
-        (programs / name).symlink_to("busybox")
-    (folder / "root" / "etc").mkdir()
-    (folder / "root" / "usr").mkdir()
-    (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
+    folder.mkdir()
+    programs = ("sh", "cat", "wc", "test", "rm", "sha256sum", "cut", "hostname")
+    busybox_image.make(folder / "root", *programs)
     (folder / "application.toml").write_text(SHOP)
-    (folder / "root" / "application").mkdir()
     (folder / "root" / "application" / "words").write_text(WORDS)
     # As whoever unpacks files from elsewhere has them.
     tmp_path.chmod(0o755)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import busybox_image
 import cli
 import duckdb
 import pytest
@@ -73,6 +73,8 @@ case $2 in
   late) (sleep 1; kill $$) & ;;
   empty) echo > /tmp/index.html;;
   silent) exec sleep 100;;
+  stays) trap "" INT;;
+  stops) (sleep 1; kill -STOP $PPID) & ;;
 esac
 touch /tmp/left-by-web
 exec httpd -f -p $1:8080 -h /tmp
@@ -86,6 +88,7 @@ echo intended_ns,start_ns,duration_ns,label,error > /tmp/rows.csv
 test $2 = stuck && sleep 100
 test $2 = code && { echo "cannot connect" >&2; exit 4; }
 test $2 = late && sleep 5
+test $2 = stops && sleep 2
 test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
 for ms in 1 2 3 4 100; do
   page=$(wget -q -O - http://$1:8080/index.html) || exit 5
@@ -106,18 +109,10 @@ echo made $made
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
     """Return the folder of an application that serves pages, with busybox as its image."""
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        pytest.skip("busybox is not installed")
     folder = tmp_path / "pages"
-    programs = folder / "root" / "bin"
-    programs.mkdir(parents=True)
-    shutil.copy(busybox, programs / "busybox")
-    for name in ("sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"):
-        (programs / name).symlink_to("busybox")
-    for name in ("etc", "usr", "application"):
-        (folder / "root" / name).mkdir()
-    (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost tare\n")
+    busybox_image.make(
+        folder / "root", "sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"
+    )
     (folder / "root" / "application" / "web").write_text(WEB)
     (folder / "root" / "application" / "drive").write_text(DRIVE)
     (folder / "application.toml").write_text(APPLICATION)
@@ -187,6 +182,36 @@ def test_errors_that_are_allowed_are_counted(pages: Path, tmp_path: Path) -> Non
     done, results = run(pages, tmp_path / "out", *given)
     assert done.returncode == 0, done.stderr
     assert results.values("request_error_share")["value"].tolist() == [0.2]
+
+
+def test_a_service_that_is_killed_at_its_end_is_noted(pages: Path, tmp_path: Path) -> None:
+    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", "fault=stays")
+    assert done.returncode == 0, done.stderr
+    (fault,) = results.faults.to_dict("records")
+    said = "service web did not end within 2 s of its stop signal and was killed"
+    assert (fault["trial"], fault["kind"], fault["message"]) == (1, "warning", said)
+    assert said in done.stdout
+
+
+def test_what_services_and_their_driver_print_is_kept(pages: Path, tmp_path: Path) -> None:
+    done, _ = run(pages, tmp_path / "out", "-n", "1", "--capture")
+    assert done.returncode == 0, done.stderr
+    kept = {path.name: path.read_text() for path in (tmp_path / "out" / "output").iterdir()}
+    assert kept == {
+        "1.0.0.out": "first| it is up\n", "1.0.0.err": "",
+        "1.driver.out": "made 5\n", "1.driver.err": "",
+    }  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_a_stopped_supervise_costs_a_trial_the_times_of_its_services_alone(
+    pages: Path, tmp_path: Path
+) -> None:
+    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", "fault=stops")
+    assert done.returncode == 15, done.stdout + done.stderr
+    trials = results.trial_table
+    assert set(trials["reason"]) == {"tare-agent supervise did not answer within 32 s"}
+    assert (trials["duration_ns"] < 60e9).all()
 
 
 def test_a_taken_port_is_seen_before_the_service_starts(pages: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import synthetic
 
 from tare.applications import requests
-from tare.experiment.results import Results
+from tare.experiment.results import Counted, Results
 from tare.experiment.session.requests import write
 from tare.experiment.store.requests import Requests
 from tare.registry import Parameter
@@ -73,10 +73,10 @@ class Held(Requests):
         super().__init__(Path("nowhere"))
         self._tables = tables
 
-    def read(self, trial: int, count: int) -> pa.Table:
+    def read(self, trial: int, counted: Counted) -> pa.Table:
         table = self._tables[trial]
-        assert table.num_rows == count
-        table = table.add_column(0, "trial", pa.array([trial] * count, pa.int64()))
+        assert table.num_rows == counted.requests
+        table = table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
         response = pa.array(requests.response_ns(table), pa.int64())
         texts = {name: table[name].dictionary_encode() for name in ("label", "error")}
         table = table.drop_columns([*texts]).append_column("response_ns", response)

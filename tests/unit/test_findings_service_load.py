@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import served
 from served import MS, Served
@@ -14,11 +16,16 @@ from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.charts import response_course, response_times
 from tare.experiment.findings.requests_seen import Course, Histogram, seen
 from tare.experiment.findings.service_cells import driven
+from tare.experiment.report import page
+from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
+from tare.render import data, html, screen
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, each
 from tare.wiring import SUPPLIES
+
+ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 
 
 def found(results: Results) -> Finding:
@@ -107,6 +114,23 @@ def test_requests_that_are_missing_are_said(tmp_path):
     assert seen(made.results).lost.keys() == {3}
 
 
+def test_requests_that_contradict_the_journal_are_named_on_terminal_page_and_in_json(tmp_path):
+    made = served.make(tmp_path, Served(fails=50), trials=6)
+    path = tmp_path / "requests" / "3.parquet"
+    table = pyarrow.parquet.read_table(path)
+    # As many requests, but none of them failed.
+    good = table.set_column(5, "error", pa.nulls(table.num_rows, pa.string()))
+    pyarrow.parquet.write_table(good, path)
+    said = "0 of its requests failed, by the journal 6"
+    findings = all_findings(made.results, SUPPLIES.findings())
+    page_ = page.make(made.results, findings, ORIGIN)
+    assert any(said in line and line.startswith("Caveat") for line in screen.lines(page_, 500))
+    assert said in html.render(page_)
+    finding = next(one for one in findings if one.name == "service_load")
+    assert said in json.dumps(data.builtins(finding))
+    assert seen(made.results).lost.keys() == {3}
+
+
 def test_without_any_requests_the_trials_values_still_say_it(tmp_path):
     made = served.make(tmp_path)
     for path in (tmp_path / "requests").iterdir():
@@ -180,3 +204,8 @@ def test_one_request_can_be_drawn(tmp_path):
     for unit in (response_times.UNIT, response_course.UNIT):
         assert unit.draw(results, ()) is not None
         assert unit.alternative(results, ())
+
+
+def test_a_load_that_is_no_number_is_not_known(tmp_path):
+    results = served.make(tmp_path, arguments={"rate": "many"}).results
+    assert {(cell.asked.kind, cell.asked.amount) for cell in driven(results)} == {("open", None)}

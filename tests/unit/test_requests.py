@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import units
 from tare.applications import requests
 from tare.applications.requests import RequestsError
-from tare.workloads import placeholders
-from tare.workloads.application import Driver
+from tare.render.words import text
+from tare.results.message import Message
+from tare.workloads.serving import AskedLoad
 
 HEAD = b"intended_ns,start_ns,duration_ns,label,error\n"
 JTL = b"timeStamp,elapsed,label,responseCode,responseMessage,success"
@@ -25,16 +23,21 @@ def rows(*some: tuple[int, int, int, str, str]) -> bytes:
     return HEAD + "".join(",".join(map(str, row)) + "\n" for row in some).encode()
 
 
-def driver(load: str = "closed", **more: object) -> Driver:
-    given = {"rate": "{rate}"} if load == "open" else {"users": "5"}
-    return Driver(command=("x",), load=load, results="/tmp/x", **{**given, **more})  # type: ignore[arg-type]
+def closed(errors: float = 0.01) -> AskedLoad:
+    return AskedLoad("closed", None, 5.0, errors, 0.99, None)
 
 
-def refused(data: bytes, by: Driver, counted: float | None = None, rate: str = "10") -> str | None:
-    table = requests.read(data, by.format)
-    fill = partial(placeholders.fill, levels={"rate": rate})
-    share = partial(units.share, least=-1.0, most=1.01)
-    found = requests.refusal(by, requests.load(table), table, counted, fill, share)
+def open_(errors: float = 0.01) -> AskedLoad:
+    return AskedLoad("open", 10.0, None, errors, 0.99, "rate")
+
+
+def why(data: bytes, asked: AskedLoad, counted: float | None = None) -> Message | None:
+    table = requests.read(data, "requests")
+    return requests.refusal(asked, requests.load(table), table, counted)
+
+
+def refused(data: bytes, asked: AskedLoad, counted: float | None = None) -> str | None:
+    found = why(data, asked, counted)
     return None if found is None else found.id
 
 
@@ -149,67 +152,63 @@ def evenly(n: int, each_ns: int, late_ns: int = 0) -> bytes:
 
 
 def test_a_load_that_was_not_reached_makes_no_trial() -> None:
-    open_ = driver("open")
     tenth = 10**8
-    assert refused(evenly(100, tenth), open_) is None
+    assert refused(evenly(100, tenth), open_()) is None
     # The generator began later and later.
-    assert refused(evenly(100, tenth, tenth // 50), open_) == "serving.rate"
+    assert refused(evenly(100, tenth, tenth // 50), open_()) == "serving.rate"
     # It was meant to be slower than what was asked.
-    assert refused(evenly(100, tenth), open_, rate="20") == "serving.rate"
-    assert refused(evenly(100, tenth, tenth // 50), driver("closed")) is None
+    assert refused(evenly(100, tenth), open_()._replace(rate=20.0)) == "serving.rate"
+    assert refused(evenly(100, tenth, tenth // 50), closed()) is None
 
 
 def test_arrivals_at_random_are_not_taken_for_too_few() -> None:
     random = np.random.default_rng(1)
-    open_ = driver("open")
     for _ in range(200):
         starts = np.sort(random.uniform(0, 100e9, random.poisson(1000))).astype(int)
         data = rows(*((int(s), int(s), 1000, "a", "") for s in starts))
-        assert refused(data, open_) is None
+        assert refused(data, open_()) is None
 
 
 def test_errors_and_lost_rows_make_no_trial() -> None:
     data = rows((0, 0, 1, "a", ""), (1, 1, 1, "a", "refused"), (2, 2, 1, "a", ""))
-    assert refused(data, driver()) == "serving.errors"
-    assert refused(data, driver(errors="40 %")) is None
-    assert refused(data, driver(errors="40 %"), counted=3) is None
-    assert refused(data, driver(errors="40 %"), counted=4) == "serving.lost"
+    assert refused(data, closed()) == "serving.errors"
+    assert refused(data, closed(errors=0.4)) is None
+    assert refused(data, closed(errors=0.4), counted=3) is None
+    assert refused(data, closed(errors=0.4), counted=4) == "serving.lost"
 
 
 def test_few_requests_are_no_load() -> None:
-    open_ = driver("open")
-    assert refused(evenly(8, 10**10), open_) == "serving.rate"
-    assert refused(evenly(1, 10**8), open_) == "serving.rate"
-    assert refused(evenly(8, 10**8), open_) is None
+    assert refused(evenly(8, 10**10), open_()) == "serving.rate"
+    assert refused(evenly(1, 10**8), open_()) == "serving.rate"
+    assert refused(evenly(8, 10**8), open_()) is None
 
 
 def test_a_load_that_is_larger_than_asked_makes_no_trial() -> None:
-    open_ = driver("open")
-    assert refused(evenly(1000, 5 * 10**7), open_) == "serving.faster"
-    assert refused(evenly(2, 1), open_) == "serving.faster"
+    assert refused(evenly(1000, 5 * 10**7), open_()) == "serving.faster"
+    assert refused(evenly(2, 1), open_()) == "serving.faster"
     burst = rows(
         (0, 0, 1, "a", ""),
         *((5 * 10**9 + i, 5 * 10**9 + i, 1, "a", "") for i in range(98)),
         (99 * 10**8, 99 * 10**8, 1, "a", ""),
     )
-    assert refused(burst, open_) == "serving.uneven"
+    assert refused(burst, open_()) == "serving.uneven"
 
 
 def test_more_requests_at_once_than_users_make_no_trial() -> None:
     five = rows(*((0, 0, 100, "a", "") for _ in range(5)))
-    assert refused(five, driver()) is None
+    assert refused(five, closed()) is None
     many = rows(*((0, 0, 100, "a", "") for _ in range(9)))
-    assert refused(many, driver()) == "serving.users"
+    assert refused(many, closed()) == "serving.users"
     # One after another by each of five.
     turns = rows(*((t, t, 100, "a", "") for t in range(0, 1000, 100) for _ in range(5)))
-    assert refused(turns, driver()) is None
+    assert refused(turns, closed()) is None
     assert requests.load(requests.read(turns, "requests")).at_once == 5
 
 
-def test_a_count_that_is_not_printed_makes_no_trial() -> None:
-    counting = driver(count="made ([0-9]+)")
-    assert refused(evenly(3, 10**8), counting) == "serving.uncounted"
-    assert refused(evenly(3, 10**8), counting, counted=3) is None
+def test_a_load_that_is_not_reached_says_what_to_type() -> None:
+    found = why(evenly(8, 10**10), open_())
+    assert found is not None
+    assert text(found).endswith("; use a lower rate, --set rate=…, or a larger --size")
 
 
 def test_a_column_that_is_there_twice_is_refused() -> None:

@@ -97,7 +97,7 @@ def test_it_becomes_what_the_agent_supervises(folder: Path) -> None:
     values = {
         "port": "8080", "users": "7", "cores": "0.5", "memory_bytes": "1024", "host1": "10.0.0.1",
     }  # fmt: skip
-    given = serving.supervision(found, values, "10.0.0.2:99")
+    given = serving.supervision(found, values, "10.0.0.2:99", 3000)
     database, web, cache = given.services
     assert database.command == ("mariadbd", "--memory=1024")
     assert database.environment == {"PORT": "8080"}
@@ -163,21 +163,21 @@ def test_what_is_wrong_names_the_key(folder: Path, old: str, new: str, key: str)
 def test_a_share_of_errors_is_checked(folder: Path, errors: str) -> None:
     found = read(BLOG.replace("cpus = 1", 'errors = "{port}"'), folder)
     assert found.driver is not None
-    serving.check(found.driver, {"port": "0"})
-    serving.check(found.driver, {"port": "2.5 %"})
+    serving.asked(found, {"port": "0"})
+    serving.asked(found, {"port": "2.5 %"})
     # What a factor says is not known yet.
-    serving.check(found.driver, {})
+    serving.asked(found, {})
     with pytest.raises(ValueError, match="errors"):
-        serving.check(found.driver, {"port": errors})
+        serving.asked(found, {"port": errors})
 
 
 @pytest.mark.parametrize("users", ["0", "-5", "many", "nan", "inf"])
 def test_users_and_rates_are_numbers_above_0(folder: Path, users: str) -> None:
     found = read(BLOG, folder)
     assert found.driver is not None
-    serving.check(found.driver, {"users": "0.5"})
+    serving.asked(found, {"users": "0.5"})
     with pytest.raises(ValueError, match="users"):
-        serving.check(found.driver, {"users": users})
+        serving.asked(found, {"users": users})
     number = "default = 0" if users == "0" else f'default = "{users}"'
     (folder / "application.toml").write_text(BLOG.replace("default = 10", number))
     with pytest.raises(ExperimentError, match="users"):

@@ -19,6 +19,7 @@ import tare
 from tare.applications.requests import KEPT, LONGEST
 from tare.errors import StoreError
 from tare.experiment import store
+from tare.experiment.results import Counted
 from tare.experiment.store import requests as of_store
 from tare.experiment.store.requests import Requests
 
@@ -35,15 +36,15 @@ def put(folder: Path, schema: pa.Schema = KEPT, **columns: Any) -> Requests:
     return Requests(folder)
 
 
-def refused(files: Requests, count: int = 2) -> str:
+def refused(files: Requests, count: int = 2, errors: int = 1) -> str:
     with pytest.raises(StoreError) as error:
-        files.read(1, count)
+        files.read(1, Counted(count, errors))
     assert "trial 1" in error.value.message
     return error.value.message.rpartition("parquet: ")[2]
 
 
 def test_response_times_are_added(tmp_path):
-    table = put(tmp_path).read(1, 2)
+    table = put(tmp_path).read(1, Counted(2, 1))
     assert table["response_ns"].to_pylist() == [5, 10]
     assert table["error"].to_pylist() == [None, "no"]
 
@@ -81,6 +82,10 @@ def test_fewer_requests_than_the_journal_has_are_refused(tmp_path):
     assert "2 of 3 requests" in refused(put(tmp_path), count=3)
 
 
+def test_other_errors_than_the_journal_has_are_refused(tmp_path):
+    assert refused(put(tmp_path), errors=0) == "1 of its requests failed, by the journal 0"
+
+
 def test_too_many_rows_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(of_store, "MOST_ROWS", 1)
     assert "rows" in refused(put(tmp_path))
@@ -106,7 +111,7 @@ def test_flipped_bytes_are_refused_or_read(tmp_path, seed):
         data[chance.randrange(len(data))] = chance.randrange(256)
     path.write_bytes(data)
     with contextlib.suppress(StoreError):
-        assert files.read(1, 2).num_rows == 2
+        assert files.read(1, Counted(2, 1)).num_rows == 2
 
 
 def test_links_and_pipes_are_not_followed(tmp_path):
@@ -180,5 +185,7 @@ def test_loading_reads_no_request(stored, monkeypatch):
 
     monkeypatch.setattr(Requests, "read", read)
     folder, made = stored
-    assert tare.open(folder).request_counts() == dict(made.counts)
+    assert tare.open(folder).request_counts() == {
+        trial: Counted(count, 0) for trial, count in made.counts.items()
+    }
     store.export(folder, "samples", "csv", os.devnull)

@@ -1,7 +1,7 @@
 //! What a service writes: the last of it is kept, and a line may show that it is ready.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -28,9 +28,54 @@ struct Inner {
     whole: bool,
 }
 
+/// Copies what a service writes to standard output, line by line, each after the service's name.
+pub struct LineCopy {
+    name: String,
+    /// How much more is copied, names included.
+    left: u64,
+    /// What is not a whole line yet.
+    line: Vec<u8>,
+}
+
+impl LineCopy {
+    /// None: nothing is to be copied.
+    pub fn new(name: &str, bytes: u64) -> Option<Self> {
+        (bytes > 0).then(|| Self {
+            name: name.to_string(),
+            left: bytes,
+            line: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, data: &[u8], to: &mut impl Write) {
+        for part in data.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.line.len() > KEPT {
+                self.end(to);
+            }
+        }
+    }
+
+    /// Writes what there is of a line.
+    fn end(&mut self, to: &mut impl Write) {
+        if self.line.is_empty() {
+            return;
+        }
+        let mut whole = format!("{}| ", self.name).into_bytes();
+        whole.append(&mut self.line);
+        if !whole.ends_with(b"\n") {
+            whole.push(b'\n');
+        }
+        whole.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= whole.len() as u64;
+        // Whoever does not want it any more has ended.
+        let _ = to.write_all(&whole);
+    }
+}
+
 impl Log {
     /// A log and what is to be written to it; it ends when nobody can write any more.
-    pub fn pipe(pattern: Option<Regex>) -> io::Result<(Self, OwnedFd)> {
+    pub fn pipe(pattern: Option<Regex>, copy: Option<LineCopy>) -> io::Result<(Self, OwnedFd)> {
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors, which are new.
         let (reader, writer) = unsafe {
@@ -41,14 +86,20 @@ impl Log {
         };
         let log = Self::default();
         let reading = log.clone();
-        thread::spawn(move || reading.read(reader, pattern.as_ref()));
+        thread::spawn(move || reading.read(reader, pattern.as_ref(), copy));
         Ok((log, writer))
     }
 
-    fn read(&self, mut reader: File, pattern: Option<&Regex>) {
+    fn read(&self, mut reader: File, pattern: Option<&Regex>, mut copy: Option<LineCopy>) {
         let mut room = [0; 4096];
         while let Ok(count @ 1..) = reader.read(&mut room) {
             self.inner().add(&room[..count], pattern);
+            if let Some(copy) = &mut copy {
+                copy.add(&room[..count], &mut io::stdout().lock());
+            }
+        }
+        if let Some(copy) = &mut copy {
+            copy.end(&mut io::stdout().lock());
         }
         self.inner().whole = true;
     }
@@ -58,12 +109,17 @@ impl Log {
         self.inner().shown
     }
 
-    /// The last lines, as text, of what has ended: some may still be on their way.
-    pub fn last(&self) -> String {
+    /// Waits for what is still on its way, of what has ended.
+    pub fn settle(&self) {
         let deadline = Instant::now() + UNDERWAY;
         while !self.inner().whole && Instant::now() < deadline {
             thread::sleep(UNDERWAY / 100);
         }
+    }
+
+    /// The last lines, as text, of what has ended.
+    pub fn last(&self) -> String {
+        self.settle();
         String::from_utf8_lossy(&self.inner().kept)
             .trim()
             .to_string()
@@ -108,5 +164,16 @@ mod tests {
         assert_eq!(inner.kept.len(), KEPT);
         inner.add(b"\nlast\n", None);
         assert!(inner.kept.ends_with(b"x\nlast\n"));
+    }
+
+    #[test]
+    fn a_copy_has_the_name_before_each_line_and_an_end() {
+        let (mut copy, mut copied) = (LineCopy::new("web", 25).unwrap(), Vec::new());
+        copy.add(b"one\ntw", &mut copied);
+        assert_eq!(copied, b"web| one\n");
+        copy.add(b"o\nthree, which is cut off\nfour", &mut copied);
+        copy.end(&mut copied);
+        assert_eq!(copied, b"web| one\nweb| two\nweb| th");
+        assert!(LineCopy::new("web", 0).is_none());
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use record::services::Service;
 use sys::tree;
 
-use crate::log::Log;
+use crate::log::{LineCopy, Log};
 use crate::readiness::Readiness;
 
 /// How often it is asked whether something is so that nothing reports by itself.
@@ -26,14 +26,15 @@ pub struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// Starts it; whoever has its port already is found before.
-    pub fn start(service: &'a Service) -> Result<Self, String> {
+    pub fn start(service: &'a Service, copy_bytes: u64) -> Result<Self, String> {
         let (readiness, pattern) = Readiness::new(&service.ready)?;
         if let Some(address) = readiness.taken() {
             return Err(format!(
                 "{address} is taken: something accepts connections there before it has started"
             ));
         }
-        let (log, child) = launched(&service.command, pattern, |command| {
+        let copy = LineCopy::new(&service.name, copy_bytes);
+        let (log, child) = launched(&service.command, pattern, copy, |command| {
             command.envs(&service.environment);
         })?;
         Ok(Self {
@@ -79,14 +80,16 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Asks it to end, and ends it after a while.
-    pub fn stop(&mut self) {
+    /// Asks it to end, and ends it after a while; whether it did so itself.
+    pub fn stop(&mut self) -> bool {
+        let mut itself = true;
         let deadline = Instant::now() + Duration::from_nanos(self.service.stop_ns);
         self.signal(self.service.stop_signal);
         while self.ended().is_none() {
             if Instant::now() > deadline {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
+                itself = false;
                 break;
             }
             thread::sleep(TICK);
@@ -95,6 +98,7 @@ impl<'a> Running<'a> {
         let group = -(self.child.id() as libc::pid_t);
         // SAFETY: a plain system call; the number stays taken as long as the group has members.
         unsafe { libc::kill(group, libc::SIGKILL) };
+        itself
     }
 
     fn signal(&mut self, signal: i32) {
@@ -107,7 +111,8 @@ impl<'a> Running<'a> {
 
 /// Runs a command to its end, in a group of its own; what it wrote last, where it fails.
 pub fn complete(words: &[String], deadline: Instant) -> Result<(), (String, String)> {
-    let (log, mut child) = launched(words, None, |_| ()).map_err(|why| (why, String::new()))?;
+    let (log, mut child) =
+        launched(words, None, None, |_| ()).map_err(|why| (why, String::new()))?;
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
@@ -126,11 +131,12 @@ pub fn complete(words: &[String], deadline: Instant) -> Result<(), (String, Stri
 fn launched(
     words: &[String],
     pattern: Option<regex_lite::Regex>,
+    copy: Option<LineCopy>,
     change: impl FnOnce(&mut Command),
 ) -> Result<(Log, Child), String> {
     let (program, rest) = words.split_first().ok_or("a command without words")?;
     let start = || -> io::Result<_> {
-        let (log, writer) = Log::pipe(pattern)?;
+        let (log, writer) = Log::pipe(pattern, copy)?;
         let mut command = Command::new(program);
         command
             .args(rest)

@@ -33,11 +33,6 @@ pub fn run(specification: &str, key: &str) -> ExitCode {
     match supervise(&supervision, &mut control) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            control.report(&ServicesReport::ServicesFailed {
-                service: failure.service.clone(),
-                what: failure.what.clone(),
-                log: failure.log.clone(),
-            });
             let who = failure.service.as_deref().unwrap_or("reset");
             fail(&format!("{who} {}\n{}", failure.what, failure.log))
         }
@@ -54,16 +49,37 @@ struct Failure {
 fn supervise(supervision: &Supervision, control: &mut Control) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_nanos(supervision.reset_ns);
     for words in &supervision.reset {
-        complete(words, deadline).map_err(|(what, log)| Failure {
+        let done = complete(words, deadline).map_err(|(what, log)| Failure {
             service: None,
             what: format!("{}: {what}", words.join(" ")),
             log,
-        })?;
+        });
+        reported(done, control)?;
     }
+    control.report(&ServicesReport::ServicesReset);
     let mut running = Vec::new();
     let outcome = serve(supervision, control, &mut running);
+    let mut killed = Vec::new();
     for service in running.iter_mut().rev() {
-        service.stop();
+        if !service.stop() {
+            killed.push(service.service.name.clone());
+        }
+        if supervision.copy_bytes > 0 {
+            service.log.settle();
+        }
+    }
+    let outcome = reported(outcome, control);
+    control.report(&ServicesReport::ServicesEnded { killed });
+    outcome
+}
+
+fn reported(outcome: Result<(), Failure>, control: &mut Control) -> Result<(), Failure> {
+    if let Err(failure) = &outcome {
+        control.report(&ServicesReport::ServicesFailed {
+            service: failure.service.clone(),
+            what: failure.what.clone(),
+            log: failure.log.clone(),
+        });
     }
     outcome
 }
@@ -76,7 +92,7 @@ fn serve<'a>(
     let began = Instant::now();
     let mut after_ns = Vec::new();
     for service in &supervision.services {
-        let started = Running::start(service).map_err(|what| Failure {
+        let started = Running::start(service, supervision.copy_bytes).map_err(|what| Failure {
             service: Some(service.name.clone()),
             what,
             log: String::new(),

@@ -5,12 +5,14 @@ A platform hands over a :class:`Channel`; an :class:`Agent` speaks jobs and reco
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import secrets
 import selectors
 import socket
 import subprocess
+import termios
 import time
 from functools import cache, partial
 from pathlib import Path
@@ -235,6 +237,13 @@ class ProcessChannel(LineChannel):
                 view = view[self._in.write(view) :]
         except OSError as error:
             raise AgentError(f"the agent is gone ({self.last_words()})") from error
+
+    def unread(self) -> bool:
+        """Tell whether the process has yet to read what it was sent."""
+        waiting = bytearray(4)
+        fcntl.ioctl(self._in.fileno(), termios.FIONREAD, waiting)
+        # What has ended reads nothing more.
+        return any(waiting) and self.process.poll() is None
 
     def _read(self) -> bool:
         data = os.read(self._out.fileno(), 1 << 16)

@@ -771,6 +771,11 @@ class Service(Strict, frozen=True, kw_only=True):
     stop_signal: int
 
 
+class ServicesReset(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_reset"):
+    """All commands of `reset` have run; services start."""
+
+
+
 class ServicesReady(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_ready"):
     """All services are ready."""
 
@@ -786,6 +791,13 @@ class ServicesFailed(Strict, frozen=True, kw_only=True, tag_field="record", tag=
     #: Absent: a command of `reset`.
     service: str | None = None
     what: str
+
+
+class ServicesEnded(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_ended"):
+    """All have ended; nothing follows."""
+
+    #: Names of those that had to be killed, as they did not end within their time.
+    killed: tuple[str, ...]
 
 
 class Unshaped(Strict, frozen=True, kw_only=True, tag_field="kind", tag="unshaped"):
@@ -830,6 +842,8 @@ class Supervision(Strict, frozen=True, kw_only=True):
 
     #: ADDRESS:PORT of whoever is told of the services, and ends them.
     control: str
+    #: How much of the output of each service is copied to standard output.
+    copy_bytes: int
     #: Commands that run in order before the services.
     reset: tuple[tuple[str, ...], ...]
     #: How long all of these may take.
@@ -949,7 +963,7 @@ Record = Hello | Fact | Sample | Reading | Clocks | Output | Fault | Done
 
 #: What `supervise` reports, one a line. It ends its services when a line comes back, or when
 #: the connection ends.
-ServicesReport = ServicesReady | ServicesFailed
+ServicesReport = ServicesReset | ServicesReady | ServicesFailed | ServicesEnded
 
 
 #: How fast data may leave. Rates and amounts count bits as the interface does, headers

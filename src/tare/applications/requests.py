@@ -5,7 +5,7 @@ What it leaves is hostile until parsed: the measured services answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from tare.results.message import Amount, Message, message
-from tare.workloads.application import Driver
+from tare.workloads.serving import AskedLoad
 
 #: Of a file of results: a million requests have some 100 MB.
 MOST_BYTES = 1 << 28
@@ -255,55 +255,48 @@ def _rate(starts: np.ndarray) -> float:
 
 
 def refusal(
-    driver: Driver, found: Load, table: pa.Table, counted: float | None,
-    fill: Callable[[str], str], share: Callable[[str], float],
-) -> Message | None:  # fmt: skip
+    asked: AskedLoad, found: Load, table: pa.Table, counted: float | None
+) -> Message | None:
     """Return why a load makes no valid trial; None: it does.
 
     Parameters
     ----------
-    driver : Driver
-        What was asked.
+    asked : AskedLoad
+        With all of its numbers.
     found : Load
         What it came to.
     table : Table
         Its requests.
     counted : float or None
-        How many the load generator counted itself; None: nobody knows.
-    fill : callable
-        Puts values in the place of placeholders.
-    share : callable
-        Parses a share.
+        How many the load generator counted itself; None: it does not.
     """
-    if driver.count is not None and counted is None:
-        return message("serving.uncounted", pattern=driver.count)
     if counted is not None and counted != found.requests:
         return message("serving.lost", rows=found.requests, counted=round(counted))
-    if found.error_share > share(fill(driver.errors)):
+    if found.error_share > (asked.errors or 0.0):
         first = pc.drop_null(table["error"])[0].as_py()
         return message(
             "serving.errors", errors=found.errors, requests=found.requests,
-            share=Amount(found.error_share, "share"), first=first,
+            share=Amount(found.error_share, "share"), first=first, setting=asked.setting,
         )  # fmt: skip
-    if driver.load == "closed":
-        users = float(fill(driver.users or "inf"))
-        # Times that are cut off to milliseconds may overlap.
-        if found.at_once > 1 + users * OVERLAP:
-            return message("serving.users", most=found.at_once, users=round(users))
-        return None
-    return _of_open(driver, found, float(fill(driver.rate or "nan")))
+    if asked.rate is not None:
+        return _of_open(asked, asked.rate, found)
+    # Times that are cut off to milliseconds may overlap.
+    if asked.users is not None and found.at_once > 1 + asked.users * OVERLAP:
+        return message("serving.users", most=found.at_once, users=round(asked.users))
+    return None
 
 
-def _of_open(driver: Driver, found: Load, rate: float) -> Message | None:
+def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:
     # What comes at random comes as often as not a little less often, or a little more.
     slack = min(DEVIATIONS / np.sqrt(found.requests), MOST_SLACK)
-    asked = Amount(rate, "1")
-    late = found.rate < driver.reached * found.intended_rate
-    if found.intended_rate < driver.reached * rate * (1 - slack) or late:
-        return message("serving.rate", reached=Amount(found.rate, "1"), rate=asked)
-    if found.intended_rate > (2 - driver.reached) * rate * (1 + slack):
-        return message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=asked)
+    given = Amount(rate, "1")
+    late = found.rate < asked.reached * found.intended_rate
+    if found.intended_rate < asked.reached * rate * (1 - slack) or late:
+        reached = Amount(found.rate, "1")
+        return message("serving.rate", reached=reached, rate=given, setting=asked.setting)
+    if found.intended_rate > (2 - asked.reached) * rate * (1 + slack):
+        return message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=given)
     # Arrivals at random are hardly ever that far from an even stream.
     if found.uneven > 2 + DEVIATIONS * np.sqrt(found.requests):
-        return message("serving.uneven", rate=asked)
+        return message("serving.uneven", rate=given)
     return None

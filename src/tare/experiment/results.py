@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 def _empty(table: str) -> pd.DataFrame:
     """Return a frame with the columns of a table, and of instances with what is seen in them."""
     return pd.DataFrame(columns=[*TABLES[table].names, *(SEEN if table == "instances" else ())])
+
+
+class Counted(NamedTuple):
+    """How many requests a trial made, and how many of them failed, by the journal."""
+
+    requests: int
+    errors: int
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -173,14 +180,19 @@ class Results:
         good = self.trial_table[self.trial_table["status"] == "ok"]
         return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
 
-    def request_counts(self) -> dict[int, int]:
+    def request_counts(self) -> dict[int, Counted]:
         """How many requests each good trial made, in order of trial; none of others than services.
 
         By the journal, which needs no file of requests.
         """
-        counted = self.values("requests", DRIVER)
-        numbers = zip(counted["trial"], counted["value"], strict=True)
-        return {int(trial): round(count) for trial, count in numbers}
+        counted, shares = (
+            dict(zip(found["trial"], found["value"], strict=True))
+            for found in (self.values(m, DRIVER) for m in ("requests", "request_error_share"))
+        )
+        return {
+            int(trial): Counted(round(count), round(count * shares.get(trial, 0.0)))
+            for trial, count in counted.items()
+        }
 
     def requests(self) -> pd.DataFrame:
         """One row a request of a good trial, read from its file each time.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from tare import units
 from tare.agent import record
 from tare.errors import TrialError
 from tare.workloads import placeholders
-from tare.workloads.application import SCRATCH, Application, Driver, Ready, Service
+from tare.workloads.application import SCRATCH, Application, Ready, Service
 
 #: How long all commands of ``[reset]`` may take.
 RESET_S = 300.0
@@ -20,7 +21,7 @@ _NS = 10**9
 
 
 def supervision(
-    application: Application, values: Mapping[str, str], control: str
+    application: Application, values: Mapping[str, str], control: str, output_bytes: int
 ) -> record.Supervision:
     """Return what ``tare-agent supervise`` is started with.
 
@@ -32,12 +33,15 @@ def supervision(
         What placeholders stand for.
     control : str
         Address and port of whom it reports to.
+    output_bytes : int
+        How much of the output of all services is kept.
     """
     return record.Supervision(
         control=control,
         reset=tuple(filled(command, values) for command in application.reset),
         reset_ns=round(RESET_S * _NS),
         services=tuple(_service(one, values) for one in application.services),
+        copy_bytes=output_bytes // len(application.services),
     )
 
 
@@ -60,33 +64,95 @@ def driver(
     )
 
 
-def check(driver: Driver, values: Mapping[str, str]) -> None:
-    """Check the numbers of a load, as far as their placeholders have values.
+class AskedLoad(NamedTuple):
+    """The load that is asked of a driver, and what makes it valid."""
+
+    #: ``open``: requests come however long answers take; ``closed``: as users wait for them.
+    kind: Literal["open", "closed"]
+    #: Requests a second, and users; None: not asked, or not known yet.
+    rate: float | None
+    users: float | None
+    #: The largest share of failed requests; None: not known yet.
+    errors: float | None
+    #: The least share of the rate.
+    reached: float
+    #: The parameter that makes the load larger or smaller; None: it is not one alone.
+    setting: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests come however long answers take."""
+        return self.kind == "open"
+
+    @property
+    def amount(self) -> float | None:
+        """Requests a second, or users; None: not known."""
+        return self.rate if self.is_open else self.users
+
+
+def asked(application: Application, values: Mapping[str, str]) -> AskedLoad:
+    """Return the load that is asked, as far as its placeholders have values.
 
     Raises
     ------
     ValueError
-        Says which one is not possible.
+        Says which number is not possible.
     """
-    for name, text in (("rate", driver.rate), ("users", driver.users), ("errors", driver.errors)):
+    driver = application.driver
+    assert driver is not None
+
+    def number(name: str, text: str | None, parse: Callable[[str], float], expected: str) -> Any:
         if text is None or not placeholders.names(text) <= set(values):
-            continue
-        filled_ = placeholders.fill(text, values)
+            return None
+        given = placeholders.fill(text, values)
         try:
-            if name == "errors":
-                units.share(filled_, -1e-9, 1.0)
-            elif not 0 < float(filled_) < 1e9:
-                raise ValueError
+            return parse(given)
         except ValueError:
-            expected = 'a share such as "1 %"' if name == "errors" else "a number above 0"
-            raise ValueError(f"{name} = {filled_!r} of [driver] is no {expected[2:]}") from None
+            raise ValueError(f"{name} = {given!r} of [driver] is no {expected}") from None
+
+    positive = "number above 0"
+    names = placeholders.names(driver.rate or driver.users or "")
+    settings = [one.name for one in application.parameters if one.name in names]
+    return AskedLoad(
+        driver.load,
+        number("rate", driver.rate, _positive, positive),
+        number("users", driver.users, _positive, positive),
+        number("errors", driver.errors, _share, 'share such as "1 %"'),
+        driver.reached,
+        settings[0] if len(settings) == 1 else None,
+    )
+
+
+def _positive(text: str) -> float:
+    if not 0 < (found := float(text)) < 1e9:
+        raise ValueError(text)
+    return found
+
+
+def _share(text: str) -> float:
+    return units.share(text, -1e-9, 1.0)
+
+
+def reset_s(application: Application) -> float:
+    """Return how long all commands of ``[reset]`` may take."""
+    return RESET_S if application.reset else 0.0
+
+
+def ready_s(application: Application) -> float:
+    """Return how long it may take until all services are ready, once there is a reset."""
+    return sum(one.ready.within_s for one in application.services)
+
+
+def stop_s(application: Application) -> float:
+    """Return how long it may take until all services have ended."""
+    return sum(one.stop_s for one in application.services)
 
 
 def longest_s(application: Application) -> float:
     """Return how long a trial may take, from its reset until its services have ended."""
     assert application.driver is not None
-    each = (one.ready.within_s + one.stop_s for one in application.services)
-    return RESET_S + sum(each) + application.driver.within_s + SLACK_S
+    parts = (reset_s, ready_s, stop_s)
+    return sum(part(application) for part in parts) + application.driver.within_s + SLACK_S
 
 
 def filled(words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ pub struct Supervision {
     pub reset_ns: u64,
     /// In the order in which they start; they end in reverse.
     pub services: Vec<Service>,
+    /// How much of the output of each service is copied to standard output.
+    pub copy_bytes: u64,
 }
 
 /// A program that serves.
@@ -65,6 +67,8 @@ pub enum Ready {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "record", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServicesReport {
+    /// All commands of `reset` have run; services start.
+    ServicesReset,
     /// All services are ready.
     ServicesReady {
         /// From the start of the first one, in order of the services.
@@ -77,5 +81,10 @@ pub enum ServicesReport {
         what: String,
         /// The last lines of its output.
         log: String,
+    },
+    /// All have ended; nothing follows.
+    ServicesEnded {
+        /// Names of those that had to be killed, as they did not end within their time.
+        killed: Vec<String>,
     },
 }

@@ -138,7 +138,7 @@ def _application(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     if found.driver is not None:
         given = {**defaults, **chosen}
         try:
-            serving.check(found.driver, {k: written(v) for k, v in given.items()})
+            serving.asked(found, {k: written(v) for k, v in given.items()})
         except ValueError as error:
             raise table.error(None, str(error)) from error
     return WorkloadSpec(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
 from tare.results.message import Levels
 from tare.statistics.statistic import FloatArray
-from tare.workloads import placeholders
+from tare.workloads import serving
+from tare.workloads.serving import AskedLoad
 
 #: What the trials of each cell say, by a short name.
 METRICS = {
@@ -44,27 +45,6 @@ FEWEST_BEYOND = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The load that was asked.
-
-    Attributes
-    ----------
-    kind : str
-        ``open`` or ``closed``.
-    amount : float or None
-        Requests a second, or users; None: it depended on the machine.
-    """
-
-    kind: Literal["open", "closed"]
-    amount: float | None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether requests come however long answers take."""
-        return self.kind == "open"
-
-
-@dataclass(frozen=True)
 class Driven:
     """What the trials of one cell came to.
 
@@ -72,7 +52,7 @@ class Driven:
     ----------
     levels : mapping
         Of all factors.
-    asked : Asked
+    asked : AskedLoad
     trials : tuple of int
         Good ones, in order.
     values : mapping
@@ -81,7 +61,7 @@ class Driven:
 
     cell: int
     levels: Mapping[str, str]
-    asked: Asked
+    asked: AskedLoad
     trials: tuple[int, ...]
     values: Mapping[str, FloatArray]
 
@@ -177,7 +157,7 @@ def name_of(cell: Driven, results: Results) -> Levels:
 
 def load_asked(
     experiment: Experiment, levels: Mapping[str, str], fact: Callable[[str], Any]
-) -> Asked:
+) -> AskedLoad:
     """Return the load of a cell as it was asked.
 
     Parameters
@@ -192,13 +172,12 @@ def load_asked(
     assert spec.application is not None
     assert spec.application.driver is not None
     driver = spec.application.driver
-    text = driver.rate if driver.load == "open" else driver.users
     filled = {**_given(experiment, levels, fact), **workloads.parameters(spec, levels), **levels}
     try:
-        amount = float(placeholders.fill(text or "", filled))
-    except (KeyError, ValueError):
-        return Asked(driver.load, None)
-    return Asked(driver.load, amount if np.isfinite(amount) and amount > 0 else None)
+        return serving.asked(spec.application, filled)
+    except ValueError:
+        # A number that no run accepts; what it came to is known all the same.
+        return AskedLoad(driver.load, None, None, None, driver.reached, None)
 
 
 def _given(

@@ -242,13 +242,22 @@ def _caveats(
                 for why, times in requests.errors.most_common(_MOST_REASONS)
             ],
         )
-    if requests.lost:
-        yield message(
-            "service_load.lost",
-            lost=len(requests.lost),
-            trials=sum(cell.n for cell in cells),
-            why=next(iter(requests.lost.values())),
-        )
+    lost = unread(results)
+    if lost is not None:
+        yield lost
+
+
+def unread(results: Results) -> Message | None:
+    """Return which requests are not those that the journal has; None: all are."""
+    found = requests_seen.seen(results).lost
+    if not found:
+        return None
+    return message(
+        "service_load.lost",
+        lost=len(found),
+        trials=sum(cell.n for cell in driven(results)),
+        why=next(iter(found.values())),
+    )
 
 
 def _estimates(cells: Sequence[Driven], results: Results) -> Iterator[Estimate]:

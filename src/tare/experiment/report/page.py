@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tare.experiment.findings import caveats, sessions
+from tare.experiment.findings import caveats, service_load, sessions
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.overview import overview
@@ -44,6 +44,7 @@ def make(
     first, cells = told.answers[0], overview(results)
     # One cell is in the answer.
     shown = cells is not None and len(cells.rows) > 1
+    unread = service_load.unread(results)
     return Report(
         name=results.experiment.name,
         question=results.experiment.question,
@@ -52,7 +53,10 @@ def make(
         sections=tuple(_section(f, charts, results, findings) for f in findings),
         origin=origin,
         lead=next((f.name for f in findings if first in f.head), None),
-        caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
+        caveats=(
+            *caveats.sentences(sessions.caveats(results), results.levels_of),
+            *(() if unread is None else (unread,)),
+        ),
         missing=told.missing,
         failed=told.failed,
         notes=(*told.notes, *told.basis, *told.left_out),

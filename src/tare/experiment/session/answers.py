@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tare.agent import record
@@ -30,10 +30,18 @@ class Asked:
     context: str = ""
 
 
-def answers(asked: Sequence[Asked]) -> Iterator[tuple[Resident, record.Record]]:
+def answers(
+    asked: Sequence[Asked], look: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Resident, record.Record]]:
     """Yield what all agents of a trial say, until the last answer is whole.
 
     Who waits at a barrier for somebody who is gone says nothing, so all are listened to at once.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+    look : callable
+        Called again and again meanwhile; raises where there is nothing to wait for any more.
 
     Raises
     ------
@@ -52,6 +60,7 @@ def answers(asked: Sequence[Asked]) -> Iterator[tuple[Resident, record.Record]]:
                     selector.unregister(one.resident.agent.channel)
             if not selector.get_map():
                 return
+            look()
             ready = [key.data for key, _ in selector.select(LOOK_S)]
             if not ready:
                 for key in list(selector.get_map().values()):

@@ -12,10 +12,10 @@ import secrets
 import selectors
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from tare.agent.client import Answer, ProcessChannel, SilenceError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.session import single_execution
 from tare.experiment.session.resident import Cpus
+from tare.platforms import processes
+from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
@@ -40,14 +42,23 @@ if TYPE_CHECKING:
 HOST = 2
 #: How long an agent may take to start, and a small command of ours.
 START_S, SMALL_S = 60.0, 30.0
-#: How long a report may be on its way.
+#: How long a report may be on its way, and a line to whoever passes it on.
 END_S = 5.0
+#: Beyond the times that services have to become ready, and to end: on a small share of a CPU all
+#: else takes its time as well.
+SLACK_S = 20.0
+#: How often it is looked whether a line was taken.
+TICK_S = 0.02
 #: How often it is looked whether a load generator has had its time.
 LOOK_S = 1.0
+#: What passes reports and orders on.
+ATTEND = "tare-agent attend"
 #: In the environment of ``supervise``, and of nothing that it starts.
 KEY, SPECIFICATION = "TARE_CONTROL_KEY", "TARE_SUPERVISION"
 #: Of lines that a report shows.
 LAST_LINES = 3
+
+_Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
 
 _reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
 
@@ -134,7 +145,11 @@ class DriverInstance:
             argv=argv, environment=workloads.ENVIRONMENT, directory=None, input=None,
             capture=record.Capture(limit_bytes=limit_bytes),
         )  # fmt: skip
-        return self.agent.ask(self.job(command, SMALL_S, 0), SMALL_S + LOOK_S)
+        limit_s = SMALL_S + LOOK_S
+        try:
+            return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
+        except SilenceError as error:
+            raise AgentError(_unanswered("the load generator's agent", limit_s)) from error
 
 
 @dataclass
@@ -150,21 +165,30 @@ class Driving:
     resident : DriverInstance
         Where the load generator is to run.
     trial : int
+    asked : AskedLoad
+        The load.
     """
 
     hosts: Hosts
     application: Application
     resident: DriverInstance
     trial: int
+    asked: serving.AskedLoad
     #: Why the load made no trial; None: it did, as far as is known.
     failure: str | None = None
     #: When each service was ready, from the start of the first.
     ready_ns: tuple[int, ...] = ()
+    #: Names of services that did not end in their time.
+    killed: tuple[str, ...] = ()
     #: What the load generator's agent said of it.
     records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
     whole: bool = False
     _command: record.Command | None = None
+    #: When all services must have ended; None: they may go on.
+    _due: float | None = None
+    #: Who is to answer then.
+    _last: str = "tare-agent supervise"
     _key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
     def __enter__(self) -> Self:
@@ -174,7 +198,10 @@ class Driving:
         self._control = ProcessChannel(words)
         try:
             self._control.send(self._key.encode())
-            port = self._control.receive(START_S)
+            try:
+                port = self._control.receive(START_S)
+            except SilenceError as error:
+                raise TrialError(_unanswered(ATTEND, START_S)) from error
             if port is None:
                 raise AgentError(f"host {HOST} cannot listen: {self._control.last_words()}")
             self._address = f"{own}:{port.decode()}"
@@ -195,7 +222,7 @@ class Driving:
         self._control.process.kill()
         self._thread.join()
         self._control.close()
-        if not self.whole:
+        if not self.whole or isinstance(error, AgentError):
             self.hosts.drivers.discard(self.resident)
 
     def supervised(self, base: record.Command, values: Mapping[str, str]) -> record.Command:
@@ -211,7 +238,8 @@ class Driving:
         self._command = serving.driver(
             self.application, values, base.environment, workloads.CAPTURE_LIMIT_BYTES
         )
-        given = serving.supervision(self.application, values, self._address)
+        wanted = 0 if base.capture is None else base.capture.limit_bytes
+        given = serving.supervision(self.application, values, self._address, wanted)
         return msgspec.structs.replace(
             base,
             argv=(workloads.AGENT, "supervise"),
@@ -226,25 +254,108 @@ class Driving:
     def wait(self) -> None:
         """Wait for what is still reported, after the instance has answered."""
         self._thread.join(END_S)
-        self._control.process.kill()
+        # It ends with the connection.
+        if self._control.process.poll() is None:
+            self._fail(_unanswered(ATTEND, END_S))
+            self._control.process.kill()
         self._thread.join()
 
+    @property
+    def output(self) -> Iterator[record.Output]:
+        """What the load generator wrote."""
+        return (got for got in self.records if isinstance(got, record.Output))
+
+    @property
+    def warnings(self) -> Iterator[record.Fault]:
+        """What a valid trial is to be kept with."""
+        for service in self.application.services:
+            if service.name in self.killed:
+                limit = Duration(service.stop_s)
+                yield record.Fault(
+                    id=0, trial=self.trial, kind="warning",
+                    message=text(message("serving.killed", service=service.name, limit=limit)),
+                )  # fmt: skip
+
+    def look(self) -> None:
+        """Look whether services have ended in time, once nobody needs them any more.
+
+        Raises
+        ------
+        TrialError
+            If they have not: says who did not answer.
+        """
+        if self._due is not None and time.monotonic() > self._due:
+            # It may have been stopped after it took the order.
+            stopped = processes.is_stopped(self._control.process.pid)
+            self._fail(_unanswered(ATTEND if stopped else self._last, self._ending_s))
+            raise TrialError(on_one_line(self.failure or ""))
+
+    @property
+    def _ending_s(self) -> float:
+        return serving.stop_s(self.application) + SLACK_S
+
     def _drive(self) -> None:
+        """Have services driven as soon as they are ready, then ended."""
         try:
-            line = self._control.receive(None)
-            if line is None:
-                return
-            report = _reports.decode(line)
-            if isinstance(report, record.ServicesFailed):
-                self.failure = _said(report)
-                return
-            self.ready_ns = report.after_ns
-            self._load()
+            if self._reached(record.ServicesReset, serving.reset_s(self.application)):
+                ready = self._reached(record.ServicesReady, serving.ready_s(self.application))
+                if ready is not None:
+                    self.ready_ns = ready.after_ns
+                    self._load()
         except (TareError, msgspec.DecodeError) as error:
-            self.failure = str(error)
-        finally:
-            with contextlib.suppress(AgentError):
-                self._control.send(b"stop")
+            self._fail(str(error))
+        with contextlib.suppress(AgentError, msgspec.DecodeError):
+            self._end()
+
+    def _reached(self, kind: type[_Reached], limit_s: float) -> _Reached | None:
+        """Return the report that comes next; None: it is another one.
+
+        Raises
+        ------
+        TrialError
+            If none comes in time.
+        """
+        limit_s += SLACK_S
+        try:
+            report = self._report(limit_s)
+        except SilenceError as error:
+            what = "ready" if kind is record.ServicesReady else "reset"
+            said = message("serving.unreported", what=what, limit=Duration(limit_s))
+            raise TrialError(text(said)) from error
+        if isinstance(report, kind):
+            return report
+        self._take(report)
+        return None
+
+    def _end(self) -> None:
+        """Have services end, and take what is reported of that."""
+        self._due = due = time.monotonic() + self._ending_s
+        self._control.send(b"stop")
+        while self._control.unread():
+            if time.monotonic() > due - self._ending_s + END_S:
+                self._fail(_unanswered(ATTEND, END_S))
+                # With the connection the services end.
+                self._control.process.kill()
+                break
+            time.sleep(TICK_S)
+        while (report := self._report(due - time.monotonic())) is not None:
+            self._take(report)
+        self._last = "tare-agent serve"
+
+    def _report(self, limit_s: float | None) -> record.ServicesReport | None:
+        """Return the next report; None: there is none any more."""
+        line = self._control.receive(limit_s)
+        return None if line is None else _reports.decode(line)
+
+    def _take(self, report: record.ServicesReport | None) -> None:
+        if isinstance(report, record.ServicesFailed):
+            self._fail(_said(report))
+        elif isinstance(report, record.ServicesEnded):
+            self.killed = report.killed
+
+    def _fail(self, why: str) -> None:
+        """Keep why there is no trial; the first reason comes first."""
+        self.failure = why if self.failure is None else f"{self.failure}; {why}"
 
     def _load(self) -> None:
         """Run the load generator to its end, or until its services have ended."""
@@ -267,26 +378,17 @@ class Driving:
                     break
                 for key, _ in selector.select(LOOK_S):
                     if key.fileobj is self._control:
-                        self._services_ended()
+                        # They have ended while they were driven.
+                        self._take(self._report(END_S))
                         return
                 if time.monotonic() > deadline:
                     raise TrialError(text(message("serving.silent", limit=Duration(limit_s))))
         self.whole = True
-        self.failure = self._failed()
-
-    def _services_ended(self) -> None:
-        """Keep why services ended while they were driven."""
-        line = self._control.receive(None)
-        report = None if line is None else _reports.decode(line)
-        if isinstance(report, record.ServicesFailed):
-            self.failure = _said(report)
-
-    def _failed(self) -> str | None:
         for got in self.records:
             if isinstance(got, record.Fault) and got.kind != "warning":
                 why = "; ".join([got.message, *_last(got.evidence or "")])
-                return text(message("serving.driver", why=why))
-        return None
+                self._fail(text(message("serving.driver", why=why)))
+                return
 
     def _end_control(self) -> None:
         self._control.process.kill()
@@ -297,6 +399,10 @@ def _said(report: record.ServicesFailed) -> str:
     return text(
         message("serving.failed", service=report.service, what=report.what, log=_last(report.log))
     )
+
+
+def _unanswered(who: str, limit_s: float) -> str:
+    return text(message("serving.unanswered", who=who, limit=Duration(limit_s)))
 
 
 def _last(printed: str) -> list[str]:

@@ -18,6 +18,8 @@ FOLDER = "output"
 class Outputs:
     """The files ``output/TRIAL.WORKER.ITERATION.out`` and ``.err`` of a session.
 
+    Those of what drives services are ``output/TRIAL.driver.out`` and ``.err``.
+
     The folder is opened once: whoever puts another in its place, or a link, gets nothing of it.
 
     Parameters
@@ -41,15 +43,17 @@ class Outputs:
             raise _lost(self._path, error) from error
 
     @contextlib.contextmanager
-    def trial(self, limit_bytes: int) -> Iterator[Keep]:
+    def trial(self, limit_bytes: int, of: str | None = None) -> Iterator[Keep]:
         """Give what keeps the output of one trial.
 
         Parameters
         ----------
         limit_bytes : int
             Of each stream of an iteration; more was not asked for.
+        of : str, optional
+            Whose it is, instead of a worker and an iteration.
         """
-        keep = Keep(self._folder, limit_bytes, self._path)
+        keep = Keep(self._folder, limit_bytes, self._path, of)
         try:
             yield keep
         finally:
@@ -63,10 +67,11 @@ class Outputs:
 class Keep:
     """Keeps the output of one trial; pieces of a stream come in order, one stream at a time."""
 
-    def __init__(self, folder: int, limit_bytes: int, path: Path) -> None:
+    def __init__(self, folder: int, limit_bytes: int, path: Path, of: str | None) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
         self._path = path
+        self._of = of
         self._name: str | None = None
         self._file = -1
         self._kept = 0
@@ -81,7 +86,8 @@ class Keep:
         StoreError
             If it cannot be written.
         """
-        name = f"{piece.trial}.{piece.worker}.{piece.iteration}.{piece.stream}"
+        of = self._of or f"{piece.worker}.{piece.iteration}"
+        name = f"{piece.trial}.{of}.{piece.stream}"
         try:
             data = base64.b64decode(piece.data, validate=True)
         except binascii.Error as error:

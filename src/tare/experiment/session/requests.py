@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare import files, units, workloads
+from tare import files, workloads
 from tare.agent import record
 from tare.applications import expressions, output
 from tare.errors import StoreError, TrialError
@@ -94,13 +94,16 @@ class Judging:
     def refusal(self) -> Message | None:
         """Return why the trial is not valid; None: it is."""
         fill = partial(placeholders.fill, levels=self._values)
-        refused = self._requests.refusal(
-            self._driver, self._load, self.table, self._counted(), fill,
-            partial(units.share, least=-1e-9, most=1.0),
-        )  # fmt: skip
-        if refused is None:
-            refused = self._other_units()
-        return refused or self._printed.judged(self._application, fill, self._data)
+        counted, pattern = self._counted(), self._driver.count
+        if pattern is not None and counted is None:
+            return message("serving.uncounted", pattern=pattern)
+        asked = self._driving.asked
+        refused = self._requests.refusal(asked, self._load, self.table, counted)
+        return (
+            refused
+            or self._other_units()
+            or self._printed.judged(self._application, fill, self._data)
+        )
 
     def _counted(self) -> float | None:
         """Return how many requests the load generator counted itself; None: it does not say."""

@@ -18,11 +18,10 @@ from tare.agent import record
 from tare.agent.client import Answer
 from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
-from tare.experiment import placement
 from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
-from tare.experiment.session import requests
+from tare.experiment.session import printed_check, services
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
@@ -33,25 +32,24 @@ from tare.experiment.session.observer import NoObserverError, Observer
 from tare.experiment.session.output import Keep, Outputs
 from tare.experiment.session.pool import Pool
 from tare.experiment.session.printed import Printed
-from tare.experiment.session.requests import Judging
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
+from tare.experiment.session.services import Services
+from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
-from tare.render.escaping import on_one_line
-from tare.render.words import text
-from tare.results.message import Duration, message
-from tare.workloads import placeholders, serving
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
     from tare.experiment.session.joining import Joining
 
 
-#: How long an application's check may take.
-CHECK_S = 600.0
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
+
+
+def _nothing() -> None:
+    """Look at nothing: of a command, all there is comes from its agents."""
 
 
 class Prepare(Protocol):
@@ -61,43 +59,6 @@ class Prepare(Protocol):
         self, joining: Joining | None = None, driving: Driving | None = None
     ) -> record.Workload:
         """Return it; without a network, none is known."""
-
-
-class Values:
-    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
-
-    def __init__(
-        self, metrics: tuple[str, ...], printed: Printed | None = None, *, serves: bool = False
-    ) -> None:
-        self.serves = serves
-        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
-        #: What an application printed; None: nobody asks.
-        self.printed = printed
-        self.wrong = False
-        #: The kernel ended a process for want of memory, whatever became of the trial.
-        self.out_of_memory = False
-        #: A load that went to its end was refused, and may do better the next time.
-        self.by_chance = False
-        #: The first fault for which the trial failed.
-        self.fault: record.Fault | None = None
-
-    def add(self, sample: record.Sample) -> None:
-        """Count a sample, where it is measured and of one of the metrics."""
-        self.out_of_memory |= sample.metric == "oom_killed" and sample.value > 0
-        sums = self._sums.get(sample.metric)
-        if sums is not None and sample.phase == "measured":
-            total, count = sums.get(sample.source, (0.0, 0))
-            sums[sample.source] = (total + sample.value, count + 1)
-
-    @property
-    def may_do_better(self) -> bool:
-        """Whether a trial that failed may not fail the next time: what is not there stays so."""
-        ended = self.fault is not None and self.fault.kind in ("exit", "signal")
-        return self.by_chance or (ended and not self.serves)
-
-    def means(self, metric: str) -> dict[str, float]:
-        """Return the mean of a metric by source."""
-        return {source: total / count for source, (total, count) in self._sums[metric].items()}
 
 
 @dataclass
@@ -146,8 +107,13 @@ class Conductor:
     #: Duration of the longest good trial by cell.
     _longest_s: dict[int, float] = field(default_factory=dict)
     _errors: ErrorCapture = field(init=False)
+    _services: Services = field(init=False)
 
     def __post_init__(self) -> None:
+        self._services = Services(
+            self.experiment, self.machine, self.folder, self.hosts, self.roots, self.reading,
+            self.outputs,
+        )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
             factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
@@ -312,20 +278,6 @@ class Conductor:
         """Return what placeholders of an application stand for, but for hosts."""
         return workloads.values(cell.workload, cell.levels(), seed=seed, given=self._given(cell))
 
-    def _driving(self, number: int, cell: Cell) -> AbstractContextManager[Driving | None]:
-        """Return what drives the services of a cell's application; None: it has none."""
-        application = cell.workload.application
-        if application is None or application.driver is None:
-            return nullcontext()
-        assert self.hosts is not None
-        try:
-            serving.check(application.driver, self._values(cell, 0))
-        except ValueError as error:
-            raise TrialError(str(error)) from error
-        cpus = placement.driver_cpus(self.experiment, cell, self.machine)
-        resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
-        return Driving(self.hosts, application, resident, number)
-
     def _job(
         self,
         number: int,
@@ -335,10 +287,7 @@ class Conductor:
     ) -> record.Trial:
         e = self.experiment
         given = window(e, cell, len(self.machine.spread))
-        timeout_s = cell.workload.timeout_s
-        application = cell.workload.application
-        if application is not None and application.driver is not None:
-            timeout_s = timeout_s or serving.longest_s(application)
+        timeout_s = services.timeout_s(cell)
         if given is not None and timeout_s is not None and cell.workload.kernel:
             # Of a kernel the agent sees a whole window as one execution.
             timeout_s = longest_s(given, timeout_s)
@@ -378,97 +327,28 @@ class Conductor:
                 'instances = "shared"',
             )
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
+        levels = self._values(cell, seed)
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
-            with network, self._driving(job.trial, cell) as driving:
+            with network, self._services.driving(job.trial, cell, levels) as driving:
+                look = _nothing
                 if driving is not None:
-                    prepare = partial(prepare, driving=driving)
-                failure = self._measured(job, prepare, cell, residents, values)
+                    prepare, look = partial(prepare, driving=driving), driving.look
+                failure = self._measured(job, prepare, cell, residents, values, look)
                 if driving is not None:
-                    driving.wait()
-                    failure = self._driven(driving, cell, values, seed, failure)
-                    # What services and their driver wrote is in it.
-                    failure = None if failure is None else on_one_line(failure)
+                    keep = partial(self._keep, values=values)
+                    failure = self._services.judged(driving, cell, levels, values, failure, keep)
             load.check()
         finally:
             load.stop()
         if failure is None and values.printed is not None:
-            failure = self._judged(job, cell, residents, values, seed)
+            keep = partial(self._keep, values=values)
+            data = self.roots.data(cell)
+            failure = printed_check.judged(values.printed, job, cell, levels, data, residents, keep)
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
-
-    def _driven(
-        self, driving: Driving, cell: Cell, values: Values, seed: int, failure: str | None
-    ) -> str | None:
-        """Keep the requests of a load and what it came to; return why the trial is not valid."""
-        kind = None if values.fault is None else values.fault.kind
-        if kind == "timeout":
-            limit_s = cell.workload.timeout_s or serving.longest_s(driving.application)
-            return text(message("serving.timeout", limit=Duration(limit_s)))
-        if values.out_of_memory or kind == "out_of_memory":
-            return "; ".join(
-                why for why in (text(message("serving.memory")), driving.failure) if why
-            )
-        if driving.failure or failure:
-            # What ended a service says more than that all services were ended.
-            return driving.failure or str(failure).replace(workloads.AGENT, "what starts services")
-        judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
-        self._keep(judging.samples(), values)
-        requests.write(judging.table, self.folder, driving.trial)
-        refused = judging.refusal()
-        values.by_chance = refused is not None
-        return None if refused is None else text(refused)
-
-    def _judged(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values, seed: int
-    ) -> str | None:
-        """Keep what an application printed of its metrics; return why the trial is not valid."""
-        application, printed = cell.workload.application, values.printed
-        assert application is not None
-        assert printed is not None
-        levels = self._values(cell, seed)
-        data = self.roots.data(cell)
-        wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
-        if wrong is not None:
-            return text(wrong)
-        self._keep(printed.samples(application, job.trial), values)
-        command = application.check.command
-        if command is None:
-            return None
-        filled = tuple(placeholders.fill(word, levels) for word in command)
-        found = (self._check_failed(filled, job, resident) for resident in residents)
-        return next((why for why in found if why is not None), None)
-
-    def _check_failed(
-        self, argv: tuple[str, ...], job: record.Trial, resident: Resident
-    ) -> str | None:
-        """Run an application's check where a trial took place; return how it failed, or None."""
-        assert isinstance(job.workload, record.Command)
-        checking = msgspec.structs.replace(
-            job,
-            id=resident.agent.next_id(),
-            # Whoever observes the trial sees nothing of it.
-            nonce=job.nonce ^ 1,
-            observe=False,
-            workload=msgspec.structs.replace(
-                job.workload, argv=argv, capture=record.Capture(limit_bytes=0), ignored_exits=None
-            ),
-            workers=(record.Worker(worker=resident.workers[0], cpus=None),),
-            iterations=1,
-            warmup=0,
-            rendezvous=None,
-            window=None,
-            timeout_ns=round(CHECK_S * 1e9),
-            user=job.user if resident.instance.users else None,
-        )
-        for got in resident.agent.ask(checking, CHECK_S + 10):
-            if isinstance(got, record.Fault) and got.kind != "warning":
-                last = (got.evidence or "").strip().splitlines()[-1:]
-                why = "; ".join([got.message, *last])
-                return text(message("application.check.command", command=" ".join(argv), why=why))
-        return None
 
     def _measured(
         self,
@@ -477,6 +357,7 @@ class Conductor:
         cell: Cell,
         residents: list[Resident],
         values: Values,
+        look: Callable[[], None],
     ) -> str | None:
         groups = [
             record.WatchedGroup(
@@ -487,7 +368,7 @@ class Conductor:
         ]
         self.observer.watch(job.trial, groups)
         try:
-            return self._answered(job, prepare, cell, residents, values)
+            return self._answered(job, prepare, cell, residents, values, look)
         except BaseException:
             # Whatever its agents still do belongs to no trial.
             self.pool.discard(residents, lost=True)
@@ -502,6 +383,7 @@ class Conductor:
         cell: Cell,
         residents: list[Resident],
         values: Values,
+        look: Callable[[], None],
     ) -> str | None:
         """Have agents do their parts, and keep what they say."""
         limit = limit_s(job)
@@ -516,7 +398,7 @@ class Conductor:
                 patience = limit if patient else patience_s(self._longest_s.get(cell.cell))
                 asked.append(Asked(resident, answer, patience))
             keeps = self._keeps(job, cell, residents, stack)
-            for resident, got in answers(asked):
+            for resident, got in answers(asked, look):
                 failure = self._said(got, job.trial, resident, keeps, values) or failure
         return failure
 

@@ -17,6 +17,7 @@ from tare import files
 from tare.applications import requests
 from tare.applications.requests import FOLDER, KEPT, LONGEST, MOST_BYTES, RequestsError
 from tare.errors import StoreError
+from tare.experiment.results import Counted
 from tare.render.words import text
 
 #: Of one trial: more than the largest file of a load generator can hold.
@@ -43,14 +44,14 @@ class Requests:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
 
-    def read(self, trial: int, count: int) -> pa.Table:
+    def read(self, trial: int, counted: Counted) -> pa.Table:
         """Read the requests of a trial, in order of their intended start.
 
         Parameters
         ----------
         trial : int
-        count : int
-            How many the journal says that there are.
+        counted : Counted
+            How many there are by the journal, and how many of them failed.
 
         Raises
         ------
@@ -62,7 +63,7 @@ class Requests:
             if self._folder.is_symlink():
                 raise RefusedError("its folder is a link")
             with files.open_plain(path) as file:
-                return _read(file, trial, count)
+                return _read(file, trial, counted)
         except RequestsError as error:
             why = text(error.said)
         except RefusedError as error:
@@ -80,11 +81,11 @@ class Requests:
             "restore the file from a copy",
         )
 
-    def each(self, counts: Mapping[int, int], lost: dict[int, str]) -> Iterator[pa.Table]:
+    def each(self, counts: Mapping[int, Counted], lost: dict[int, str]) -> Iterator[pa.Table]:
         """Read trials one after another; why one cannot be read is put into ``lost``."""
-        for trial, count in counts.items():
+        for trial, counted in counts.items():
             try:
-                yield self.read(trial, count)
+                yield self.read(trial, counted)
             except StoreError as error:
                 lost[trial] = error.message
 
@@ -93,7 +94,7 @@ class RefusedError(Exception):
     """A file that nobody should read; says why."""
 
 
-def _read(file: object, trial: int, count: int) -> pa.Table:
+def _read(file: object, trial: int, counted: Counted) -> pa.Table:
     if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:  # type: ignore[attr-defined]
         raise RefusedError(f"it has {size:,} bytes")
     found = pyarrow.parquet.ParquetFile(
@@ -107,8 +108,8 @@ def _read(file: object, trial: int, count: int) -> pa.Table:
     groups = (found.metadata.row_group(i) for i in range(found.num_row_groups))
     if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
         raise RefusedError("unpacked, it is too large")
-    if found.metadata.num_rows != count:
-        raise RefusedError(f"it has {found.metadata.num_rows:,} of {count:,} requests")
+    if found.metadata.num_rows != counted.requests:
+        raise RefusedError(f"it has {found.metadata.num_rows:,} of {counted.requests:,} requests")
     table = found.read().unify_dictionaries()
     # That places in a dictionary are there, and texts are UTF-8.
     table.validate(full=True)
@@ -121,6 +122,8 @@ def _read(file: object, trial: int, count: int) -> pa.Table:
             if (pc.max(pc.utf8_length(chunk.dictionary)).as_py() or 0) > LONGEST:
                 raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
     requests.check(table)
+    if (errors := table.num_rows - table["error"].null_count) != counted.errors:
+        raise RefusedError(f"{errors:,} of its requests failed, by the journal {counted.errors:,}")
     response = pa.array(requests.response_ns(table), pa.int64())
     return table.add_column(table.column_names.index("label"), "response_ns", response)
 

@@ -1,0 +1,88 @@
+"""Whether what an application printed makes a valid trial, and what its check says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.agent import record
+from tare.experiment.session.printed import Printed
+from tare.experiment.session.resident import Resident
+from tare.experiment.specification import Cell
+from tare.render.words import text
+from tare.results.message import message
+from tare.workloads import placeholders
+
+#: How long an application's check may take.
+CHECK_S = 600.0
+
+
+def judged(
+    printed: Printed,
+    job: record.Trial,
+    cell: Cell,
+    levels: Mapping[str, str],
+    data: Path | None,
+    residents: Sequence[Resident],
+    keep: Callable[[Iterable[record.Record]], object],
+) -> str | None:
+    """Keep what an application printed of its metrics; return why the trial is not valid, or None.
+
+    Parameters
+    ----------
+    printed : Printed
+        By all executions of the trial.
+    job : Trial
+    cell : Cell
+        Whose workload is the application.
+    levels : mapping
+        What placeholders stand for.
+    data : Path or None
+        What the application prepared.
+    residents : sequence of Resident
+        Where the trial took place.
+    keep : callable
+        Takes records of the trial.
+    """
+    application = cell.workload.application
+    assert application is not None
+    wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
+    if wrong is not None:
+        return text(wrong)
+    keep(printed.samples(application, job.trial))
+    command = application.check.command
+    if command is None:
+        return None
+    filled = tuple(placeholders.fill(word, levels) for word in command)
+    found = (_failed(filled, job, resident) for resident in residents)
+    return next((why for why in found if why is not None), None)
+
+
+def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> str | None:
+    """Run an application's check where a trial took place; return how it failed, or None."""
+    assert isinstance(job.workload, record.Command)
+    checking = msgspec.structs.replace(
+        job,
+        id=resident.agent.next_id(),
+        # Whoever observes the trial sees nothing of it.
+        nonce=job.nonce ^ 1,
+        observe=False,
+        workload=msgspec.structs.replace(
+            job.workload, argv=argv, capture=record.Capture(limit_bytes=0), ignored_exits=None
+        ),
+        workers=(record.Worker(worker=resident.workers[0], cpus=None),),
+        iterations=1,
+        warmup=0,
+        rendezvous=None,
+        window=None,
+        timeout_ns=round(CHECK_S * 1e9),
+        user=job.user if resident.instance.users else None,
+    )
+    for got in resident.agent.ask(checking, CHECK_S + 10):
+        if isinstance(got, record.Fault) and got.kind != "warning":
+            last = (got.evidence or "").strip().splitlines()[-1:]
+            why = "; ".join([got.message, *last])
+            return text(message("application.check.command", command=" ".join(argv), why=why))
+    return None

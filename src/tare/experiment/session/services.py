@@ -1,0 +1,146 @@
+"""Trials of applications that serve: what drives the services, and what their load came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare import workloads
+from tare.agent import record
+from tare.applications import output
+from tare.errors import TrialError
+from tare.experiment import placement
+from tare.experiment.placement import Machine
+from tare.experiment.session import requests
+from tare.experiment.session.driving import Driving
+from tare.experiment.session.output import Outputs
+from tare.experiment.session.requests import Judging
+from tare.experiment.session.roots import Roots
+from tare.experiment.session.trial_values import Values
+from tare.experiment.specification import Cell, Experiment
+from tare.render.escaping import on_one_line
+from tare.render.words import text
+from tare.results.message import Duration, message
+from tare.workloads import serving
+
+if TYPE_CHECKING:
+    from tare.experiment.session.hosts import Hosts
+
+#: In names of files: whose output it is.
+DRIVER = "driver"
+
+
+def timeout_s(cell: Cell) -> float | None:
+    """Return how long an execution of a cell's workload may take; None: as long as it likes."""
+    application = cell.workload.application
+    if application is None or application.driver is None:
+        return cell.workload.timeout_s
+    return cell.workload.timeout_s or serving.longest_s(application)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Has the services of trials driven, and judges what that came to."""
+
+    experiment: Experiment
+    machine: Machine
+    folder: Path
+    hosts: Hosts | None
+    roots: Roots
+    reading: output.Reading
+    outputs: Outputs | None
+
+    def driving(
+        self, trial: int, cell: Cell, levels: Mapping[str, str]
+    ) -> AbstractContextManager[Driving | None]:
+        """Return what drives the services of a cell's application; None: it has none.
+
+        Parameters
+        ----------
+        trial : int
+        cell : Cell
+        levels : mapping
+            What placeholders stand for, but for hosts.
+
+        Raises
+        ------
+        TrialError
+            If there is no such load.
+        """
+        application = cell.workload.application
+        if application is None or application.driver is None:
+            return nullcontext()
+        assert self.hosts is not None
+        try:
+            asked = serving.asked(application, levels)
+        except ValueError as error:
+            raise TrialError(str(error)) from error
+        cpus = placement.driver_cpus(self.experiment, cell, self.machine)
+        resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
+        return Driving(self.hosts, application, resident, trial, asked)
+
+    def judged(
+        self,
+        driving: Driving,
+        cell: Cell,
+        levels: Mapping[str, str],
+        values: Values,
+        failure: str | None,
+        keep: Callable[[Iterable[record.Record]], object],
+    ) -> str | None:
+        """Keep what a load came to; return why its trial is not valid, or None.
+
+        Parameters
+        ----------
+        driving : Driving
+            The load, after the instance of the services has answered.
+        cell : Cell
+        levels : mapping
+            What placeholders stand for, but for hosts.
+        values : Values
+            What the trial came to so far.
+        failure : str or None
+            Why the instance's own part failed.
+        keep : callable
+            Takes records of the trial.
+        """
+        driving.wait()
+        keep(driving.warnings)
+        self._keep_output(driving, cell)
+        failure = self._ended(driving, cell, values, failure)
+        if failure is None:
+            judging = Judging(driving, levels, self.reading, self.roots.data(cell))
+            keep(judging.samples())
+            requests.write(judging.table, self.folder, driving.trial)
+            refused = judging.refusal()
+            values.by_chance = refused is not None
+            failure = None if refused is None else text(refused)
+        # What services and their driver wrote is in it.
+        return None if failure is None else on_one_line(failure)
+
+    def _keep_output(self, driving: Driving, cell: Cell) -> None:
+        """Keep what the driver wrote, where output is wanted; that of services is the trial's."""
+        if self.outputs is None or not cell.workload.capture:
+            return
+        with self.outputs.trial(workloads.CAPTURE_LIMIT_BYTES, DRIVER) as kept:
+            for piece in driving.output:
+                kept.add(piece)
+
+    def _ended(
+        self, driving: Driving, cell: Cell, values: Values, failure: str | None
+    ) -> str | None:
+        """Return why a load or its services did not come to their end, or None."""
+        kind = None if values.fault is None else values.fault.kind
+        limit_s = timeout_s(cell)
+        if kind == "timeout" and limit_s is not None:
+            return text(message("serving.timeout", limit=Duration(limit_s)))
+        if values.out_of_memory or kind == "out_of_memory":
+            found = (text(message("serving.memory")), driving.failure)
+            return "; ".join(why for why in found if why)
+        # What ended a service says more than that all services were ended.
+        if driving.failure or not failure:
+            return driving.failure
+        return failure.replace(workloads.AGENT, "what starts services")

@@ -1,0 +1,43 @@
+"""What a trial came to, as far as its records have come."""
+
+from __future__ import annotations
+
+from tare.agent import record
+from tare.experiment.session.printed import Printed
+
+
+class Values:
+    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
+
+    def __init__(
+        self, metrics: tuple[str, ...], printed: Printed | None = None, *, serves: bool = False
+    ) -> None:
+        self.serves = serves
+        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
+        #: What an application printed; None: nobody asks.
+        self.printed = printed
+        self.wrong = False
+        #: The kernel ended a process for want of memory, whatever became of the trial.
+        self.out_of_memory = False
+        #: A load that went to its end was refused, and may do better the next time.
+        self.by_chance = False
+        #: The first fault for which the trial failed.
+        self.fault: record.Fault | None = None
+
+    def add(self, sample: record.Sample) -> None:
+        """Count a sample, where it is measured and of one of the metrics."""
+        self.out_of_memory |= sample.metric == "oom_killed" and sample.value > 0
+        sums = self._sums.get(sample.metric)
+        if sums is not None and sample.phase == "measured":
+            total, count = sums.get(sample.source, (0.0, 0))
+            sums[sample.source] = (total + sample.value, count + 1)
+
+    @property
+    def may_do_better(self) -> bool:
+        """Whether a trial that failed may not fail the next time: what is not there stays so."""
+        ended = self.fault is not None and self.fault.kind in ("exit", "signal")
+        return self.by_chance or (ended and not self.serves)
+
+    def means(self, metric: str) -> dict[str, float]:
+        """Return the mean of a metric by source."""
+        return {source: total / count for source, (total, count) in self._sums[metric].items()}
