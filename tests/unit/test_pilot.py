@@ -170,7 +170,7 @@ def test_a_journal_tells_what_trials_and_starts_took() -> None:
             journal.InstanceEnd(instance="a", stop_ns=250_000_000),
         ]
     )  # fmt: skip
-    assert found.trials == [Trial(0, 0.5, 0.5), Trial(1, 1.0, 0.0)]
+    assert found.trials == [Trial(0, 0.5, 0.5, good=False), Trial(1, 1.0, 0.0)]
     assert found.starts_s == {"docker": pytest.approx(0.4)}
     assert found.stops_s == {"docker": 0.25}
 

@@ -19,6 +19,7 @@ from tare.experiment.metrics import (
 )
 from tare.experiment.plan import Plan
 from tare.experiment.specification import Stopping
+from tare.experiment.trial_times import Reader, TrialTimes
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Past:
     )
     #: Cells of which every verdict was safe when they stopped last.
     decided: set[int] = field(default_factory=set)
+    #: How long trials took.
+    times: TrialTimes = field(default_factory=TrialTimes)
 
     def is_complete(self, plan: Plan, before: Stopping) -> bool:
         """Whether all cells have what is asked for, so that another session measures nothing.
@@ -66,10 +69,14 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
     block_of: dict[int, int] = {}
     own = (SERVICES_TIME, COMMANDS_TIME) if metric == TIME else (metric,)
     samples: dict[tuple[str, str], list[float]] = defaultdict(list)
+    reader = Reader()
     for line in lines:
+        if (trial := reader.trial(line)) is not None:
+            found.times.add(trial)
         match line:
             case journal.Session():
                 found.sessions = max(found.sessions, line.session)
+                found.times.begin_session()
             case journal.TrialStart():
                 found.trials = max(found.trials, line.trial)
                 if not line.rehearsal:
