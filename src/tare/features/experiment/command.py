@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tare.cli import console, options
+from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
@@ -134,8 +135,7 @@ def run(
     from tare.render.words import paragraph
 
     folder = out or file.with_suffix("")
-    given = (" --skip-missing" * skip_missing) + (" --as-root" * as_root)
-    again = f"tare experiment run {file} --out {folder} --resume{given}"
+    again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")
