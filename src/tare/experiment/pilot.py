@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 ALL_S, ALL_SHARE, MOST_ALL_S = 15.0, 0.1, 120.0
 #: Of cells that have every level, and of all.
 FIRST = Stopping(trials=2, budget_s=180.0)
+#: One block of all begins where it has some room to spare.
+_ALL_ROOM = 1.5
+#: So long it takes at most, but for one trial: the first cells, the longest one, then all.
+MOST_S = 2 * 180.0 + _ALL_ROOM * MOST_ALL_S
 
 
 K = TypeVar("K")
@@ -104,8 +108,7 @@ def stopping_of_all(told: Forecast, stopping: Stopping) -> Stopping | None:
     most_s = max(ALL_S, min(ALL_SHARE * total_s, MOST_ALL_S))
     if told.block_s > most_s:
         return None
-    # One block begins where it has some room to spare.
-    return Stopping(trials=4, budget_s=max(ALL_S, 1.5 * told.block_s))
+    return Stopping(trials=4, budget_s=max(ALL_S, _ALL_ROOM * told.block_s))
 
 
 class Took(NamedTuple):

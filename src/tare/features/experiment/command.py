@@ -91,12 +91,15 @@ def plan(
     from tare.cli.command_line import folder_in_memory
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
-    from tare.features.experiment.plan_screen import show_plan
+    from tare.features.experiment.plan_screen import announcement, show_plan
+    from tare.render.words import sentences
 
     prepared = pipeline.prepare(file, skip_missing=skip_missing)
     forecast = None if out is None else pipeline.remaining(prepared, out)
     goes_on = forecast is not None
     if forecast is None:
+        for line in sentences(announcement(prepared.experiment, prepared.cells)):
+            console.err.print(line)
         with folder_in_memory() as folder, Bar(file=file) as bar:
             forecast = pipeline.forecast(prepared, folder, bar)
     words = ["tare", "experiment", "run", str(file)]
