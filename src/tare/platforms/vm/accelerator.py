@@ -14,11 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.agent.client import SilenceError
 from tare.errors import PlatformError, TareError
 
 DEVICE = "/dev/kvm"
 #: A guest boots within a second under KVM; what takes longer than this hangs.
 TRY_S = 8.0
+#: Of a reason, which may have all of the guest's last words.
+_MOST_LETTERS = 300
 #: One thread a virtual processor.
 TCG = "tcg,thread=multi"
 
@@ -103,36 +106,58 @@ def chosen(option: str, attempt: Callable[[Accelerator], None]) -> Accelerator:
     Raises
     ------
     PlatformError
-        If KVM was asked for and this machine or user has none.
+        If KVM was asked for and this machine or user has none, or no guest starts under it.
     """
     if option == "tcg":
         return Accelerator("tcg")
     absent = missing()
-    if option == "kvm":
-        if absent is not None:
-            raise PlatformError(*absent)
-        return KVM
     if absent is not None:
+        if option == "kvm":
+            raise PlatformError(*absent)
         return Accelerator("tcg", absent[0])
     with _trying:
         if not _tried:
             _tried.append(_refusal(attempt))
-        return KVM if _tried[0] is None else Accelerator("tcg", _tried[0])
+        why = _tried[0]
+    if why is None:
+        return KVM
+    if option == "kvm":
+        raise PlatformError(
+            "KVM, with which the processor runs virtual machines, does not work on this machine: "
+            f"{why}",
+            "a physical machine, or a virtual one whose host permits nested virtualization; "
+            'accelerator = "tcg" under [platforms.vm] emulates it, but its times measure no VM',
+        )
+    return Accelerator("tcg", why)
 
 
 def missing() -> tuple[str, str] | None:
     """Return why KVM cannot be had, with what would mend it, as far as it is seen at once."""
     if not Path(DEVICE).exists():
-        return f"there is no {DEVICE}", "sudo modprobe kvm_intel || sudo modprobe kvm_amd"
+        return (
+            f"this machine has no KVM ({DEVICE}), with which the processor runs virtual machines",
+            "sudo modprobe kvm_intel || sudo modprobe kvm_amd   (a virtual machine needs nested "
+            "virtualization, which its host permits)",
+        )
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return f"this user may not open {DEVICE}", "sudo usermod -aG kvm $USER   (and log in anew)"
+        return (
+            f"this user may not use KVM ({DEVICE})",
+            "sudo usermod -aG kvm $USER   (and log in anew)",
+        )
     return None
 
 
 def _refusal(attempt: Callable[[Accelerator], None]) -> str | None:
     try:
         attempt(KVM)
+    except SilenceError as error:
+        # Of a guest that hung before its first word, there is none.
+        last = "" if error.context.endswith(" nothing") else f"; {error.context}"
+        return _shortened(f"a virtual machine did not start within {TRY_S:.0f} s{last}")
     except TareError as error:
-        words = " ".join(error.message.split())
-        return f"a guest under KVM did not start: {words[:300]}"
+        return _shortened(f"a virtual machine did not start: {error.message}")
     return None
+
+
+def _shortened(words: str) -> str:
+    return " ".join(words.split())[:_MOST_LETTERS]
