@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from pathlib import Path
 
+import journals
 import msgspec
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +18,7 @@ from tare.experiment.session.resume_state import Past, past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.features.run.command import total_trials
 from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")
@@ -147,3 +152,25 @@ def test_a_block_without_the_cells_that_were_given_up_was_not_cut() -> None:
     assert past([*lines, stop]).cut_block(made) is None
     ended = journal.SessionEnd(ended="", reason="finished")
     assert past([*lines, ended]).cut_block(made) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "total"),
+    [
+        (5, 5, 10),  # complete: as many more
+        (5, 2, 7),
+        (8, 8, 8),  # interrupted: what is missing
+        (8, 3, 8),
+        (8, 20, 20),
+        (None, 4, 9),  # by precision
+    ],
+)
+def test_a_fixed_number_completes_a_session_or_comes_on_top(
+    before: int | None, asked: int, total: int, tmp_path: Path
+) -> None:
+    made = synthetic.make(trials=5)
+    stopping = msgspec.structs.replace(made.experiment.stopping, trials=before, budget_s=9.0)
+    experiment = msgspec.structs.replace(made.experiment, stopping=stopping)
+    out = journals.write(dataclasses.replace(made, experiment=experiment), tmp_path / "out")
+    assert total_trials(asked, out) == total
+    assert total_trials(asked, tmp_path / "new") == asked
