@@ -249,8 +249,10 @@ def _one(
         if summary.good and wanted.markdown is not None:
             row, of = as_row(summary, line.name if named else line.text)
             failures = [] if summary.failures is None else [summary.failures]
-            rows = run_table.markdown([row], None, of, failures)
-            console.write_text(rows, wanted.markdown, "--markdown")
+            heads = run_table.heads_of("workload", None, of)
+            console.write_text(
+                run_table.markdown(heads, [row], failures), wanted.markdown, "--markdown"
+            )
         if summary.good and export is not None:
             from tare.features.run.exports import as_hyperfine
 

@@ -170,6 +170,8 @@ def differences_in(
 ) -> tuple[Results, tuple[Difference, ...]]:
     """Return what was measured, and what it says of the factor that is compared.
 
+    Of platforms of which all others are emulated it says nothing: what they take is shown alone.
+
     Raises
     ------
     TrialError
@@ -185,6 +187,8 @@ def differences_in(
     results = pipeline.results_of(folder)
     found = differences(results)
     if isinstance(found, Message):
+        if found.id == "difference.emulated":
+            return results, ()
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
