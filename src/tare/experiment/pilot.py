@@ -219,7 +219,11 @@ def forecast(
     executed: dict[int, float] = {}
     for took, _ in sessions:
         by_cell: defaultdict[int, list[float]] = defaultdict(list)
+        good = {one.cell for one in took.trials if one.good}
         for one in took.trials:
+            # What failed takes another time than what did not.
+            if not one.good and one.cell in good:
+                continue
             by_cell[one.cell].append(one.seconds + (one.starts_s if fresh else 0.0))
         # Of caches that are warm, as they are for most.
         executed |= _means({cell: some[1:] or some for cell, some in by_cell.items()})
