@@ -7,11 +7,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from tare.cli import again as module
 from tare.cli.again import FILES, again
+from tare.errors import UsageError
 from tare.features.compare import screen
 from tare.measure.comparison import session
-from tare.wiring import SUPPLIES
+from tare.wiring import SUPPLIES, command_line
+
+
+@pytest.fixture(autouse=True)
+def known() -> None:
+    """Remember the options of tare run, as its command line does."""
+    command = typer.main.get_command(command_line()).commands["run"]
+    module.remember(module.Options(command.values, command.names))
 
 
 @pytest.mark.parametrize(
@@ -21,11 +32,67 @@ from tare.wiring import SUPPLIES
         ("--budget 1s a --budget=2s", {"--budget": "3 s"}, "a --budget '3 s'"),
         ("-p bare -- a -p x", {"--platform": "unshare"}, "--platform unshare -- a -p x"),
         ("--resume --out o a b", {"--resume": None}, "--out o a b --resume"),
+        ("-p bare -p docker -- a", {"--platform": "vm"}, "--platform vm -- a"),
+        ("-pbare --platform=docker a", {"--platform": "vm"}, "a --platform vm"),
+        ("-n3 -i -p docker a", {"--trials": "6"}, "-i -p docker a --trials 6"),
+        # What an option has as its value is none.
+        ("--name -p --name x a", {"--platform": "vm"}, "--name -p --name x a --platform vm"),
+        ("--set --resume a", {"--resume": None}, "--set --resume a --resume"),
+        ("-L n 1,2 -L m 3,4 a", {"--budget": "3 s"}, "-L n 1,2 -L m 3,4 a --budget '3 s'"),
+        ("-P -n 1 8 a", {"--trials": "6"}, "-P -n 1 8 a --trials 6"),
+        ("-L n 1,2 -L m 3 a", {"--parameter-list": None}, "a --parameter-list"),
+        ("--no-fingerprint a", {"--fingerprint": None}, "a --fingerprint"),
     ],
 )  # fmt: skip
 def test_options_are_added_and_replaced(typed, changes, next_, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "run", *shlex.split(typed)])
     assert again("run", changes) == f"tare run {next_}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "next_"),
+    [
+        ("-p bare -p docker sort -x", "-p bare -p docker -- sort -x"),
+        ("-p bare -pdocker sort -x 1", "-p bare -pdocker -- sort -x 1"),
+        ("--parameter-list sort 1,2 sort -r", "--parameter-list sort 1,2 -- sort -r"),
+        ("-P sort 1 2 -D 1 --resume sort -n F", "-P sort 1 2 -D 1 --resume -- sort -n F"),
+        ("-n 3 sort -n FILE -p x", "-n 3 -- sort -n FILE -p x"),
+    ],
+)
+def test_what_is_measured_begins_behind_all_options_and_their_values(typed, next_, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["tare", "run", *shlex.split(typed)])
+    assert module.measures_options()
+    assert module.separated() == f"tare run {next_}"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "-p bare -p docker --size 1c --application x",
+        "-p docker -- sort -n",
+        "'sort -n' -n 3",
+        "-n 3",
+    ],
+)
+def test_where_no_program_is_followed_by_options_they_are_all_of_tare(typed, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["tare", "run", *shlex.split(typed)])
+    assert not module.measures_options()
+    assert "sort --" not in (module.separated() or "")
+
+
+def test_a_command_of_two_words_is_typed_again(monkeypatch):
+    typed = ["tare", "experiment", "run", "a b.toml", "--skip-missing"]
+    monkeypatch.setattr("sys.argv", typed)
+    found = again("experiment run", {"--out": "o", "--resume": None})
+    assert found == "tare experiment run 'a b.toml' --skip-missing --out o --resume"
+
+
+def test_several_levels_are_a_factor_of_an_experiment() -> None:
+    for before, application in ((["sort"], ""), (["--application", "x"], " --application x")):
+        typed = ["run", *before, "--size", "1c", "--size", "2c"]
+        error = CliRunner().invoke(command_line(), typed).exception
+        assert isinstance(error, UsageError)
+        assert f"tare experiment new mine.toml{application}   (a list of size" in error.hint
 
 
 def test_options_are_left_out(monkeypatch):

@@ -27,6 +27,7 @@ from tare.experiment.report import compared
 from tare.experiment.specification import Cell, Stopping
 from tare.features.compare import screen as verdict
 from tare.measure.comparison.session import Execution, check_complete
+from tare.measure.comparison.trials import failing_often
 from tare.render import comment, files, junit
 from tare.render.words import text
 from tare.results.message import Change, Chosen, Message, Ratio, each, message
@@ -347,6 +348,17 @@ def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
     assert told.value.hint == "a longer --budget"
     # Of a baseline nobody asked for as many trials as its sessions have.
     check_complete(results, execution, 0, "budget", is_number_asked=False)
+
+
+def test_what_failed_before_it_was_repaired_is_no_failure() -> None:
+    good, failed = (1, "ok"), (1, "failed")
+    assert failing_often([good] * 6) is None
+    assert failing_often([good] * 4 + [failed]) is None
+    assert failing_often([good] * 3 + [failed]) == (1, 4)
+    assert failing_often([failed] * 12 + [(2, "ok")] * 6 + [(2, "unfinished")]) is None
+    assert failing_often([good] * 12 + [(2, "failed"), (2, "ok")]) == (1, 2)
+    # A session that measured nothing changes nothing.
+    assert failing_often([failed] * 6 + [good] * 6 + [(2, "unfinished")]) == (6, 12)
 
 
 HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'

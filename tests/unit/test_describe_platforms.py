@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tare import platforms
+from tare.applications import image
 from tare.errors import ExperimentError
 from tare.features.machine.describe import describe
 from tare.registry import Availability
@@ -69,6 +70,19 @@ def test_nothing_else_is_stacked() -> None:
     with pytest.raises(ExperimentError, match="only platforms") as caught:
         describe("kernels", ["bare"])
     assert (caught.value.hint or "").split() == ["tare", "describe", "platforms", "bare"]
+
+
+def test_an_application_is_described_with_its_parameters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "size_bytes", lambda application: None)
+    describe("applications", ["wordpress-open"])
+    told = capsys.readouterr().out
+    assert "requests a second" in told
+    assert "cassandra" not in told
+    with pytest.raises(ExperimentError) as caught:
+        describe("wordpress-open")
+    assert caught.value.hint == "tare describe applications wordpress-open"
 
 
 def test_a_slip_in_one_stack_is_told_before_any_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 import journals
 import msgspec
 import pytest
+import served
 import synthetic
 from typer.testing import CliRunner
 
+from tare.applications import image
 from tare.cli import console
-from tare.experiment import pipeline, plan_file
+from tare.experiment import pipeline, plan, plan_file
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
-from tare.experiment.specification import Experiment, Stopping
+from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
@@ -186,3 +188,53 @@ def test_cells_that_take_as_long_are_said_once(
 ) -> None:
     *_, last = planned(5, None, trials_s=trials_s, cells=2)
     assert last.args.get("time") == each
+
+
+SERVING = WorkloadSpec(name="shop", application=served.application())
+TWO_CPUS = Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
+)
+
+
+def of_sizes(*sizes: str) -> Experiment:
+    factors: dict[str, Any] = {"platform": ("bare", "docker"), "size": sizes}
+    return Experiment(
+        name="a", question="b?", workloads=(SERVING,), factors=factors,
+        network=NetworkSpec(hosts=2),
+    )  # fmt: skip
+
+
+def test_a_plan_says_what_it_executes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = of_sizes("1c", "2c")
+    cells = plan.cells(experiment, TWO_CPUS)
+    monkeypatch.setattr(image, "size_bytes", lambda application: None)
+    trials, images, services = plan_screen.announcement(experiment, cells)
+    assert (trials.args["trials"], trials.args["cells"]) == (2, 4)
+    assert trials.args["first"] == 3
+    assert (images.id, services.id) == ("plan.images", "plan.services")
+    assert images.args["names"] == services.args["names"] == ["shop"]
+    monkeypatch.setattr(image, "size_bytes", lambda application: 1)
+    found = plan_screen.announcement(experiment, cells)
+    assert [one.id for one in found] == ["plan.trials", "plan.services"]
+    for line in sentences([trials, images, services]):
+        assert len(line.split()) <= 25
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        (("1c",), []),
+        (("2c",), ["plan.shared"]),
+        (("1c", "2c", "all"), ["plan.shared", "plan.shared", "plan.unlike"]),
+    ],
+)
+def test_a_plan_says_at_which_sizes_drivers_share_cpus(
+    sizes: tuple[str, ...], told: list[str]
+) -> None:
+    experiment = of_sizes(*sizes)
+    found = plan_screen.shared_cpus(experiment, plan.cells(experiment, TWO_CPUS), TWO_CPUS)
+    assert [one.id for one in found] == told
+    shared = [one.args["size"] for one in found if one.id == "plan.shared"]
+    assert shared == [size for size in sizes if size != "1c"]
+    for line in sentences(found):
+        assert len(line.split()) <= 25

@@ -131,3 +131,14 @@ def test_a_program_that_is_missing_is_told_before_anything_is_measured(works: An
     experiment = Experiment(name="x", question="?", workloads=(workload,), factors={})
     with pytest.raises(TrialError, match=r"\./tare-nothing: not found"):
         fitted(experiment, HERE, skip=False)
+
+
+def test_a_level_that_is_missing_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def availability(stack: str, *_: Any) -> Availability:
+        why = "vm did not start: this machine has no KVM"
+        return Availability(name=stack, works=stack == "bare", why=why, fix="modprobe")
+
+    monkeypatch.setattr(availability_filter.platforms, "availability", availability)
+    found = fitted(asked(platform=("bare", "vm")), HERE, skip=True)
+    (note,) = [one for one in found.notes if one.detail]
+    assert note.detail == {"platform": "vm", "why": "this machine has no KVM", "fix": "modprobe"}

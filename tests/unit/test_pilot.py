@@ -116,6 +116,15 @@ def test_the_last_trial_of_a_cell_is_what_it_takes_and_starts_come_once() -> Non
     assert (forecast.block_s, forecast.starts_s) == (pytest.approx(6.0), 0.0)
 
 
+def test_what_failed_tells_only_of_a_cell_that_has_nothing_else() -> None:
+    experiment = asked(factors={"platform": ("bare", "docker")})
+    cells = plan.cells(experiment, HERE)
+    trials = [Trial(0, 0.1, 0.0, good=False), Trial(0, 3.0, 0.0), Trial(0, 2.0, 0.0)]
+    trials += [Trial(1, 5.0, 0.0, good=False)]
+    forecast = pilot.forecast(experiment, cells, HERE, [(took(trials), 20.0)], 0.0)
+    assert forecast.trials_s == pytest.approx((2.0, 5.0))
+
+
 def test_rests_come_with_every_trial() -> None:
     experiment = asked(
         factors={"network": ("none", "constant rate=1Gbit")}, rest_s=1.0,
@@ -170,7 +179,7 @@ def test_a_journal_tells_what_trials_and_starts_took() -> None:
             journal.InstanceEnd(instance="a", stop_ns=250_000_000),
         ]
     )  # fmt: skip
-    assert found.trials == [Trial(0, 0.5, 0.5), Trial(1, 1.0, 0.0)]
+    assert found.trials == [Trial(0, 0.5, 0.5, good=False), Trial(1, 1.0, 0.0)]
     assert found.starts_s == {"docker": pytest.approx(0.4)}
     assert found.stops_s == {"docker": 0.25}
 

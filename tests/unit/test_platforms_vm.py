@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tare.agent.client import SilenceError
 from tare.errors import PlatformError, TareError
 from tare.host import cache as host_cache
 from tare.platforms import programs
@@ -188,14 +189,28 @@ def test_kvm_is_tried_once_and_its_refusal_remembered(monkeypatch: pytest.Monkey
     assert found[0] == found[1]
     assert found[0].emulated
     assert "MSR" in (found[0].why or "")
-    with pytest.raises(PlatformError, match="MSR"):
+    with pytest.raises(PlatformError, match=r"KVM.* does not work.*MSR") as told:
         accelerator.chosen("kvm", crash)
+    assert "nested virtualization" in (told.value.hint or "")
+    assert tried == [accelerator.KVM]
     monkeypatch.setattr(accelerator, "_tried", [None])
     assert not accelerator.chosen("kvm", crash).emulated
     monkeypatch.setattr(accelerator, "missing", lambda: ("no device", "modprobe"))
     assert accelerator.chosen("auto", crash).why == "no device"
     with pytest.raises(PlatformError, match="no device"):
         accelerator.chosen("kvm", crash)
+
+
+def test_of_a_guest_that_hangs_it_is_said_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "_tried", [])
+    monkeypatch.setattr(accelerator, "missing", lambda: None)
+
+    def hang(by: Accelerator) -> None:
+        raise SilenceError(8.0, "the guest's console: nothing")
+
+    with pytest.raises(PlatformError) as told:
+        accelerator.chosen("kvm", hang)
+    assert told.value.message.endswith("a virtual machine did not start within 8 s")
 
 
 @pytest.mark.skipif(shutil.which("mke2fs") is None, reason="mke2fs is not installed")

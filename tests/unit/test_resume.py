@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from pathlib import Path
 
+import journals
 import msgspec
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +18,7 @@ from tare.experiment.session.resume_state import Past, past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.features.run.command import total_trials
 from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")
@@ -110,3 +115,62 @@ def test_a_workload_with_fewer_trials_is_complete_with_these() -> None:
     assert tally.wanting([0, 1, 2, 3], 5) == [0, 1, 3]
     assert [tally.missing(cell, 5) for cell in range(4)] == [3, 3, 0, 1]
     assert [tally.missing(cell, 1) for cell in range(4)] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "cut"), [(None, None), (3, None), (4, (1, 3)), (5, (2, 3)), (0, None)]
+)
+def test_a_block_that_was_cut_is_known(killed_at: int | None, cut: tuple[int, int] | None) -> None:
+    cells = [Cell(cell=number, workload=KERNEL, workers=number + 1) for number in range(3)]
+    lines: list[journal.Line] = []
+    session(lines, cells, 4, killed_at)
+    experiment = msgspec.structs.replace(EXPERIMENT, stopping=Stopping(trials=4))
+    made = plan.Plan(experiment=experiment, metric="wall_ns", cells=tuple(cells))
+    assert past(lines).cut_block(made) == cut
+    whole = msgspec.structs.replace(
+        made, experiment=msgspec.structs.replace(experiment, order="sequential")
+    )
+    assert past(lines).cut_block(whole) is None
+
+
+def test_a_block_without_the_cells_that_were_given_up_was_not_cut() -> None:
+    cells = [Cell(cell=number, workload=KERNEL, workers=number + 1) for number in range(3)]
+    lines: list[journal.Line] = []
+    session(lines, cells, 4, 5)
+    experiment = msgspec.structs.replace(EXPERIMENT, stopping=Stopping(trials=4))
+    made = plan.Plan(experiment=experiment, metric="wall_ns", cells=tuple(cells))
+    (left,) = {0, 1, 2} - past(lines).last_block
+    stop = journal.Stop(
+        cell=left,
+        trials=1,
+        reason="failed",
+        target=None,
+        reached=None,
+        more_trials=None,
+        more_seconds=None,
+    )
+    assert past([*lines, stop]).cut_block(made) is None
+    ended = journal.SessionEnd(ended="", reason="finished")
+    assert past([*lines, ended]).cut_block(made) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "total"),
+    [
+        (5, 5, 10),  # complete: as many more
+        (5, 2, 7),
+        (8, 8, 8),  # interrupted: what is missing
+        (8, 3, 8),
+        (8, 20, 20),
+        (None, 4, 9),  # by precision
+    ],
+)
+def test_a_fixed_number_completes_a_session_or_comes_on_top(
+    before: int | None, asked: int, total: int, tmp_path: Path
+) -> None:
+    made = synthetic.make(trials=5)
+    stopping = msgspec.structs.replace(made.experiment.stopping, trials=before, budget_s=9.0)
+    experiment = msgspec.structs.replace(made.experiment, stopping=stopping)
+    out = journals.write(dataclasses.replace(made, experiment=experiment), tmp_path / "out")
+    assert total_trials(asked, out) == total
+    assert total_trials(asked, tmp_path / "new") == asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import journals
+import msgspec
 import numpy as np
 import pytest
+import synthetic
 from journals import BEGIN, LASTS
 
 from tare import readers
@@ -497,12 +500,33 @@ def test_a_table_of_platforms_says_what_its_json_says(
         folder, Execution(False, False, False, True, SUPPLIES), ""
     )
     lines = [Line("a", "a", ["a"])]
-    table._show(list(table._rows(found)), found, lines, results, "finished", [])
+    table._show(*table._laid_out(found, results), found, lines, results, "finished", [])
     screen = capsys.readouterr().out
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
         (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)
         assert holds(figures(line)[0], known.estimate, known.low, known.high)
         assert line.rstrip().endswith(" 20")
+
+
+@pytest.mark.parametrize("real", [("bare",), ("bare", "docker")])
+def test_an_emulated_platform_is_shown_and_not_compared(
+    real: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = synthetic.make(
+        synthetic.Behaviour(), platforms=(*real, "vm"), workers=(1,), trials=8, emulated=("vm",)
+    )
+    stopping = Stopping(trials=8, compare="platform")
+    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
+    folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "kept")
+    execution = Execution(False, False, False, True, SUPPLIES)
+    results, found = session.differences_in(folder, execution, "finished")
+    assert [d.second for d in found] == list(real[1:])
+    heads, rows = table._laid_out(found, results)
+    assert [row.name for row in rows] == [*real, "vm (emulated)"]
+    assert rows[-1].versus == ("–" if found else None)
+    assert {len(row.cells) for row in rows} == {len(heads)}
+    said = table.markdown(heads, rows, [])
+    assert "vm (emulated)" in said
 
 
 def test_the_past_is_judged_by_the_source_that_is_told(tmp_path: Path) -> None:

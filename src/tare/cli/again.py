@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 #: Options with a file that holds the answer: that of another question would replace it, or mix in.
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
-#: Short names of options that a change replaces.
-_SHORT = {"--out": "-o", "--platform": "-p", "--trials": "-n"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a command.
+
+    Attributes
+    ----------
+    values : mapping
+        How many words follow each name as its values.
+    names : mapping
+        Each name to all names of its option.
+    """
+
+    values: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+class _Piece(NamedTuple):
+    """Words that belong together: an option with its values, or an argument."""
+
+    #: None: it is no option.
+    option: str | None
+    words: tuple[str, ...]
+
+
+#: The command that was typed last has these.
+_typed_options = [Options()]
+
+
+def remember(options: Options) -> None:
+    """Remember which options the command has that was typed."""
+    _typed_options[0] = options
 
 
 def again(command: str, changes: Mapping[str, str | None], without: Sequence[str] = ()) -> str:
@@ -18,27 +53,69 @@ def again(command: str, changes: Mapping[str, str | None], without: Sequence[str
     Parameters
     ----------
     command : str
-        That was typed.
+        That was typed: ``run``, ``experiment run``.
     changes : mapping
         Long options to their values; None: it has none.
     without : sequence of str
         Long options that are left out, with their values.
     """
-    typed = sys.argv[2:]
-    own = typed.index("--") if "--" in typed else len(typed)
-    kept = typed[:own]
-    for option, value in (*changes.items(), *((one, "") for one in without)):
-        kept = [*_without(kept, option, has_value=value is not None)]
+    words = command.split()
+    pieces, rest = _typed(len(words) + 1)
+    gone = {
+        name for one in (*changes, *without) for name in _typed_options[0].names.get(one, {one})
+    }
+    kept = _words([piece for piece in pieces if piece.option not in gone])
     added = [one for change in changes.items() for one in change if one is not None]
-    return shlex.join(["tare", command, *kept, *added, *typed[own:]])
+    return shlex.join(["tare", *words, *kept, *added, *rest])
 
 
-def _without(words: Sequence[str], option: str, *, has_value: bool) -> Iterator[str]:
-    names = (option, _SHORT.get(option, option))
-    rest = iter(words)
+def separated() -> str | None:
+    """Return what to type where options of a measured command may be taken for tare's own.
+
+    None: nothing is measured, or a -- separates it already.
+    """
+    if sys.argv[1:2] != ["run"]:
+        return None
+    pieces, rest = _typed(2)
+    if rest or any(piece.option == "--application" for piece in pieces):
+        return None
+    at = next((i for i, piece in enumerate(pieces) if piece.option is None), len(pieces))
+    own, measured = (_words(some) for some in (pieces[:at], pieces[at:]))
+    if not measured or not shutil.which(measured[0]):
+        return "tare run [options] -- command   (what follows -- is the command's own)"
+    return shlex.join(["tare", "run", *own, "--", *measured])
+
+
+def measures_options() -> bool:
+    """Whether an option follows a program that is measured, so that it may be the program's."""
+    if sys.argv[1:2] != ["run"]:
+        return False
+    pieces, rest = _typed(2)
+    arguments = list(itertools.dropwhile(lambda piece: piece.option is not None, pieces))
+    if rest or not arguments or not shutil.which(arguments[0].words[0]):
+        return False
+    return any(piece.option is not None for piece in arguments)
+
+
+def _words(pieces: Sequence[_Piece]) -> list[str]:
+    return [word for piece in pieces for word in piece.words]
+
+
+def _typed(first: int) -> tuple[list[_Piece], list[str]]:
+    """Divide what was typed from a word on into what is tare's own, and from -- on the rest."""
+    words = sys.argv[first:]
+    pieces = list(_pieces(iter(words)))
+    return pieces, words[len(_words(pieces)) :]
+
+
+def _pieces(rest: Iterator[str]) -> Iterator[_Piece]:
     for word in rest:
-        if word in names:
-            if has_value:
-                next(rest, None)
-        elif not word.startswith(f"{option}="):
-            yield word
+        if word == "--":
+            return
+        if len(word) < 2 or not word.startswith("-"):
+            yield _Piece(None, (word,))
+            continue
+        # A value may stand in the same word: --budget=1s, -n6.
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        count = _typed_options[0].values.get(name, 0) if word == name else 0
+        yield _Piece(name, (word, *itertools.islice(rest, count)))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
-import shutil
 import sys
 import traceback
 from dataclasses import replace
@@ -13,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import failed, limits, terminated
+from tare.cli import again, failed, limits, terminated
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.cli.lines import HYPERFINE
@@ -98,7 +96,7 @@ def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
     if isinstance(error, _ClickError):
         error.show()
-        hint = _meant(error) or _unseparated()
+        hint = _meant(error) or again.separated()
         if hint:
             print(f"  try: {harmless(hint)}", file=sys.stderr)
         return Failure("Usage", USAGE, error.format_message(), hint)
@@ -112,8 +110,8 @@ def _told(error: BaseException) -> Failure:
         print(f"tare: {message}", file=sys.stderr)
         return Failure("Fault", CRASH, f"{type(error).__name__}: {error}", message)
     # A value that is none may be that of an option of the measured command.
-    own = isinstance(told, UsageError) and any(w.startswith("-") for w in _measured())
-    hint = _unseparated() if own else told.hint
+    own = isinstance(told, UsageError) and again.measures_options()
+    hint = again.separated() if own else told.hint
     print(f"tare: {harmless(told.message)}", file=sys.stderr)
     if hint:
         print(f"  try: {harmless(hint)}", file=sys.stderr)
@@ -127,26 +125,8 @@ def _meant(error: Any) -> str | None:
     for one in params:
         if option in one.opts and one.param_type_name == "option" and not one.is_flag:
             return f"{option} {one.metavar}"
-    return HYPERFINE.get(option)
-
-
-def _unseparated() -> str | None:
-    """Return what to type where the options of a measured command were taken for tare's own."""
-    if sys.argv[1:2] != ["run"] or "--" in sys.argv:
-        return None
-    words = _measured()
-    if not words:
-        return "tare run [options] -- command   (what follows -- is the command's own)"
-    return shlex.join(["tare", *sys.argv[1 : -len(words)], "--", *words])
-
-
-def _measured() -> list[str]:
-    """Return the words of a measured command that no -- separates; none where it is not known."""
-    if sys.argv[1:2] != ["run"] or "--" in sys.argv:
-        return []
-    # The first word from which on everything could be a command is one that can be executed.
-    at = next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
-    return [] if at is None else sys.argv[at:]
+    # Behind a program an option may be the program's own.
+    return None if again.measures_options() else HYPERFINE.get(option)
 
 
 def _write_anything() -> None:

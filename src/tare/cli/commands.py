@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,18 +10,16 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tare.cli import failed, limits
+from tare.cli import again, failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
 
 #: Of a command line that is wrong; typer has it from a copy of click.
 _ClickUsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
-_SEVERAL = "leave one out; to compare several: tare experiment new"
-#: Options of one value that read as if they could be repeated, as --platform can: what to type.
-_LIKE_LISTS = {
-    **dict.fromkeys(("network", "pinning", "size", "workers"), _SEVERAL),
-    "report": "--report FILE.json, then: tare report FILE.json --report FILE.html",
-}
+#: Options of one value that read as if they could be repeated, as --platform can: factors of an
+#: experiment.
+_FACTORS = ("network", "pinning", "size", "workers")
+_REPORTS = "--report FILE.json, then: tare report FILE.json --report FILE.html"
 
 
 class Context(TyperCommand.context_class):  # type: ignore[misc, valid-type]
@@ -36,6 +35,23 @@ class Command(TyperCommand):
     """A command with its options in groups."""
 
     context_class = Context
+
+    @property
+    def values(self) -> dict[str, int]:
+        """How many words follow each option as its values."""
+        return {
+            name: 0 if getattr(one, "is_flag", False) or getattr(one, "count", False) else one.nargs
+            for one in self.params
+            if one.param_type_name == "option"
+            for name in (*one.opts, *one.secondary_opts)
+        }
+
+    @property
+    def names(self) -> dict[str, frozenset[str]]:
+        """Each name of an option, to all of them."""
+        options = [one for one in self.params if one.param_type_name == "option"]
+        all_names = [frozenset((*one.opts, *one.secondary_opts)) for one in options]
+        return {name: some for some in all_names for name in some}
 
     def get_usage(self, ctx: Any) -> str:
         """Return the line that an error begins with."""
@@ -59,10 +75,9 @@ class Command(TyperCommand):
         names = {name for option in self.params for name in option.opts if name.startswith("--")}
         for option, n in Counter(given).items():
             told = max(option.opts, key=len)
-            if n > 1 and option.name in _LIKE_LISTS and not option.multiple:
-                raise UsageError(
-                    f"{told} is given {n} times, and takes one value", _LIKE_LISTS[option.name]
-                )
+            if n > 1 and option.name in (*_FACTORS, "report") and not option.multiple:
+                hint = _REPORTS if option.name == "report" else _as_factor(option.name, values)
+                raise UsageError(f"{told} is given {n} times, and takes one value", hint)
             value = values.get(str(option.name))
             if option.param_type_name == "option" and any(
                 one in names for one in (value if isinstance(value, list) else [value])
@@ -75,6 +90,14 @@ class Command(TyperCommand):
         standard = getattr(group, "standard", None) == self.name
         others = [one for one in group.commands.values() if one is not self] if standard else []
         formatter.write(help_of_command(ctx, self, others))
+
+
+def _as_factor(name: str, values: Mapping[str, Any]) -> str:
+    """Return what to type for several levels of a factor, whatever is measured."""
+    application = values.get("application")
+    words = ["tare", "experiment", "new", "mine.toml"]
+    words += [] if application is None else ["--application", application]
+    return f"give one; or all of them: {shlex.join(words)}   (a list of {name} under [factors])"
 
 
 class Group(TyperGroup):
@@ -104,6 +127,8 @@ class Group(TyperGroup):
                 ignore_unknown_options=True, allow_extra_args=True,
             )  # fmt: skip
             failed.remember(lenient.params)
+            if isinstance(command, Command):
+                again.remember(again.Options(command.values, command.names))
             if not isinstance(command, TyperGroup):
                 limits.check(str(command.name))
         return ("" if name == self.standard else name), command, rest

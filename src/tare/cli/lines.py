@@ -111,6 +111,12 @@ ExportJson = Annotated[str | None, rare("--export-json", metavar="FILE|-", help=
 class LineCommand(Command):
     """A command with options of several values, and with some whose value may be left out."""
 
+    @property
+    def values(self) -> dict[str, int]:
+        """How many words follow each option as its values."""
+        several = {option: count for option, (count, _) in _SEVERAL.items()}
+        return {**super().values, **several, **dict.fromkeys(_BARE, 0)}
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join what belongs together, up to what is the measured command's own."""
         return super().parse_args(ctx, list(_joined(args)))

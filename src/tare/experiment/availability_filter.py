@@ -264,8 +264,12 @@ def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformEr
 
 
 def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:
-    said = message("fitting.level", factor=factor, level=level, why=found.why, fix=found.fix)
-    return _note(said, {factor: level, "why": found.why, "fix": found.fix})
+    why = found.why
+    if isinstance(why, str):
+        # That is in the sentence already.
+        why = why.removeprefix(f"{level} did not start: ")
+    said = message("fitting.level", factor=factor, level=level, why=why, fix=found.fix)
+    return _note(said, {factor: level, "why": why, "fix": found.fix})
 
 
 def _cells_left_out(out: plan.CellsLeftOut) -> journal.Note:

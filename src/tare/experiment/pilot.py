@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from tare.experiment import journal
 from tare.experiment.placement import Machine, placement
 from tare.experiment.session.budget import for_measuring
 from tare.experiment.session.pool import MOST_RESIDENT, keys_of
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.trial_times import Reader, Trial, of_all_cells
 
 if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
@@ -31,10 +30,13 @@ if TYPE_CHECKING:
 ALL_S, ALL_SHARE, MOST_ALL_S = 15.0, 0.1, 120.0
 #: Of cells that have every level, and of all.
 FIRST = Stopping(trials=2, budget_s=180.0)
+#: One block of all begins where it has some room to spare.
+_ALL_ROOM = 1.5
+#: So long it takes at most, but for one trial: the first cells, the longest one, then all.
+MOST_S = 2 * 180.0 + _ALL_ROOM * MOST_ALL_S
 
 
 K = TypeVar("K")
-FloatArray = npt.NDArray[np.float64]
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,17 +108,7 @@ def stopping_of_all(told: Forecast, stopping: Stopping) -> Stopping | None:
     most_s = max(ALL_S, min(ALL_SHARE * total_s, MOST_ALL_S))
     if told.block_s > most_s:
         return None
-    # One block begins where it has some room to spare.
-    return Stopping(trials=4, budget_s=max(ALL_S, 1.5 * told.block_s))
-
-
-class Trial(NamedTuple):
-    """What one trial took."""
-
-    cell: int
-    #: Without the starts of instances.
-    seconds: float
-    starts_s: float
+    return Stopping(trials=4, budget_s=max(ALL_S, _ALL_ROOM * told.block_s))
 
 
 class Took(NamedTuple):
@@ -177,26 +169,19 @@ def longest_cell(cells: Sequence[Cell], took: Took) -> Cell | None:
 def read(lines: Iterable[journal.Line]) -> Took:
     """Return what the trials of a session took."""
     trials: list[Trial] = []
-    started_s = 0.0
+    reader = Reader()
     starts: defaultdict[str, list[float]] = defaultdict(list)
     stops: defaultdict[str, list[float]] = defaultdict(list)
     platforms: dict[str, str] = {}
-    begun: journal.TrialStart | None = None
     for line in lines:
+        if (trial := reader.trial(line)) is not None:
+            trials.append(trial)
         match line:
-            case journal.TrialStart():
-                begun, started_s = line, 0.0
             case journal.InstanceStart():
                 platforms[line.instance] = line.platform
                 starts[line.platform].append(line.start_ns / 1e9)
-                # Several start side by side.
-                started_s = max(started_s, line.start_ns / 1e9)
             case journal.InstanceEnd() if line.instance in platforms:
                 stops[platforms[line.instance]].append(line.stop_ns / 1e9)
-            case journal.TrialEnd() if begun is not None:
-                seconds = (line.monotonic_ns - begun.monotonic_ns) / 1e9
-                if not begun.rehearsal:
-                    trials.append(Trial(begun.cell, seconds - started_s, started_s))
     return Took(trials, _means(starts), _means(stops))
 
 
@@ -234,12 +219,16 @@ def forecast(
     executed: dict[int, float] = {}
     for took, _ in sessions:
         by_cell: defaultdict[int, list[float]] = defaultdict(list)
+        good = {one.cell for one in took.trials if one.good}
         for one in took.trials:
+            # What failed takes another time than what did not.
+            if not one.good and one.cell in good:
+                continue
             by_cell[one.cell].append(one.seconds + (one.starts_s if fresh else 0.0))
         # Of caches that are warm, as they are for most.
         executed |= _means({cell: some[1:] or some for cell, some in by_cell.items()})
     first, took_s = sessions[0]
-    seconds = _all_cells(cells, executed, {one.cell for one in first.trials})
+    seconds = of_all_cells(cells, executed, {one.cell for one in first.trials})
     of_network_s = experiment.network.rest if experiment.networked else 0.0
     rest_s = experiment.rest_s + (0.0 if isinstance(of_network_s, str) else of_network_s)
     each_s = _together([took.starts_s for took, _ in sessions])
@@ -282,49 +271,6 @@ def _unknown(cells: Sequence[Cell], executed: Iterable[int]) -> dict[str, tuple[
         if (factor, level) not in seen:
             missing[factor] = (*missing.get(factor, ()), level)
     return missing
-
-
-def _all_cells(
-    cells: Sequence[Cell], executed: Mapping[int, float], first: set[int]
-) -> dict[int, float]:
-    """Return the seconds of a trial of each cell: as executed, or as its levels tell.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-    executed : mapping
-        Seconds by number of the cell.
-    first : set of int
-        Those of which each has one level of its own.
-    """
-    columns: dict[tuple[str, str], int] = {}
-    for cell in cells:
-        for level in cell.levels().items():
-            columns.setdefault(level, len(columns))
-    places = np.array([[columns[level] for level in cell.levels().items()] for cell in cells])
-    seconds = np.array([max(1e-6, executed.get(cell.cell, 0.0)) for cell in cells])
-    known = np.array([cell.cell in executed for cell in cells])
-    alone = np.array([cell.cell in first for cell in cells]) & known
-    # Of few cells, as a factor may have as many levels as there may be cells.
-    rows = np.zeros((alone.sum(), len(columns)))
-    np.put_along_axis(rows, places[alone], 1.0, axis=1)
-
-    def fitted(values: FloatArray) -> FloatArray:
-        # About their mean, so that a level that was not executed is like the others.
-        mean = values[alone].mean()
-        effects = np.linalg.lstsq(rows, values[alone] - mean, rcond=None)[0]
-        return np.asarray(mean + effects[places].sum(axis=1))
-
-    added = np.maximum(fitted(seconds), seconds[alone].min() / 2)
-    multiplied = np.exp(fitted(np.log(seconds)))
-    # By how much of the way from sums to products the others are best told.
-    others = known & ~alone
-    way = np.log(multiplied / added)
-    seen = np.log(seconds / added)[others] @ way[others]
-    length = way[others] @ way[others]
-    share = min(1.0, max(0.0, seen / length)) if length else 0.5
-    found = added * np.exp(share * way)
-    return {c.cell: executed.get(c.cell, float(s)) for c, s in zip(cells, found, strict=True)}
 
 
 def _by_reason(some: Iterable[Failing]) -> tuple[Failing, ...]:

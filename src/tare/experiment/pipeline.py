@@ -32,8 +32,9 @@ from tare.experiment.session.roots import Roots
 from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
+from tare.render.words import sentence
 from tare.results.finding import Table
-from tare.results.message import Said
+from tare.results.message import Said, message
 
 if TYPE_CHECKING:
     from tare.experiment.findings.failures import Failure
@@ -277,9 +278,11 @@ def _begun(
                 f"{folder} is not empty: it holds an experiment, so nothing was measured",
                 "add --resume to go on with it, or choose another --out",
             )
-        found = folders.go_on(made, prepared.text, folder)
+        made, past, is_complete = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
-        return found
+        if not is_complete and (cut := past.cut_block(made)) is not None:
+            progress.note(sentence(message("execute.cut_block", trials=cut[0], of=cut[1])))
+        return made, past, is_complete
     folders.begin(made, prepared.text, folder, resume=resume)
     if resume:
         progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")

@@ -19,6 +19,7 @@ from tare.experiment.metrics import (
 )
 from tare.experiment.plan import Plan
 from tare.experiment.specification import Stopping
+from tare.experiment.trial_times import Reader, TrialTimes
 
 
 @dataclass
@@ -37,6 +38,13 @@ class Past:
     )
     #: Cells of which every verdict was safe when they stopped last.
     decided: set[int] = field(default_factory=set)
+    #: Cells with a good trial in the last block, and those that the last session gave up.
+    last_block: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
+    #: Whether the last session ended by itself, so that its last block was whole.
+    finished: bool = True
+    #: How long trials took.
+    times: TrialTimes = field(default_factory=TrialTimes)
 
     def is_complete(self, plan: Plan, before: Stopping) -> bool:
         """Whether all cells have what is asked for, so that another session measures nothing.
@@ -54,6 +62,19 @@ class Past:
             and self.decided >= {cell.cell for cell in plan.cells}
         )
 
+    def cut_block(self, plan: Plan) -> tuple[int, int] | None:
+        """Return how many cells had a trial in a block that was interrupted, and of how many.
+
+        None: the last one was whole. It is not continued: a block lies within one session, since
+        what differs between sessions must not differ within it.
+        """
+        if self.finished or plan.experiment.order != "blocks" or not self.last_block:
+            return None
+        wanted = {c.cell: plan.experiment.trials(c.workload) for c in plan.cells}
+        missing = {c for c, n in wanted.items() if n is None or self.good.get(c, 0) < n}
+        left = missing - self.last_block - self.given_up
+        return (len(self.last_block), len(self.last_block | left)) if left else None
+
 
 def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
     """Count what the sessions in a journal did.
@@ -66,28 +87,46 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
     block_of: dict[int, int] = {}
     own = (SERVICES_TIME, COMMANDS_TIME) if metric == TIME else (metric,)
     samples: dict[tuple[str, str], list[float]] = defaultdict(list)
+    reader = Reader()
     for line in lines:
+        if (trial := reader.trial(line)) is not None:
+            found.times.add(trial)
+        _count_session(found, line)
         match line:
-            case journal.Session():
-                found.sessions = max(found.sessions, line.session)
             case journal.TrialStart():
                 found.trials = max(found.trials, line.trial)
                 if not line.rehearsal:
                     cell_of[line.trial] = line.cell
                     block_of[line.trial] = line.block
                     samples.clear()
-                    found.blocks = max(found.blocks, line.block + 1)
+                    if line.block >= found.blocks:
+                        found.blocks, found.last_block = line.block + 1, set()
             case record.Sample(phase="measured") if line.metric in own:
                 samples[line.metric, line.source].append(line.value)
-            case journal.Stop():
-                stopped = found.decided.add if line.reason == "decided" else found.decided.discard
-                stopped(line.cell)
             case journal.TrialEnd() if line.trial in cell_of:
                 cell = cell_of[line.trial]
-                found.good[cell] += line.status == "ok"
+                if line.status == "ok":
+                    found.good[cell] += 1
+                    found.last_block.add(cell)
                 if metric is not None and line.status == "ok":
                     found.values[cell].append((block_of[line.trial], _means(samples, metric)))
     return found
+
+
+def _count_session(found: Past, line: journal.Line) -> None:
+    """Count how sessions began and ended, and why cells stopped."""
+    match line:
+        case journal.Session():
+            found.sessions = max(found.sessions, line.session)
+            found.times.begin_session()
+            found.finished, found.given_up = False, set()
+        case journal.SessionEnd():
+            found.finished = line.reason == "finished"
+        case journal.Stop():
+            stopped = found.decided.add if line.reason == "decided" else found.decided.discard
+            stopped(line.cell)
+            if line.reason == "failed":
+                found.given_up.add(line.cell)
 
 
 def _means(samples: dict[tuple[str, str], list[float]], metric: str) -> dict[str, float]:

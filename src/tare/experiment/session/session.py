@@ -30,7 +30,7 @@ from tare.experiment.session.request import Request
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Conductor
-from tare.experiment.specification import Cell, Stopping
+from tare.experiment.specification import Cell, Experiment
 from tare.host import lease
 from tare.platforms import session_folder
 from tare.render.words import sentence, text
@@ -107,6 +107,8 @@ class _Session:
         self.number = request.past.trials
         #: Whether the first instance's control group is still to be seen.
         self._grouped = True
+        #: How long it took to start the instances of the trial that is under way.
+        self.started_s = 0.0
         self.block = request.past.blocks
         roots = Roots(
             request.plan.cells, request.folder, request.progress.stage, stack, request.user
@@ -168,6 +170,8 @@ class _Session:
         """Keep what instances report; note a missing control group once, and emulations."""
         self.writer.write(*told)
         for fact in told:
+            if isinstance(fact, journal.InstanceStart):
+                self.started_s = max(self.started_s, fact.start_ns / 1e9)
             if not isinstance(fact, journal.MachineFact):
                 continue
             if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
@@ -188,13 +192,13 @@ class _Session:
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
         self.request.progress.begins()
-        budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
+        self.budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
         ended = "finished"
         for index, group in enumerate(groups):
             # In sequential order the n-th trials of all cells stand for a block.
             self.block = self.request.past.blocks
             # Sequential order shares what is left of the budget over the cells that are left.
-            share = budget.share(len(groups) - index)
+            share = self.budget.share(len(groups) - index)
             if not self._group([c.cell for c in group], share):
                 ended = "budget"
         if not self.tally.good:
@@ -286,6 +290,7 @@ class _Session:
             rested_s = self._rest(cell, budget)
             if rested_s is None:
                 return False
+            self.started_s = 0.0
             outcome = self.conductor.execute(
                 self._next_number(),
                 self.block,
@@ -296,12 +301,12 @@ class _Session:
                 self.request.plan.repetitions.get(cell.workload.name),
             )
             self.writer.sync()
-            self.tally.add(number, self.block, outcome, rested_s)
+            self.tally.add(number, self.block, outcome, rested_s, self.started_s)
             self.request.progress.ended(
                 cell,
                 outcome,
                 self.tally.done,
-                self.tally.seconds_left(cells, self.experiment, budget),
+                self.tally.seconds_left(self.experiment, self.budget),
             )
             if outcome.wrong:
                 where = self.tally.where(number)
@@ -319,12 +324,10 @@ class _Session:
         whole = all(self.tally.trials[c] for c in cells)
         if not whole and (self.experiment.stopping.compare is not None or not self.tally.done):
             return False
-        if whole and 0 < len(left) < len(cells):
+        if whole and (not self.tally.done or 0 < len(left) < len(cells)):
             return budget.over
-        next_s = sum(
-            self.tally.seconds(c) + self.tally.rest_s(c, self.experiment)
-            for c in (left if whole else left[:1])
-        )
+        following = dict.fromkeys(left if whole else left[:1], 1)
+        next_s = sum(self.tally.trials_s(following, self.experiment).values())
         reserve = BLOCK_RESERVE if len(cells) > 1 else 1.0
         return budget.over or reserve * next_s > budget.left_s
 
@@ -353,9 +356,8 @@ class _Session:
         reason: journal.StopReason | None,
         decisions: Mapping[int, Decision],
     ) -> None:
-        stopping = self.experiment.stopping
         for cell in cells:
-            self.writer.write(stop(cell, self.tally, stopping, reason, decisions.get(cell)))
+            self.writer.write(stop(cell, self.tally, self.experiment, reason, decisions.get(cell)))
             self.tally.stopped.add(cell)
 
 
@@ -407,12 +409,12 @@ def _now() -> str:
 def stop(
     cell: int,
     tally: Tally,
-    stopping: Stopping,
+    experiment: Experiment,
     reason: journal.StopReason | None,
     decision: Decision | None,
 ) -> journal.Stop:
     """Return why a cell stopped and what it reached; ``reason`` outranks the decision's."""
-    more = decision.more_trials if decision else None
+    more, stopping = decision.more_trials if decision else None, experiment.stopping
     return journal.Stop(
         cell=cell,
         trials=tally.trials[cell],
@@ -420,7 +422,7 @@ def stop(
         target=stopping.precision if stopping.compare is None else None,
         reached=decision.reached if decision else None,
         more_trials=more,
-        more_seconds=None if more is None else more * tally.seconds(cell),
+        more_seconds=None if more is None else tally.trials_s({cell: more}, experiment)[cell],
         why=decision.why if decision else None,
         refusal=text(decision.refusal) if decision and decision.refusal else None,
     )

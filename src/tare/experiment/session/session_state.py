@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tare.experiment.metrics import ranked
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment
+from tare.experiment.trial_times import Trial
 
 #: A cell is given up after so many failures in a row: of commands that fail every third time, one
 #: in 700 begins so.
@@ -36,9 +37,11 @@ class Tally:
         self._in_a_row: dict[int, int] = defaultdict(int)
         #: Cells whose last failure may have been by chance.
         self._by_chance: set[int] = set()
-        #: Seconds and number of the trials of this session; None: of all cells.
-        self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
-        #: Seconds of rest before them.
+        #: How long trials took, of all sessions.
+        self._times = past.times
+        self._times.begin_session()
+        #: Trials of this session, and the seconds of rest before them.
+        self._ended: dict[int, int] = defaultdict(int)
         self._rested_s: dict[int, float] = defaultdict(float)
         self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(
             list,
@@ -48,13 +51,20 @@ class Tally:
             },
         )
 
-    def add(self, cell: int, block: int, outcome: Outcome, rested_s: float = 0.0) -> None:
-        """Count a trial that ended, before which there was a rest."""
+    def add(
+        self,
+        cell: int,
+        block: int,
+        outcome: Outcome,
+        rested_s: float = 0.0,
+        starts_s: float = 0.0,
+    ) -> None:
+        """Count a trial that ended, before which there was a rest, and which started instances."""
         self._rested_s[cell] += rested_s
+        self._ended[cell] += 1
         self.done += 1
-        for key in (cell, None):
-            total, count = self._spent[key]
-            self._spent[key] = (total + outcome.seconds, count + 1)
+        good = outcome.status == "ok"
+        self._times.add(Trial(cell, outcome.seconds - starts_s, starts_s, good))
         if outcome.status == "ok":
             self.trials[cell] += 1
             self._in_a_row[cell] = 0
@@ -115,14 +125,15 @@ class Tally:
             if failures >= tries and not successes and factor in good_factors
         ]
 
-    def seconds(self, cell: int) -> float:
-        """Mean duration of a cell's trials in this session; of all where it has none."""
-        total, count = self._spent.get(cell) or self._spent[None]
-        return total / count if count else 0.0
+    def trials_s(self, missing: Mapping[int, float], experiment: Experiment) -> dict[int, float]:
+        """Return how long so many more trials of cells take, with the rests before them."""
+        fresh = experiment.fresh == "trial"
+        found = self._times.left_s(self._cells, missing, fresh=fresh)
+        return {c: s + missing[c] * self._rest_s(c, experiment) for c, s in found.items()}
 
-    def rest_s(self, cell: int, experiment: Experiment) -> float:
+    def _rest_s(self, cell: int, experiment: Experiment) -> float:
         """Return how long the rests before a cell's trials were in this session; at least asked."""
-        _, count = self._spent[cell]
+        count = self._ended[cell]
         return max(experiment.rest_s, self._rested_s[cell] / count if count else 0.0)
 
     def values(
@@ -143,17 +154,12 @@ class Tally:
             return {}
         return {c: [(block, v[best]) for block, v in pairs] for c, pairs in all_values.items()}
 
-    def seconds_left(
-        self, cells: list[int], experiment: Experiment, budget: Budget
-    ) -> float | None:
-        """Return how long it may still take; None where nothing bounds it."""
+    def seconds_left(self, experiment: Experiment, budget: Budget) -> float | None:
+        """Return how long the session may still take; None where nothing bounds it."""
         bounds = [budget.left_s] if math.isfinite(budget.left_s) else []
         fixed = experiment.stopping.trials
         if fixed is not None:
-            bounds.append(
-                sum(
-                    self.missing(c, fixed) * (self.seconds(c) + self.rest_s(c, experiment))
-                    for c in self.wanting(cells, fixed)
-                )
-            )
+            cells = self.wanting([cell.cell for cell in self._cells], fixed)
+            missing = {cell: self.missing(cell, fixed) for cell in cells}
+            bounds.append(sum(self.trials_s(missing, experiment).values()))
         return min(bounds) if bounds else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tare.cli import console, options
+from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
@@ -90,12 +91,15 @@ def plan(
     from tare.cli.command_line import folder_in_memory
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
-    from tare.features.experiment.plan_screen import show_plan
+    from tare.features.experiment.plan_screen import announcement, show_plan
+    from tare.render.words import sentences
 
     prepared = pipeline.prepare(file, skip_missing=skip_missing)
     forecast = None if out is None else pipeline.remaining(prepared, out)
     goes_on = forecast is not None
     if forecast is None:
+        for line in sentences(announcement(prepared.experiment, prepared.cells)):
+            console.err.print(line)
         with folder_in_memory() as folder, Bar(file=file) as bar:
             forecast = pipeline.forecast(prepared, folder, bar)
     words = ["tare", "experiment", "run", str(file)]
@@ -134,8 +138,7 @@ def run(
     from tare.render.words import paragraph
 
     folder = out or file.with_suffix("")
-    given = (" --skip-missing" * skip_missing) + (" --as-root" * as_root)
-    again = f"tare experiment run {file} --out {folder} --resume{given}"
+    again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")

@@ -7,9 +7,11 @@ from typing import Any
 
 from tare import units
 from tare.cli import console
+from tare.experiment import pilot
 from tare.experiment.pilot import Forecast
 from tare.experiment.pipeline import Prepared
-from tare.experiment.specification import Experiment
+from tare.experiment.placement import Machine, driver_cpus
+from tare.experiment.specification import Cell, Experiment
 from tare.networks import replay
 from tare.networks.shaping import messages, specification
 from tare.networks.shaping.specification import Bucket, Shaping
@@ -70,9 +72,64 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
         console.out.print(words.sentence(told), soft_wrap=True)
     for note in prepared.notes:
         console.out.print(f"Note: {note.message}", soft_wrap=True)
+    for line in words.sentences(shared_cpus(experiment, cells, prepared.machine)):
+        console.out.print(line, soft_wrap=True)
     _show_cells([cell.levels() for cell in cells], forecast)
     if experiment.networked and not experiment.network_of_services:
         show_network(experiment)
+
+
+def announcement(experiment: Experiment, cells: Sequence[Cell]) -> list[Message]:
+    """Say which trials are executed before there is a plan, and about how long they take."""
+    told = [
+        message(
+            "plan.trials",
+            trials=pilot.FIRST.trials,
+            first=len(pilot.first_cells(experiment, cells)),
+            cells=len(cells),
+            most=Duration(pilot.MOST_S),
+        )
+    ]
+    applications = {
+        w.application.name: w.application for w in experiment.workloads if w.application
+    }
+    # What builds images is not loaded where there are none.
+    if applications:
+        from tare.applications import image
+
+        missing = [
+            name
+            for name, one in applications.items()
+            if one.image.root is None and image.size_bytes(one) is None
+        ]
+        if missing:
+            told.append(message("plan.images", names=missing))
+    serving = [name for name, one in applications.items() if one.services]
+    if serving:
+        told.append(message("plan.services", names=serving))
+    return told
+
+
+def shared_cpus(experiment: Experiment, cells: Sequence[Cell], machine: Machine) -> list[Message]:
+    """Say at which sizes load generators share CPUs with the services that they drive."""
+    driven = [c for c in cells if c.workload.application and c.workload.application.driver]
+    by_size: dict[str, dict[bool, list[str]]] = {}
+    for cell in driven:
+        is_shared = driver_cpus(experiment, cell, machine) is None
+        by_size.setdefault(cell.size, {}).setdefault(is_shared, []).append(cell.workload.name)
+    told = []
+    for size, names in by_size.items():
+        if True in names:
+            shared = message(
+                "plan.shared",
+                size=size,
+                names=list(dict.fromkeys(names[True])) if False in names else None,
+                cpus=len(machine.compact),
+            )
+            told.append(shared)
+    if told and any(False in names for names in by_size.values()):
+        told.append(message("plan.unlike"))
+    return told
 
 
 def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:

@@ -37,16 +37,19 @@ COMMAND = "/bin/true"
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
 APPLICATION = ["name", "question", "parameters", "needs", "image"]
+PARAMETER = ["parameter", "default", "meaning"]
 
 
 def describe(
     kind: Annotated[
         str | None, typer.Argument(help=", ".join(KINDS) + ". [default: all]", metavar="[KIND]")
     ] = None,
-    stacks: Annotated[
+    names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="After platforms: only these, such as ssh:HOST/docker.", metavar="[STACK…]"
+            help="After platforms: only these, such as ssh:HOST/docker; after applications: "
+            "these, with their parameters.",
+            metavar="[NAME…]",
         ),
     ] = None,
     json: options.Json = None,
@@ -56,20 +59,20 @@ def describe(
     tare describe platforms --json -
     """
     if kind is not None and kind not in KINDS:
+        from tare.experiment.file import application
+
         raise ExperimentError(
-            f"there is no kind {kind!r}", "tare describe   (one of: " + ", ".join(KINDS) + ")"
+            f"there is no kind {kind!r}",
+            f"tare describe applications {kind}"
+            if kind in application.built_in()
+            else "tare describe   (one of: " + ", ".join(KINDS) + ")",
         )
-    if stacks and kind != "platforms":
+    if names and kind not in ("platforms", "applications"):
         raise ExperimentError(
-            f"only platforms are named one by one ({' '.join(stacks)})",
-            f"tare describe platforms {' '.join(stacks)}"
-            if kind != "applications"
-            else "tare describe applications",
+            f"only platforms and applications are named one by one ({' '.join(names)})",
+            f"tare describe platforms {' '.join(names)}",
         )
-    told = {
-        name: _platforms(stacks) if name == "platforms" else _units(name)
-        for name in ([kind] if kind else KINDS)
-    }
+    told = {name: _units(name, names) for name in ([kind] if kind else KINDS)}
     if json is not None:
         console.write_json({"version": 1, **told}, json)
         if json == "-":
@@ -81,16 +84,32 @@ def describe(
         }.get(name, UNIT)  # fmt: skip
         rows = [[_cell(unit, column) for column in columns] for unit in units]
         console.table([columns, *rows], left=len(columns))
+        if name == "applications" and names:
+            for unit in units:
+                _show_parameters(unit)
 
 
-def _units(kind: str) -> list[dict[str, Any]]:
+def _show_parameters(application: dict[str, Any]) -> None:
+    rows = [(one["name"], str(one["default"]), one["meaning"]) for one in application["parameters"]]
+    if rows:
+        console.out.print(f"{application['name']} --set", style="italic")
+        console.table([PARAMETER, *rows], left=len(PARAMETER))
+
+
+def _default(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _units(kind: str, names: list[str] | None) -> list[dict[str, Any]]:
     from tare.experiment.catalogue import catalogue
 
     if kind in ("kernels", "metrics", "probes"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
+    if kind == "platforms":
+        return _platforms(names)
     if kind == "applications":
-        return _applications()
+        return _applications(names)
     units = registry.units_of(kind.removesuffix("s")).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
@@ -119,19 +138,19 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
     return told if stacks else [*told, *map(_untried, platforms.slow())]
 
 
-def _applications() -> list[dict[str, Any]]:
-    """Return what comes with tare, what it needs, and whether it is built."""
+def _applications(names: list[str] | None) -> list[dict[str, Any]]:
+    """Return what comes with tare or is named, what it needs, and whether it is built."""
     from tare.applications import image
     from tare.experiment.file import application
 
     rows = []
-    for name in application.built_in():
+    for name in names or application.built_in():
         found = application.read(name)
         held = image.size_bytes(found)
         needs = found.image.packages or (found.image.oci or found.image.root or "",)
         rows.append(
             {
-                "name": name,
+                "name": found.name,
                 "question": found.question,
                 "needs": list(needs),
                 "parameters": [msgspec.to_builtins(one) for one in found.parameters],

@@ -127,7 +127,10 @@ def run(
     console.check_writable(json, save, markdown, export_json, report)
     check_report(report)
     known = catalogue()
-    earlier = _so_far(out) if resume else 0
+    if resume and out is None:
+        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+    if trials and resume and out is not None:
+        trials = total_trials(trials, out)
     platforms = platform or ["bare"]
     around = lines.Around(
         setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
@@ -167,8 +170,7 @@ def run(
                 "linger": grace,
                 "quantile": quantile,
                 "fingerprint": fingerprint and bool(out or save),
-                # A fixed n is that of this session.
-                **({"trials": trials + earlier} if trials else {"budget": f"{default_s} s"}),
+                **({"trials": trials} if trials else {"budget": f"{default_s} s"}),
                 **({"precision": precision} if precision else {}),
                 **({"budget": budget} if budget else {}),
                 **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
@@ -247,8 +249,10 @@ def _one(
         if summary.good and wanted.markdown is not None:
             row, of = as_row(summary, line.name if named else line.text)
             failures = [] if summary.failures is None else [summary.failures]
-            rows = run_table.markdown([row], None, of, failures)
-            console.write_text(rows, wanted.markdown, "--markdown")
+            heads = run_table.heads_of("workload", None, of)
+            console.write_text(
+                run_table.markdown(heads, [row], failures), wanted.markdown, "--markdown"
+            )
         if summary.good and export is not None:
             from tare.features.run.exports import as_hyperfine
 
@@ -304,11 +308,21 @@ def _save(folder: Path, file: Path, experiment: Experiment) -> None:
     console.err.print(f"Saved   {text(saved)}")
 
 
-def _so_far(folder: Path | None) -> int:
-    """Count the good trials that a folder to go on with has."""
-    from tare.experiment import journal
+def total_trials(asked: int, folder: Path) -> int:
+    """Return the good trials that every cell of a folder is to have after a session of so many.
+
+    What an earlier session left unfinished is completed; else they come on top of what there is.
+    """
+    from tare.experiment import journal, plan_file
+    from tare.experiment.session import folder as folders
     from tare.experiment.session.resume_state import past
 
-    if folder is None:
-        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-    return max(past(journal.read_all(folder)).good.values(), default=0)
+    if not folders.has_begun(folder):
+        return asked
+    stored = plan_file.read(folder)
+    good = past(journal.read_all(folder)).good
+    done = [good.get(cell.cell, 0) for cell in stored.cells]
+    before = stored.experiment.stopping.trials
+    if before is not None and min(done) < before:
+        return max(asked, before)
+    return asked + max(done)

@@ -30,7 +30,7 @@ from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json
 from tare.measure.comparison import service_load
-from tare.measure.comparison.trials import Trial, fails_often, read_all
+from tare.measure.comparison.trials import Trial, failing_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Change, Chosen, Message, message
@@ -92,10 +92,8 @@ class Summary:
             return message("run.short", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
             return message("run.given_up", good=len(self.good))
-        failed = len(self.trials) - len(self.good)
-        if fails_often(failed, len(self.trials)):
-            return message("run.often", failed=failed, trials=len(self.trials))
-        return None
+        often = failing_often((trial.session, trial.status) for trial in self.trials)
+        return None if often is None else message("run.often", failed=often[0], trials=often[1])
 
     @property
     def failed(self) -> list[Failure]:

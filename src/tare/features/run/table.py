@@ -115,6 +115,7 @@ def run_table(
 
     table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
     _check_one(table["experiment"])
+    factor = table["experiment"]["compare"]
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
@@ -127,15 +128,14 @@ def run_table(
             if wanted.json is not None:
                 _write_json((), pipeline.results_of(folder), folder, ended, wanted.json)
             raise
-        rows = list(_rows(found))
-        failed = by_level(results, factor=found[0].factor)
+        heads, rows = _laid_out(found, results)
+        failed = by_level(results, factor=factor)
         if spoken:
-            _show(rows, found, lines, results, ended, failed)
+            _show(heads, rows, found, lines, results, ended, failed)
         if wanted.json is not None:
             _write_json(found, results, folder, ended, wanted.json)
         if wanted.markdown is not None:
-            laid = markdown(rows, found[0].first, found[0].basis.metric, failed)
-            console.write_text(laid, wanted.markdown, "--markdown")
+            console.write_text(markdown(heads, rows, failed), wanted.markdown, "--markdown")
         if export is not None:
             from tare.features.run.exports import as_hyperfine
             from tare.measure.comparison.trials import read_trials
@@ -152,7 +152,7 @@ def run_table(
             console.out.print(told, style="dim", soft_wrap=True)
         if failure is not None:
             raise failure
-        _check_all(results, found[0].factor)
+        _check_all(results, factor)
         check_complete(results, execution, 0, ended)
         return 0
 
@@ -174,21 +174,12 @@ def _write_json(
 def _show_uncompared(folder: Path) -> None:
     """Print what was measured where there is nothing to compare it with."""
     from tare.experiment import pipeline
-    from tare.experiment.findings.cells import basis_of, cells_of
+    from tare.experiment.findings.cells import basis_of
     from tare.results.message import Message
 
     results = pipeline.results_of(folder)
-    factor = results.experiment.stopping.compare
-    basis = basis_of(results)
-    if factor is None or isinstance(basis, Message):
-        return
-    _print(
-        _heads(factor, None, basis.metric),
-        [
-            Row(cell.levels[factor], *_own(cell.median, cell.trial_values, basis.unit, None))
-            for cell in cells_of(results, basis).all
-        ],
-    )
+    if not isinstance(basis_of(results), Message):
+        _print(*_laid_out((), results))
 
 
 def _print(heads: Sequence[str], rows: Sequence[Row]) -> None:
@@ -203,6 +194,7 @@ def _check_one(asked: Mapping[str, Any]) -> None:
 
 
 def _show(
+    heads: Sequence[str],
     rows: Sequence[Row],
     found: Sequence[Difference],
     lines: Sequence[Line],
@@ -214,10 +206,10 @@ def _show(
     from tare.measure.comparison.trust import trust
     from tare.render.words import sentence, text
 
-    say, first = console.out.print, found[0]
-    if first.factor == "platform":
+    say = console.out.print
+    if results.experiment.stopping.compare == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
-    _print(_heads(first.factor, first.first, first.basis.metric), rows)
+    _print(heads, rows)
     if unlike := next(filter(None, (d.of_pairs for d in found)), None):
         say(sentence(unlike), style="dim")
     for line in service_load.table(results, console.out.width):
@@ -231,7 +223,7 @@ def _show(
         say(f"Note    {note}")
 
 
-def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
+def heads_of(factor: str, reference: str | None, metric: str) -> list[str]:
     """Return the heads of the columns; the metric is named where it is not the usual one."""
     from tare.render.vocabulary import metric_name
 
@@ -241,9 +233,29 @@ def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
     return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
 
 
+def _laid_out(found: Sequence[Difference], results: Results) -> tuple[list[str], list[Row]]:
+    """Return the heads of a table and its rows: what is compared, then what is not."""
+    from tare.experiment.findings.cells import basis_of, cells_of
+    from tare.results.message import Message
+
+    factor, basis = results.experiment.stopping.compare, basis_of(results)
+    assert factor is not None
+    assert not isinstance(basis, Message)
+    reference = found[0].first if found else None
+    rows, shown = list(_rows(found)), {reference, *(d.levels[factor] for d in found)}
+    for cell in cells_of(results.of_levels, basis).all:
+        level = cell.levels[factor]
+        if level not in shown:
+            name = f"{level} (emulated)" if level in results.emulated else level
+            versus = "–" if found else None
+            rows.append(Row(name, *_own(cell.median, cell.trial_values, basis.unit, versus)))
+    return heads_of(factor, reference, basis.metric), rows
+
+
 def _rows(found: Sequence[Difference]) -> Iterator[Row]:
-    first = found[0]
-    yield Row(first.first, *_own(first.medians[0], first.level_values[0], first.basis.unit, "–"))
+    for first in found[:1]:
+        medians, values = first.medians[0], first.level_values[0]
+        yield Row(first.first, *_own(medians, values, first.basis.unit, "–"))
     for d in found:
         told = f"{d.ratio} {_word(d)}"
         yield Row(d.second, *_own(d.medians[1], d.level_values[1], d.basis.unit, told))
@@ -261,25 +273,20 @@ def _word(d: Difference) -> str:
     return d.words.of(found, units.chosen(d.margin) if is_within else None)
 
 
-def markdown(
-    rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[Message]
-) -> str:
+def markdown(heads: Sequence[str], rows: Sequence[Row], failed: Sequence[Message]) -> str:
     """Return a table for a README or a comment.
 
     Parameters
     ----------
+    heads : sequence of str
+        Of its columns.
     rows : sequence of Row
-    reference : str or None
-        What others are compared with; None: there is one row.
-    metric : str
-        Of the values.
     failed : sequence of Message
         Which trials failed, and why.
     """
     from tare.render.markdown import text
     from tare.render.words import text as written
 
-    heads = _heads("workload", reference, metric)
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     lines += [[text(cell) for cell in row.cells] for row in rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

@@ -170,6 +170,8 @@ def differences_in(
 ) -> tuple[Results, tuple[Difference, ...]]:
     """Return what was measured, and what it says of the factor that is compared.
 
+    Of platforms of which all others are emulated it says nothing: what they take is shown alone.
+
     Raises
     ------
     TrialError
@@ -185,6 +187,8 @@ def differences_in(
     results = pipeline.results_of(folder)
     found = differences(results)
     if isinstance(found, Message):
+        if found.id == "difference.emulated":
+            return results, ()
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
@@ -223,24 +227,24 @@ def check_complete(
     """
     from tare.experiment.findings import completeness
     from tare.experiment.findings.failures import failures
-    from tare.measure.comparison.trials import fails_often
+    from tare.measure.comparison.trials import failing_often
     from tare.render.words import paragraph, text
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
     short = None if enough else completeness.find(results)
     told = None if short is None else paragraph(short.answer)
-    status = results.trial_table["status"]
-    failed = int((status == "failed").sum())
-    if told is None and fails_often(failed, len(status)):
-        told = text(message("run.often", failed=failed, trials=len(status)))
+    trials = results.trial_table
+    often = failing_often(zip(trials["session"], trials["status"], strict=True))
+    if told is None and often is not None:
+        told = text(message("run.often", failed=often[0], trials=often[1]))
     if told is not None and code == 0:
         raise IncompleteError(
             told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
             else how_to_see(failures(results))
-            if failed
+            if (trials["status"] == "failed").any()
             else "a longer --budget",
         )
 

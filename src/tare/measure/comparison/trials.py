@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,22 @@ _PIDS = re.compile(r" \(\d+\)")
 Values = dict[tuple[str, str], float]
 
 
-def fails_often(failed: int, trials: int) -> bool:
-    """Tell whether so many failed that what the others say is not of the command as it is."""
-    return failed > 0 and failed >= OFTEN * trials
+def failing_often(trials: Iterable[tuple[int, str]]) -> tuple[int, int] | None:
+    """Return how many trials failed, and of how many, where it was often; None: it was not.
+
+    What the others say is then not of the command as it is. Of several sessions the last one
+    counts: what failed before it may have been repaired since.
+
+    Parameters
+    ----------
+    trials : iterable of (int, str)
+        Session and status of each.
+    """
+    ended = [(session, status) for session, status in trials if status != "unfinished"]
+    last = max((session for session, _ in ended), default=0)
+    of_last = [status for session, status in ended if session == last]
+    failed = of_last.count("failed")
+    return (failed, len(of_last)) if failed and failed >= OFTEN * len(of_last) else None
 
 
 @dataclass

@@ -14,11 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.agent.client import SilenceError
 from tare.errors import PlatformError, TareError
 
 DEVICE = "/dev/kvm"
 #: A guest boots within a second under KVM; what takes longer than this hangs.
 TRY_S = 8.0
+#: Of a reason, which may have all of the guest's last words.
+_MOST_LETTERS = 300
 #: One thread a virtual processor.
 TCG = "tcg,thread=multi"
 
@@ -107,35 +110,57 @@ def chosen(option: str, attempt: Callable[[Accelerator], None]) -> Accelerator:
     """
     if option == "tcg":
         return Accelerator("tcg")
-    absent = missing() or _fails(attempt)
-    if absent is None:
+    absent = missing()
+    why = _attempted(attempt) if absent is None else absent[0]
+    if why is None:
         return KVM
-    if option == "kvm":
+    if option != "kvm":
+        return Accelerator("tcg", why)
+    if absent is not None:
         raise PlatformError(*absent)
-    return Accelerator("tcg", absent[0])
+    raise PlatformError(
+        "KVM, with which the processor runs virtual machines, does not work on this machine: "
+        f"{why}",
+        "a physical machine, or a virtual one whose host permits nested virtualization; "
+        'accelerator = "tcg" under [platforms.vm] emulates it, but its times measure no VM',
+    )
 
 
 def missing() -> tuple[str, str] | None:
     """Return why KVM cannot be had, with what would mend it, as far as it is seen at once."""
     if not Path(DEVICE).exists():
-        return f"there is no {DEVICE}", "sudo modprobe kvm_intel || sudo modprobe kvm_amd"
+        return (
+            f"this machine has no KVM ({DEVICE}), with which the processor runs virtual machines",
+            "sudo modprobe kvm_intel || sudo modprobe kvm_amd   (a virtual machine needs nested "
+            "virtualization, which its host permits)",
+        )
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return f"this user may not open {DEVICE}", "sudo usermod -aG kvm $USER   (and log in anew)"
+        return (
+            f"this user may not use KVM ({DEVICE})",
+            "sudo usermod -aG kvm $USER   (and log in anew)",
+        )
     return None
 
 
-def _fails(attempt: Callable[[Accelerator], None]) -> tuple[str, None] | None:
-    """Return that KVM is there and does not work, which nothing here mends."""
+def _attempted(attempt: Callable[[Accelerator], None]) -> str | None:
+    """Return why no guest starts under KVM; None: one does. Tried once."""
     with _trying:
         if not _tried:
             _tried.append(_refusal(attempt))
-        return None if _tried[0] is None else (_tried[0], None)
+        return _tried[0]
 
 
 def _refusal(attempt: Callable[[Accelerator], None]) -> str | None:
     try:
         attempt(KVM)
+    except SilenceError as error:
+        # Of a guest that hung before its first word, there is none.
+        last = "" if error.context.endswith(" nothing") else f"; {error.context}"
+        return _shortened(f"a virtual machine did not start within {TRY_S:.0f} s{last}")
     except TareError as error:
-        words = " ".join(error.message.split())
-        return f"a guest under KVM did not start: {words[:300]}"
+        return _shortened(f"a virtual machine did not start: {error.message}")
     return None
+
+
+def _shortened(words: str) -> str:
+    return " ".join(words.split())[:_MOST_LETTERS]
