@@ -59,7 +59,7 @@ def test_quantiles_are_those_of_numpy(durations: list[int]) -> None:
     table = requests.read(rows(*((i, i, d, "a", "") for i, d in enumerate(durations))), "requests")
     found = requests.load(table)
     assert [found.p50_ns, found.p95_ns, found.p99_ns] == pytest.approx(
-        np.quantile(durations, (0.5, 0.95, 0.99))
+        np.quantile(durations, (0.5, 0.95, 0.99), method="inverted_cdf")
     )
     assert found.mean_ns == pytest.approx(np.mean(durations))
 
@@ -103,7 +103,7 @@ def test_a_jtl_with_intended_starts_counts_from_them() -> None:
     )
     table = requests.read(data, "jmeter")
     assert requests.load(table).max_ns == pytest.approx(139.5e6, rel=1e-3)
-    assert requests.load(table).p50_ns == pytest.approx((139.5e6 + 10e6) / 2, rel=1e-3)
+    assert requests.load(table).p50_ns == pytest.approx(10e6, rel=1e-3)
 
 
 @pytest.mark.parametrize(
