@@ -187,7 +187,7 @@ class _Session:
     def _conduct(self) -> str:
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
-        self.request.progress.begins()
+        self.request.progress.begins(serves=any(cell.workload.serves for cell in cells))
         budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
         ended = "finished"
         for index, group in enumerate(groups):
