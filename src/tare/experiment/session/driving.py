@@ -22,10 +22,10 @@ import msgspec
 from tare import platforms, workloads
 from tare.agent import client, record
 from tare.agent.client import Answer, ProcessChannel, SilenceError
-from tare.errors import AgentError, TareError, TrialError
+from tare.errors import AgentError, TareError
 from tare.experiment.session import single_execution
+from tare.experiment.session.failing import Why
 from tare.experiment.session.resident import Cpus
-from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
 from tare.workloads.application import SCRATCH, Application
@@ -157,7 +157,7 @@ class Driving:
     resident: DriverInstance
     trial: int
     #: Why the load made no trial; None: it did, as far as is known.
-    failure: str | None = None
+    failure: Why | None = None
     #: When each service was ready, from the start of the first.
     ready_ns: tuple[int, ...] = ()
     #: What the load generator's agent said of it.
@@ -241,7 +241,7 @@ class Driving:
             self.ready_ns = report.after_ns
             self._load()
         except (TareError, msgspec.DecodeError) as error:
-            self.failure = str(error)
+            self.failure = Why.of_error(error) if isinstance(error, TareError) else Why(str(error))
         finally:
             with contextlib.suppress(AgentError):
                 self._control.send(b"stop")
@@ -270,7 +270,7 @@ class Driving:
                         self._services_ended()
                         return
                 if time.monotonic() > deadline:
-                    raise TrialError(text(message("serving.silent", limit=Duration(limit_s))))
+                    raise Why.of(message("serving.silent", limit=Duration(limit_s))).error
         self.whole = True
         self.failure = self._failed()
 
@@ -281,11 +281,11 @@ class Driving:
         if isinstance(report, record.ServicesFailed):
             self.failure = _said(report)
 
-    def _failed(self) -> str | None:
+    def _failed(self) -> Why | None:
         for got in self.records:
             if isinstance(got, record.Fault) and got.kind != "warning":
-                why = "; ".join([got.message, *_last(got.evidence or "")])
-                return text(message("serving.driver", why=why))
+                last = _last(got.evidence or "")
+                return Why.of(message("serving.driver", what=got.message, log=last))
         return None
 
     def _end_control(self) -> None:
@@ -293,8 +293,8 @@ class Driving:
         self._control.close()
 
 
-def _said(report: record.ServicesFailed) -> str:
-    return text(
+def _said(report: record.ServicesFailed) -> Why:
+    return Why.of(
         message("serving.failed", service=report.service, what=report.what, log=_last(report.log))
     )
 

@@ -26,6 +26,7 @@ from tare.experiment.session import requests
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
+from tare.experiment.session.failing import Why
 from tare.experiment.session.files import from_here, seen_inside
 from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.meeting import Meeting
@@ -39,7 +40,6 @@ from tare.experiment.session.roots import Roots
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.render.escaping import on_one_line
-from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import placeholders, serving
 
@@ -227,7 +227,7 @@ class Conductor:
         if application is not None and not serves:
             printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         values = Values(tuple(own.values()), printed, serves=serves)
-        failure: str | None = None
+        failure: Why | None = None
         last: NoObserverError | None = None
         try:
             prepare: Prepare = partial(self._workload, cell, seed, repetitions, captured)
@@ -239,11 +239,16 @@ class Conductor:
             with self.hooks.around(cell, seed):
                 failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
         except TareError as error:
-            failure = error.message + (f" (try: {error.hint})" if error.hint else "")
+            failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
-        self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
+        reason, kind = failure or (None, None)
+        self.write(
+            TrialEnd(
+                trial=number, status=status, reason=reason, failure_kind=kind, monotonic_ns=ended
+            )
+        )
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
@@ -252,7 +257,7 @@ class Conductor:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(
             status,
-            failure,
+            reason,
             seconds,
             of_workload(metric, values.means(own[metric])),
             {m: of_workload(m, values.means(own[m])) for m in also},
@@ -369,7 +374,7 @@ class Conductor:
         values: Values,
         network: AbstractContextManager[None],
         seed: int,
-    ) -> str | None:
+    ) -> Why | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus, self.roots.of(cell))
         if len(residents) > 1 and not all(r.instance.shares_memory for r in residents):
@@ -383,12 +388,13 @@ class Conductor:
             with network, self._driving(job.trial, cell) as driving:
                 if driving is not None:
                     prepare = partial(prepare, driving=driving)
-                failure = self._measured(job, prepare, cell, residents, values)
+                said = self._measured(job, prepare, cell, residents, values)
+                failure = None if said is None else Why(said)
                 if driving is not None:
                     driving.wait()
                     failure = self._driven(driving, cell, values, seed, failure)
                     # What services and their driver wrote is in it.
-                    failure = None if failure is None else on_one_line(failure)
+                    failure = failure and Why(on_one_line(failure.reason), failure.kind)
             load.check()
         finally:
             load.stop()
@@ -400,30 +406,32 @@ class Conductor:
         return failure
 
     def _driven(
-        self, driving: Driving, cell: Cell, values: Values, seed: int, failure: str | None
-    ) -> str | None:
+        self, driving: Driving, cell: Cell, values: Values, seed: int, failure: Why | None
+    ) -> Why | None:
         """Keep the requests of a load and what it came to; return why the trial is not valid."""
         kind = None if values.fault is None else values.fault.kind
         if kind == "timeout":
             limit_s = cell.workload.timeout_s or serving.longest_s(driving.application)
-            return text(message("serving.timeout", limit=Duration(limit_s)))
+            return Why.of(message("serving.timeout", limit=Duration(limit_s)))
         if values.out_of_memory or kind == "out_of_memory":
-            return "; ".join(
-                why for why in (text(message("serving.memory")), driving.failure) if why
-            )
-        if driving.failure or failure:
+            why = Why.of(message("serving.memory"))
+            ended = driving.failure
+            return why if ended is None else Why(f"{why.reason}; {ended.reason}", why.kind)
+        if driving.failure:
             # What ended a service says more than that all services were ended.
-            return driving.failure or str(failure).replace(workloads.AGENT, "what starts services")
+            return driving.failure
+        if failure:
+            return Why(failure.reason.replace(workloads.AGENT, "what starts services"))
         judging = Judging(driving, self._values(cell, seed), self.reading, self.roots.data(cell))
         self._keep(judging.samples(), values)
         requests.write(judging.table, self.folder, driving.trial)
         refused = judging.refusal()
         values.by_chance = refused is not None
-        return None if refused is None else text(refused)
+        return None if refused is None else Why.of(refused)
 
     def _judged(
         self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values, seed: int
-    ) -> str | None:
+    ) -> Why | None:
         """Keep what an application printed of its metrics; return why the trial is not valid."""
         application, printed = cell.workload.application, values.printed
         assert application is not None
@@ -432,7 +440,7 @@ class Conductor:
         data = self.roots.data(cell)
         wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
         if wrong is not None:
-            return text(wrong)
+            return Why.of(wrong)
         self._keep(printed.samples(application, job.trial), values)
         command = application.check.command
         if command is None:
@@ -443,7 +451,7 @@ class Conductor:
 
     def _check_failed(
         self, argv: tuple[str, ...], job: record.Trial, resident: Resident
-    ) -> str | None:
+    ) -> Why | None:
         """Run an application's check where a trial took place; return how it failed, or None."""
         assert isinstance(job.workload, record.Command)
         checking = msgspec.structs.replace(
@@ -467,7 +475,7 @@ class Conductor:
             if isinstance(got, record.Fault) and got.kind != "warning":
                 last = (got.evidence or "").strip().splitlines()[-1:]
                 why = "; ".join([got.message, *last])
-                return text(message("application.check.command", command=" ".join(argv), why=why))
+                return Why.of(message("application.check.command", command=" ".join(argv), why=why))
         return None
 
     def _measured(

@@ -104,7 +104,13 @@ class Summary:
     def failed(self) -> list[Failure]:
         """How trials failed, the most frequent reason first."""
         return together(
-            Failed(t.reason or "for an unknown reason", t.kind, t.stderr or None, t.stderr == "")
+            Failed(
+                t.reason or "for an unknown reason",
+                t.kind,
+                t.stderr or None,
+                t.stderr == "",
+                t.failure_kind,
+            )
             for t in self.trials
             if t.status == "failed"
         )
