@@ -216,3 +216,27 @@ def test_a_column_that_is_there_twice_is_refused() -> None:
     twice = b"intended_ns,intended_ns,start_ns,duration_ns,label,error\n1,1,1,1,a,\n"
     with pytest.raises(RequestsError):
         requests.read(twice, "requests")
+
+
+def test_labels_that_name_single_requests_are_refused() -> None:
+    many = rows(*((i, i, 1, f"request {i}", "") for i in range(requests.MOST_LABELS + 1)))
+    with pytest.raises(RequestsError) as raised:
+        requests.read(many, "requests")
+    assert raised.value.said.id == "serving.results.labels"
+
+
+def test_of_very_many_errors_the_first_ones_are_kept() -> None:
+    n = requests.MOST_ERRORS + 50
+    errors = ["timeout", *(f"error {i}" for i in range(n)), *["timeout"] * 4, *[""] * 7]
+    data = rows(*((i, i, 1, "a", error) for i, error in enumerate(errors)))
+    kept = requests.read(data, "requests")["error"].to_pylist()
+    assert len(set(kept)) == requests.MOST_ERRORS + 2
+    assert (kept.count("timeout"), kept.count(None)) == (5, 7)
+    assert kept.count("another error") == n + 1 - requests.MOST_ERRORS
+
+
+def test_a_column_that_nobody_needs_may_hold_anything() -> None:
+    many = "".join(f"{EPOCH_MS + i},1,home,200,OK,true,{i}\n" for i in range(50_000))
+    last = f"{EPOCH_MS + 50_000},1,home,200,OK,true,not a number\n"
+    data = JTL + b",Latency\n" + many.encode() + last.encode()
+    assert requests.read(data, "jmeter").num_rows == 50_001

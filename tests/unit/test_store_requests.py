@@ -156,6 +156,17 @@ def test_all_requests_are_exported(stored, tmp_path):
     assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
 
 
+def test_a_file_of_very_many_texts_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(of_store, "_MOST_TEXT", 50_000)
+    n = 1000
+    numbers = {name: list(range(n)) for name in ("intended_ns", "start_ns", "duration_ns")}
+    labels = [f"{i} {'x' * 100}" for i in range(n)]
+    files = put(tmp_path, trial=[1] * n, label=labels, error=[None] * n, **numbers)
+    assert "label" in refused(files, n)
+    few = put(tmp_path, trial=[1] * n, label=["x" * 100] * n, error=[None] * n, **numbers)
+    assert few.read(1, n).num_rows == n
+
+
 def test_python_has_them_as_a_frame(stored):
     folder, made = stored
     frame = tare.open(folder).requests()

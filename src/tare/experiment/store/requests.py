@@ -27,6 +27,8 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 _READ = pa.schema([(f.name, _TEXT if f.name in _TEXTS else f.type) for f in KEPT])
 #: Of all columns, unpacked: so many numbers, and texts that hardly repeat.
 _MOST_UNPACKED = 1 << 31
+#: Of the labels of a file, and of its errors: a trial has few different ones, each kept once.
+_MOST_TEXT = 1 << 26
 #: Of what a file says of itself.
 _MOST_METADATA = 1 << 24
 
@@ -104,9 +106,13 @@ def _read(file: object, trial: int, count: int) -> pa.Table:
         raise RefusedError(f"its columns are not {', '.join(KEPT.names)}")
     if not 0 < found.metadata.num_rows <= MOST_ROWS:
         raise RefusedError(f"it has {found.metadata.num_rows:,} rows")
-    groups = (found.metadata.row_group(i) for i in range(found.num_row_groups))
+    groups = [found.metadata.row_group(i) for i in range(found.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
         raise RefusedError("unpacked, it is too large")
+    for name in _TEXTS:
+        at = KEPT.names.index(name)
+        if sum(group.column(at).total_uncompressed_size for group in groups) > _MOST_TEXT:
+            raise RefusedError(f"its texts of {name} are too many")
     if found.metadata.num_rows != count:
         raise RefusedError(f"it has {found.metadata.num_rows:,} of {count:,} requests")
     table = found.read().unify_dictionaries()
