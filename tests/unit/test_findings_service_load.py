@@ -54,7 +54,7 @@ def test_a_quantile_of_few_requests_is_not_shown(tmp_path):
     assert row["response_max_ns"] > row["response_p95_ns"] > 0
     assert not [one for one in finding.estimates if one.name == "response_p99_ns"]
     (few,) = (one for one in finding.caveats if one.id == "service_load.few")
-    assert (few.args["name"], few.args["needs"], few.args["least"]) == ("p99", 1000, 300)
+    assert (few.args["names"], few.args["needs"], few.args["least"]) == (["p99"], [1000], 300)
     labels = {row["request_label"]: row for row in finding.tables[1].rows}
     assert labels["home"]["response_p95_ns"] is not None
     assert labels["post"]["response_p95_ns"] is None

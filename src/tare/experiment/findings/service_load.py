@@ -238,23 +238,21 @@ def times(cell: Driven) -> list[Message]:
     ]
 
 
-def few(cells: Sequence[Driven]) -> list[Message]:
+def few(cells: Sequence[Driven]) -> Message | None:
     """Say which quantiles are not shown of some cells, and how many requests they need."""
-    said = []
-    for name in QUANTILES:
-        without = [cell for cell in cells if name not in cell.quantiles]
-        if without:
-            said.append(
-                message(
-                    "service_load.few",
-                    name=name,
-                    needs=requests_needed(name),
-                    least=min(cell.requests for cell in without),
-                    some=len(without) if len(without) < len(cells) else None,
-                    cells=len(cells),
-                )
-            )
-    return said
+    without = [cell for cell in cells if len(cell.quantiles) < len(QUANTILES)]
+    if not without:
+        return None
+    least = min(without, key=lambda cell: cell.requests)
+    names = [name for name in QUANTILES if name not in least.quantiles]
+    return message(
+        "service_load.few",
+        names=names,
+        needs=[requests_needed(name) for name in names],
+        least=least.requests,
+        some=len(without) if len(without) < len(cells) else None,
+        cells=len(cells),
+    )
 
 
 def _errors(share: float) -> Amount | None:
@@ -344,7 +342,8 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
 def _caveats(
     cells: Sequence[Driven], results: Results, requests: requests_seen.Seen
 ) -> Iterator[Message]:
-    yield from few(cells)
+    if said := few(cells):
+        yield said
     if requests.errors:
         yield message(
             "service_load.reasons",
