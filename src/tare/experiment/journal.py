@@ -177,7 +177,7 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     status: str
     reason: str | None = None
     #: What is the same for trials that failed alike, with other numbers; absent: the reason is.
-    failure_kind: str | None = None
+    failure_kind: str | msgspec.UnsetType = msgspec.UNSET
     monotonic_ns: int
 
 

@@ -30,7 +30,7 @@ _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
 #: The same of tables that stand below the one of all cells.
-_BELOW = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
+_BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 
 
 def lines(report: Report, width: int) -> list[str]:

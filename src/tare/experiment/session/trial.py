@@ -246,7 +246,11 @@ class Conductor:
         reason, kind = failure or (None, None)
         self.write(
             TrialEnd(
-                trial=number, status=status, reason=reason, failure_kind=kind, monotonic_ns=ended
+                trial=number,
+                status=status,
+                reason=reason,
+                failure_kind=kind or msgspec.UNSET,
+                monotonic_ns=ended,
             )
         )
         if last is not None:

@@ -166,7 +166,8 @@ class _Session:
             as_json(start.levels), start.seed, start.repetitions, as_json(start.cpus),
             start.rehearsal, start.error_captured, start.monotonic_ns,
             end and end.monotonic_ns - start.monotonic_ns,
-            end.status if end else "unfinished", end and end.reason, end and end.failure_kind,
+            end.status if end else "unfinished", end and end.reason,
+            (end and end.failure_kind) or None,
         )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def read_all(
             case journal.TrialEnd() if line.trial in trials:
                 trial = trials[line.trial]
                 trial.status, trial.reason = line.status, line.reason
-                trial.failure_kind = line.failure_kind
+                trial.failure_kind = line.failure_kind or None
                 trial.duration_ns = line.monotonic_ns - trial.began_ns
             case record.Fault(kind="warning"):
                 warnings[_PIDS.sub("", line.message)] = None
