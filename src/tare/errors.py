@@ -54,9 +54,22 @@ class StoreError(TareError):
 
 
 class TrialError(TareError):
-    """Every trial that was asked for failed, or one came to a wrong result."""
+    """Every trial that was asked for failed, or one came to a wrong result.
+
+    Parameters
+    ----------
+    message, hint : str
+    failure_kind : str, optional
+        By which trials that failed alike are found, whatever numbers their messages have.
+    """
 
     exit_code = 15
+
+    def __init__(
+        self, message: str, hint: str | None = None, failure_kind: str | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.failure_kind = failure_kind
 
 
 class CutShortError(TrialError):

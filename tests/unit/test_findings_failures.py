@@ -11,6 +11,7 @@ import pytest
 import synthetic
 from said import args
 
+from tare.errors import TareError
 from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.completeness import given_up
@@ -27,11 +28,12 @@ from tare.experiment.findings.headline import headline, summarize
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
+from tare.experiment.session.failing import Why
 from tare.experiment.specification import Stopping
 from tare.render import html, markdown
 from tare.render.escaping import ORDERS
 from tare.render.words import sentence, sentences, text
-from tare.results.message import Levels, message
+from tare.results.message import Amount, Levels, message
 from tare.wiring import SUPPLIES
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
@@ -61,9 +63,35 @@ def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
         ]
     )
     assert found.trials == 3
-    said = {"reason": reason, "lines": ["no lock", "giving up"], "silent": False}
+    said = {
+        "reason": reason, "lines": ["no lock", "giving up"], "silent": False, "differ": False,
+    }  # fmt: skip
     assert args(found.line, "failures.failure") == said
     assert text(found.block).splitlines()[1:] == ["    no lock", "    giving up"]
+
+
+def test_reasons_of_one_kind_are_one_with_an_example() -> None:
+    def late(reached: float) -> Why:
+        return Why.of(message("serving.rate", reached=Amount(reached, "1"), rate=Amount(10.0, "1")))
+
+    def ended(service: str, line: str) -> Why:
+        return Why.of(message("serving.failed", service=service, what="has ended", log=[line]))
+
+    whys = [
+        *(late(reached) for reached in (8.1, 8.4, 9.2)),
+        ended("web", "12:00:01 no socket"), ended("web", "12:00:09 no socket"),
+        ended("database", "12:00:01 no socket"),
+    ]  # fmt: skip
+    found = together(Failed(why.reason, like=why.kind) for why in whys)
+    assert [one.trials for one in found] == [3, 2, 1]
+    assert [one.differ for one in found] == [True, True, False]
+    assert text(found[0].line) == f"e.g. {whys[0].reason}"
+
+
+def test_the_kind_of_a_failure_survives_in_an_error() -> None:
+    why = Why.of(message("serving.results.missing", file="/tmp/r.csv"))
+    assert Why.of_error(why.error) == why
+    assert Why.of_error(TareError("no room", "free some")) == Why("no room (try: free some)")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ def ids(finding: Finding) -> set[str]:
 
 
 def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
-    results = served.make(tmp_path, Served(late_ns=2 * MS, fails=50)).results
+    made = served.make(tmp_path, Served(seconds=10, late_ns=2 * MS, fails=50))
+    results = made.results
     (first, second) = found(results).tables[0].rows
     assert (first["platform"], second["platform"]) == ("bare", "docker")
     values = results.values("response_p99_ns")
@@ -50,6 +51,34 @@ def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
     assert text(first["load_reached"]) == "100 of 100/s"
     # What starts late is late, however fast its answer is.
     assert first["response_p50_ns"] > 6.5 * MS
+
+
+def test_a_quantile_of_few_requests_is_not_shown(tmp_path):
+    # Of 300 requests, three are beyond the p99; of 75 of a label, four beyond the p95.
+    finding = found(served.make(tmp_path, Served()).results)
+    row = finding.tables[0].rows[0]
+    assert row["response_p99_ns"] is None
+    assert row["response_max_ns"] > row["response_p95_ns"] > 0
+    assert not [one for one in finding.estimates if one.name == "response_p99_ns"]
+    (few,) = (one for one in finding.caveats if one.id == "service_load.few")
+    assert (few.args["names"], few.args["needs"], few.args["least"]) == (["p99"], [1000], 300)
+    labels = {row["request_label"]: row for row in finding.tables[1].rows}
+    assert labels["home"]["response_p95_ns"] is not None
+    assert labels["post"]["response_p95_ns"] is None
+
+
+def test_a_difference_is_named_where_a_comparison_shows_it(tmp_path):
+    def slow(trial):
+        return Served(seconds=10, median_ns=(8 if trial["platform"] == "docker" else 5) * MS)
+
+    def shown(how):
+        results = served.make(tmp_path, how, trials=12).results
+        return found(results).summary.args["shown"].args
+
+    (one,) = shown(slow)["differing"]
+    assert one.args["at"].levels["platform"] == "docker"
+    assert (one.args["verdict"], one.args["reference"]) == ("slower", "bare")
+    assert shown(Served(seconds=10)) == {"differing": [], "more": 0, "others": 1}
 
 
 def test_a_factor_is_what_was_asked(tmp_path):

@@ -14,8 +14,17 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "LONG_S", 0.0)
     monkeypatch.setattr(progress.err, "print", told.append)
     bar = progress.Bar(budget_s=0.01)
-    bar.begins()
+    bar.begins(serves=True)
     assert bar._announcement is not None
     bar._announcement.join()
     said = message("progress.first_trial", after=Duration(0.01), over_budget=True, file=None)
     assert text(said) in told[-1]
+
+
+def test_a_first_trial_of_services_is_announced_beyond_a_budget_alone() -> None:
+    bar = progress.Bar()
+    bar.begins(serves=True)
+    assert bar._announcement is None
+    bar.begins(serves=False)
+    assert bar._announcement is not None
+    bar._announcement.cancel()

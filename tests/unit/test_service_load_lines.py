@@ -27,6 +27,10 @@ def lines(folder: Path, how: Served, **options: Any) -> dict[str, Message]:
 def test_three_lines_of_one_cell(tmp_path: Path) -> None:
     said = lines(tmp_path / "out", Served(used=0.25))
     assert list(said) == ["Load", "Tail", "Driver"]
+    # Of 300 requests, three are beyond a p99.
+    shown = [one.args["name"] for one in said["Tail"].args["times"]]  # type: ignore[union-attr]
+    assert shown == ["p50", "p95", "longest"]
+    assert said["Tail"].args["few"].args["names"] == ["p99"]  # type: ignore[union-attr]
     rate = said["Load"].args["rate"]
     assert isinstance(rate, Amount)
     assert rate.value == pytest.approx(100, rel=0.01)
@@ -59,4 +63,7 @@ def test_a_table_fits_and_has_load_errors_and_cpus_at_any_width(width: int) -> N
     table = service_load.table(results, width)
     assert max(map(len, table)) <= width
     said = "\n".join(table)
+    # What has no room is named.
+    _, _, left_out = " ".join(table).partition("No room for ")
+    assert ("p95" in left_out) == (width < 90)
     assert said.count("100 of 100/s") == said.count("1.0 %") == said.count("0.20 shared") == 2

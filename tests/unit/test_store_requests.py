@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import served
+from served import Served
 
 import tare
 from tare.applications.requests import KEPT, LONGEST
@@ -22,6 +25,7 @@ from tare.experiment import store
 from tare.experiment.results import Counted
 from tare.experiment.store import requests as of_store
 from tare.experiment.store.requests import Requests
+from tare.render.escaping import ORDERS
 
 GOOD = {
     "trial": [1, 1], "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5],
@@ -157,6 +161,17 @@ def test_all_requests_are_exported(stored, tmp_path):
     assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
 
 
+def test_a_file_of_very_many_texts_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(of_store, "_MOST_TEXT", 50_000)
+    n = 1000
+    numbers = {name: list(range(n)) for name in ("intended_ns", "start_ns", "duration_ns")}
+    labels = [f"{i} {'x' * 100}" for i in range(n)]
+    files = put(tmp_path, trial=[1] * n, label=labels, error=[None] * n, **numbers)
+    assert "label" in refused(files, n)
+    few = put(tmp_path, trial=[1] * n, label=["x" * 100] * n, error=[None] * n, **numbers)
+    assert few.read(1, n).num_rows == n
+
+
 def test_python_has_them_as_a_frame(stored):
     folder, made = stored
     frame = tare.open(folder).requests()
@@ -189,3 +204,23 @@ def test_loading_reads_no_request(stored, monkeypatch):
         trial: Counted(count, 0) for trial, count in made.counts.items()
     }
     store.export(folder, "samples", "csv", os.devnull)
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_labels_order_a_terminal_nothing(tmp_path, monkeypatch, format):
+    folder = tmp_path / "out"
+    made = served.make(
+        tmp_path, Served(labels=("\x1b[2J", "ü\x9b31m")), platforms=("bare",), trials=1
+    )
+    journals.write(made.results, folder)
+    (tmp_path / "requests").rename(folder / "requests")
+    shown, raw = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    monkeypatch.setattr(shown, "isatty", lambda: True, raising=False)
+    for target in (shown, raw):
+        monkeypatch.setattr(sys, "stdout", target)
+        store.export(folder, "requests", format, "-")
+    written = shown.buffer.getvalue().decode()
+    assert not ORDERS.search(written)
+    assert "ü" in written
+    # What a program reads stays as it is.
+    assert "\x9b31m" in raw.buffer.getvalue().decode()

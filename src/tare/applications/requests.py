@@ -5,7 +5,7 @@ What it leaves is hostile until parsed: the measured services answer it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -21,6 +21,8 @@ from tare.workloads.serving import AskedLoad
 MOST_BYTES = 1 << 28
 #: Of labels and errors, whose texts are kept with every request.
 LONGEST = 200
+#: Of different labels of a trial, and of different errors, of which others are not told apart.
+MOST_LABELS, MOST_ERRORS = 1000, 1000
 #: Times beyond this are no times: a year in nanoseconds, and a date in some thousand years.
 MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
 #: Deviations of the number of arrivals at random that are no lack of load.
@@ -66,26 +68,59 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
     RequestsError
         If it is no such file.
     """
-    names = _JMETER if format_ == "jmeter" else _REQUESTS
+    texts = _Texts()
     try:
-        found = pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=format_ == "jmeter"),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict(names), strings_can_be_null=False
-            ),
-        )
+        pieces = [texts.bounded(piece) for piece in _pieces(data, format_)]
     except pa.ArrowInvalid as error:
         raise RequestsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
-    there = {name: found.column_names.count(name) for name in names}
+    table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
+    check(table)
+    return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
+
+
+def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[pa.Table]:
+    """Read a file piece by piece: what it has too much of never is in memory as a whole."""
+    names = _JMETER if format_ == "jmeter" else _REQUESTS
+    parse = pyarrow.csv.ParseOptions(newlines_in_values=format_ == "jmeter")
+    with pyarrow.csv.open_csv(pa.BufferReader(data), parse_options=parse) as heads:
+        found = heads.schema.names
+    there = {name: found.count(name) for name in names}
     missing = next(
         (n for n in names if there[n] > 1 or (n not in _OPTIONAL and not there[n])), None
     )
     if missing is not None:
         raise RequestsError(message("serving.results.column", column=missing))
-    table = (_of_jmeter if format_ == "jmeter" else _of_requests)(found)
-    check(table)
-    return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=dict(names), strings_can_be_null=False,
+        include_columns=[name for name in names if there[name]],
+    )  # fmt: skip
+    as_table = _of_jmeter if format_ == "jmeter" else _of_requests
+    with pyarrow.csv.open_csv(
+        pa.BufferReader(data), parse_options=parse, convert_options=convert
+    ) as reader:
+        for batch in reader:
+            yield as_table(pa.Table.from_batches([batch]))
+
+
+class _Texts:
+    """The different labels and errors of a file so far."""
+
+    def __init__(self) -> None:
+        self._labels: set[str] = set()
+        self._errors: dict[str, None] = {}
+
+    def bounded(self, piece: pa.Table) -> pa.Table:
+        """Refuse too many labels, and write "another error" where there are too many errors."""
+        self._labels.update(pc.unique(piece["label"]).to_pylist())
+        if len(self._labels) > MOST_LABELS:
+            raise RequestsError(message("serving.results.labels", most=MOST_LABELS))
+        for error in pc.unique(pc.drop_null(piece["error"])).to_pylist():
+            if len(self._errors) < MOST_ERRORS:
+                self._errors[error] = None
+        kept = pa.array([*self._errors], pa.string())
+        rare = pc.and_(pc.is_valid(piece["error"]), pc.invert(pc.is_in(piece["error"], kept)))
+        error = pc.if_else(rare, pa.scalar("another error"), piece["error"])
+        return piece.set_column(SCHEMA.names.index("error"), SCHEMA.field("error"), error)
 
 
 _REQUESTS: Mapping[str, pa.DataType] = MappingProxyType(
@@ -200,6 +235,15 @@ def response_ns(table: pa.Table) -> np.ndarray:
     return found
 
 
+def quantiles(values: np.ndarray, wanted: Sequence[float]) -> np.ndarray:
+    """Return for each share the least value that so many of the values are not above.
+
+    It is one of the values, as load generators define it: nothing is interpolated.
+    """
+    found: np.ndarray = np.quantile(values, wanted, method="inverted_cdf")
+    return found
+
+
 def load(table: pa.Table) -> Load:
     """Compute what a load came to from all of its requests."""
     intended, start, duration = (
@@ -207,7 +251,7 @@ def load(table: pa.Table) -> Load:
     )
     response = response_ns(table).astype(float)
     errors = table.num_rows - table["error"].null_count
-    p50, p95, p99 = np.quantile(response, (0.5, 0.95, 0.99))
+    p50, p95, p99 = quantiles(response, (0.5, 0.95, 0.99))
     end = start + duration
     span_s = (int(end.max()) - int(intended.min())) / 1e9
     # As many are answered a second as start, where each is answered before the next one is due.
@@ -224,7 +268,7 @@ def load(table: pa.Table) -> Load:
         throughput=(table.num_rows - errors) / answering_s if answering_s > 0 else 0.0,
         rate=_rate(start),
         intended_rate=_rate(intended),
-        late_ns=float(np.quantile(start - intended, 0.99)),
+        late_ns=float(quantiles(start - intended, (0.99,))[0]),
         at_once=_most_at_once(start, end),
         span_s=(int(end.max()) - int(start.min())) / 1e9,
         uneven=_uneven(intended),

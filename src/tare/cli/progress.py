@@ -123,13 +123,16 @@ class Bar(Live):
         """Tell something once, above the bar."""
         err.print(f"Note: {message}")
 
-    def begins(self) -> None:
+    def begins(self, *, serves: bool) -> None:
         """Tell that the first trial begins; announce it where it takes long.
 
-        Until it ends nothing else is known.
+        Until it ends nothing else is known. That services take long is no news: their load lasts
+        as long as somebody asked.
         """
         ending = " · Ctrl-C ends it" if self._live else ""
         self._show(f"the first trial{ending}")
+        if serves and self._budget_s is None:
+            return
         limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
         said = message(
             "progress.first_trial",

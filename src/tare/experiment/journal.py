@@ -176,6 +176,8 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     trial: int
     status: str
     reason: str | None = None
+    #: What is the same for trials that failed alike, with other numbers; absent: the reason is.
+    failure_kind: str | msgspec.UnsetType = msgspec.UNSET
     monotonic_ns: int
 
 

@@ -45,7 +45,7 @@ class Results:
     trial_table : DataFrame
         One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
         column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
-        levels are strings. From a store also ``started``, ``duration_ns`` and
+        levels are strings. From a store also ``started``, ``duration_ns``, ``failure_kind`` and
         ``error_captured``: standard error was a pipe that was read, not ``/dev/null``.
     sample_table : DataFrame
         One row a sample: ``trial, worker, iteration, phase, metric, source, value``;
@@ -299,5 +299,5 @@ def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataF
 
 _TRIAL_COLUMNS = frozenset((
     "trial", "session", "block", "position", "cell", "status", "reason", "started", "duration_ns",
-    "seed", "error_captured",
+    "seed", "error_captured", "failure_kind",
 ))  # fmt: skip

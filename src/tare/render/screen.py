@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from tare.render.tables import groups, lay
 from tare.render.terminal import aligned, fitted
 from tare.render.words import sentence, sentences, text
 from tare.results.finding import Table
-from tare.results.message import each
+from tare.results.message import each, message
 from tare.results.report import Report
 from tare.units import counted
 
@@ -29,7 +30,7 @@ _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
 #: The same of tables that stand below the one of all cells.
-_BELOW = {"service_load": ({"response_p95_ns"}, {"response_p50_ns"})}
+_BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 
 
 def lines(report: Report, width: int) -> list[str]:
@@ -85,9 +86,25 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
         gone |= keys
         laid, left = _laid(overview, rows, gone)
     lines = fitted(laid, width, left)
+    if overview.id in _BELOW:
+        lines += _legend(overview, laid[0], gone - _PAGE_ONLY, width)
     if left_out:
         lines.append(f"… and {counted(left_out, f'more {of}')} in the report")
     return [text(overview.title), *lines]
+
+
+def _legend(overview: Table, heads: Sequence[str], gone: set[str], width: int) -> list[str]:
+    """Say what the columns mean, and which ones a terminal has no room for."""
+    said = message(
+        f"{overview.id}.table.legend",
+        columns=[*heads],
+        gone=[
+            column.title
+            for column in overview.columns
+            if column.key in gone and any(row.get(column.key) is not None for row in overview.rows)
+        ],
+    )
+    return textwrap.wrap(sentence(said), width, break_on_hyphens=False)
 
 
 Rows = tuple[dict[str, Any], ...]

@@ -34,6 +34,8 @@ class Failed:
     evidence: str | None = None
     #: Whether it was read.
     captured: bool = False
+    #: What is the same for trials that failed alike; None: the reason is.
+    like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Failure:
     Attributes
     ----------
     reason : str
-        Why, for a person.
+        Why, for a person; where ``differ``, that of the first.
     kind : str or None
         Of the fault, as in :data:`tare.agent.record.FaultKind`; None: no command had a part in it.
     trials : int
@@ -57,6 +59,8 @@ class Failure:
     kind: str | None
     trials: int
     stderr: str | None
+    #: Whether the reasons differ, in numbers or lines of a log.
+    differ: bool = False
 
     @property
     def ran(self) -> bool:
@@ -71,6 +75,7 @@ class Failure:
             reason=self.reason,
             lines=last_lines(self.stderr or ""),
             silent=self.ran and self.stderr == "",
+            differ=self.differ,
         )
 
     @property
@@ -90,15 +95,23 @@ def last_lines(text: str, most: int = LINES) -> list[str]:
 
 
 def together(failed: Iterable[Failed]) -> list[Failure]:
-    """Put trials together that failed for the same reason, the most frequent first."""
+    """Put trials together that failed alike, the most frequent kind first."""
     by_reason: dict[str, list[Failed]] = {}
     for one in failed:
-        by_reason.setdefault(one.reason, []).append(one)
+        by_reason.setdefault(one.like or one.reason, []).append(one)
     found = []
-    for reason, some in by_reason.items():
+    for some in by_reason.values():
         said = [one.evidence for one in some if one.evidence]
         silent = "" if any(one.captured for one in some) else None
-        found.append(Failure(reason, some[0].kind, len(some), said[-1] if said else silent))
+        found.append(
+            Failure(
+                some[0].reason,
+                some[0].kind,
+                len(some),
+                said[-1] if said else silent,
+                differ=len({one.reason for one in some}) > 1,
+            )
+        )
     return sorted(found, key=lambda one: -one.trials)
 
 
@@ -122,6 +135,7 @@ def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failu
             kind=of[row["trial"]]["kind"] if row["trial"] in of else None,
             evidence=_said(of.get(row["trial"])),
             captured=bool(row.get("error_captured", False)),
+            like=kind if isinstance(kind := row.get("failure_kind"), str) else None,
         )
         for row in failed
     )

@@ -37,7 +37,7 @@ class Headline:
     notes : tuple of Said
         What holds for all answers: whether series can be trusted, the state of the machine.
     basis : tuple of Said
-        The metric, its source, trials per cell.
+        The metric, its source, trials per cell; what applications were run with.
     failed : tuple of str
         What failed besides, and why.
     left_out : tuple of Said
@@ -89,7 +89,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=tuple(with_one_total(told)),
         notes=tuple(notes),
-        basis=tuple(_basis(results, found)),
+        basis=(*_basis(results, found), *_conditions(found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )
@@ -157,6 +157,11 @@ def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
             most=int(good.max()),
         )
     ]
+
+
+def _conditions(found: Sequence[Finding]) -> list[Said]:
+    """Say what applications were run with."""
+    return [one for f in found if f.name == "conditions" for one in each(f.answer)]
 
 
 def _failures(results: Results) -> list[Message]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tare.experiment.findings.service_cells import Driven, driven
+from tare.applications.requests import quantiles
+from tare.experiment.findings.service_cells import QUANTILES, Driven, driven
 from tare.experiment.results import Results
 from tare.render.escaping import on_one_line
 from tare.statistics.statistic import FloatArray
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 #: Labels of a trial that are told apart; the most frequent ones.
 MOST_LABELS = 30
-#: Quantiles of a label.
-QUANTILES = (0.5, 0.95, 0.99)
+#: Different errors that are kept, of all trials.
+_MOST_ERRORS = 10_000
 #: Buckets of a histogram are so much apart: quantiles are off by half of it at most.
 _STEP = math.log(1.002)
 #: Moments of a trial at most, requests that each should have of all trials, and how many buckets
@@ -98,13 +99,13 @@ class Course:
         self.counts = found
         np.maximum.at(self.most_ns, at, response_ns)
 
-    def quantile(self, wanted: float) -> FloatArray:
-        """Return a quantile at each moment; NaN where no request was to start."""
+    def quantile(self, wanted: float, fewest: int = 1) -> FloatArray:
+        """Return a quantile at each moment; NaN where too few requests were to start."""
         total = self.counts.sum(axis=1)
         rank = np.maximum(1, np.ceil(wanted * total))
         which = (np.cumsum(self.counts, axis=1) < rank[:, None]).sum(axis=1)
         found: FloatArray = np.minimum(np.exp((which + 0.5) * _COARSE * _STEP), self.most_ns)
-        found[total == 0] = np.nan
+        found[total < fewest] = np.nan
         return found
 
 
@@ -115,7 +116,7 @@ class Label:
     requests: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     mean_ns: list[float] = field(default_factory=list)
-    #: Of each trial, those of :data:`QUANTILES`.
+    #: Of each trial, those of :data:`~tare.experiment.findings.service_cells.QUANTILES`.
     quantiles_ns: list[FloatArray] = field(default_factory=list)
 
 
@@ -169,22 +170,27 @@ def _add(found: Seen, cell: Driven, table: pa.Table) -> None:
     for one in errors.value_counts().to_pylist():
         if one["values"] is not None:
             found.errors[on_one_line(one["values"])] += one["counts"]
+    if len(found.errors) > 2 * _MOST_ERRORS:
+        found.errors = Counter(dict(found.errors.most_common(_MOST_ERRORS)))
     labels = table["label"].combine_chunks()
     failed = errors.is_valid().to_numpy(zero_copy_only=False)
     kinds = np.asarray(labels.indices)
-    names = labels.dictionary.to_pylist()
-    by_size = np.argsort(-np.bincount(kinds, minlength=len(names)), kind="stable")
-    found.more_labels |= len(names) > MOST_LABELS
+    by_size = np.argsort(-np.bincount(kinds, minlength=len(labels.dictionary)), kind="stable")
+    found.more_labels |= len(labels.dictionary) > MOST_LABELS
     of_cell = found.labels.setdefault(cell.cell, {})
     for kind in by_size[:MOST_LABELS]:
         mine = kinds == kind
         if not mine.any():
             continue
-        own, label = response[mine], of_cell.setdefault(on_one_line(names[kind]), Label())
+        own, label = response[mine], of_cell.setdefault(_name(labels, kind), Label())
         label.requests.append(len(own))
         label.failed.append(int(failed[mine].sum()))
         label.mean_ns.append(float(own.mean()))
-        label.quantiles_ns.append(np.quantile(own, QUANTILES))
+        label.quantiles_ns.append(quantiles(own, [*QUANTILES.values()]))
+
+
+def _name(labels: pa.DictionaryArray, kind: int) -> str:
+    return on_one_line(labels.dictionary[int(kind)].as_py())
 
 
 def names(found: Mapping[int, Mapping[str, Label]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,8 +41,15 @@ METRICS = {
 BUSY = 0.9
 #: Share of the users of a closed load that wait at once where queueing makes its response times.
 ALL_WAIT = 0.9
-#: Requests beyond a quantile below which it rests on a few of them.
-FEWEST_BEYOND = 10
+#: Quantiles of response times, the furthest last.
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+#: Requests of a trial that must be expected beyond a quantile: below, it rests on a few of them.
+BEYOND = 10
+
+
+def requests_needed(name: str) -> int:
+    """Return how many requests a trial must have for a quantile of their response times."""
+    return math.ceil(round(BEYOND / (1 - QUANTILES[name]), 6))
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,19 @@ class Driven:
         return self.asked.amount / throughput * 1e9
 
     @property
-    def few_for_p99(self) -> int | None:
-        """On how many requests of a trial its p99 rests; None: on enough."""
-        beyond = int(np.median(self.values["requests"]) * 0.01)
-        return max(1, beyond) if beyond < FEWEST_BEYOND else None
+    def requests(self) -> int:
+        """Requests of a trial, median of trials."""
+        return int(np.median(self.values["requests"]))
+
+    @property
+    def quantiles(self) -> list[str]:
+        """Those of :data:`QUANTILES` for which a trial has enough requests."""
+        return [name for name in QUANTILES if self.requests >= requests_needed(name)]
+
+    def known(self, name: str) -> float | None:
+        """Return the median over trials; None also where it is a quantile of too few requests."""
+        few = name in QUANTILES and name not in self.quantiles
+        return None if few else self.median(name)
 
 
 @lru_cache(maxsize=4)

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tare.experiment.findings import requests_seen
+from tare.experiment.findings.cells import Basis, cells_of
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.known import interval
-from tare.experiment.findings.level_names import unit_of
-from tare.experiment.findings.service_cells import METRICS, Driven, driven, name_of
+from tare.experiment.findings.level_names import unit_of, where
+from tare.experiment.findings.overhead import compare_locations
+from tare.experiment.findings.service_cells import (
+    BEYOND,
+    METRICS,
+    QUANTILES,
+    Driven,
+    driven,
+    name_of,
+    requests_needed,
+)
 from tare.experiment.metrics import DRIVER, tick
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.render.vocabulary import TIMES
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
+from tare.statistics.comparison import Comparison
+from tare.statistics.spread import SpreadComparison
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="service_load",
@@ -29,9 +47,10 @@ _DESCRIPTION = Description(
 _WHOLE = 0.9995
 #: Labels that a table tells apart, and reasons for errors that are named.
 _MOST_LABELS, _MOST_REASONS = 12, 3
-#: Quantiles in the tables.
-_QUANTILES = ("p50", "p95", "p99")
-_TIMES = ("mean", *_QUANTILES)
+#: Times in the tables; where a p99 is not known, the longest stands for it.
+_TIMES = ("mean", *QUANTILES)
+#: Differences that a summary names.
+_MOST_DIFFERENCES = 3
 
 
 def find(results: Results) -> Finding | None:
@@ -104,24 +123,89 @@ def generator(cell: Driven) -> Message:
 
 
 def _summary(cells: Sequence[Driven], results: Results) -> Message:
-    """Give the one cell there is, or the ends of all; never a latency without load and errors."""
+    """Give the one cell there is, or the span of each workload and what was shown to differ.
+
+    Never a response time without load and errors.
+    """
     if len(cells) == 1:
         return _one(cells[0])
-    by_p99 = sorted(cells, key=lambda cell: cell.median("p99") or 0.0)
+    name = _furthest(cells)
+    workloads = dict.fromkeys(cell.levels["workload"] for cell in cells)
     return message(
         "service_load.several",
-        ends=[
-            message(
-                "service_load.end",
-                p99=_time(one, "p99"),
-                at=name_of(one, results),
-                shared=one.shared,
-            )
-            for one in (by_p99[0], by_p99[-1])
+        name=name,
+        spans=[
+            _span(name, workload if len(workloads) > 1 else None, own)
+            for workload in workloads
+            for own in ([cell for cell in cells if cell.levels["workload"] == workload],)
         ],
+        shown=_shown(name, results),
         load=_reached(cells),
         errors=_errors(max(cell.failed for cell in cells)),
     )
+
+
+def _furthest(cells: Sequence[Driven]) -> str:
+    """Return the furthest quantile that all cells know, or else the mean."""
+    known = [name for name in QUANTILES if all(name in cell.quantiles for cell in cells)]
+    return known[-1] if known else "mean"
+
+
+def _span(name: str, workload: str | None, cells: Sequence[Driven]) -> Message:
+    times = [cell.median(name) or 0.0 for cell in cells]
+    return message(
+        "service_load.span",
+        workload=workload,
+        least=Amount(min(times), "ns"),
+        most=Amount(max(times), "ns") if len(cells) > 1 else None,
+    )
+
+
+def _shown(name: str, results: Results) -> Message | None:
+    """Say which platforms differ in a response time, by the comparison that all else has."""
+    found = _compared(METRICS[name], results)
+    if not found:
+        return None
+    differing = [one for one in found if one[1].verdict.differs]
+    differing.sort(key=lambda one: -abs(math.log(one[1].ratio or 1)))
+    margin = chosen(results.experiment.margin)
+    return message(
+        "service_load.shown",
+        differing=[
+            message(
+                "service_load.differs",
+                at=at,
+                verdict=TIMES.of(c.verdict, margin),
+                reference=reference,
+                ratio=Ratio(c.ratio or 1, c.low, c.high),
+            )
+            for at, c, reference in differing[:_MOST_DIFFERENCES]
+        ],
+        more=len(differing[_MOST_DIFFERENCES:]),
+        others=len(found) - len(differing),
+    )
+
+
+def _compared(
+    metric: str, results: Results
+) -> list[tuple[Levels, Comparison | SpreadComparison, str]]:
+    """Compare the cells of each workload: where, with what outcome, relative to what."""
+    factor = results.experiment.stopping.compare
+    if factor == "workload":
+        return []
+    if factor is None:
+        basis = Basis(metric, DRIVER)
+        pairs = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
+        return [
+            (where({**p.levels, p.factor: p.level}, results.varied), c, p.reference)
+            for p, c in pairs
+        ]
+    # Judged look by look, as the experiment's own metric is.
+    asked = msgspec.structs.replace(results.experiment, metric=metric)
+    found = differences(dataclasses.replace(results, experiment=asked))
+    if isinstance(found, Message):
+        return []
+    return [(where(d.levels, results.varied), d.comparison, d.first) for d in found]
 
 
 def reached(cell: Driven) -> Message:
@@ -140,7 +224,34 @@ def _one(cell: Driven) -> Message:
         "service_load.one",
         reached=reached(cell),
         shared=cell.shared,
-        **{name: _time(cell, name) for name in _QUANTILES},
+        times=times(cell),
+    )
+
+
+def times(cell: Driven) -> list[Message]:
+    """Write the quantiles that a cell knows, and the longest where that is not all of them."""
+    named = [*cell.quantiles, *([] if "p99" in cell.quantiles else ["longest"])]
+    return [
+        message("service_load.time", name=name, time=_time(cell, name))
+        for name in named
+        if cell.median(name) is not None
+    ]
+
+
+def few(cells: Sequence[Driven]) -> Message | None:
+    """Say which quantiles are not shown of some cells, and how many requests they need."""
+    without = [cell for cell in cells if len(cell.quantiles) < len(QUANTILES)]
+    if not without:
+        return None
+    least = min(without, key=lambda cell: cell.requests)
+    names = [name for name in QUANTILES if name not in least.quantiles]
+    return message(
+        "service_load.few",
+        names=names,
+        needs=[requests_needed(name) for name in names],
+        least=least.requests,
+        some=len(without) if len(without) < len(cells) else None,
+        cells=len(cells),
     )
 
 
@@ -170,7 +281,7 @@ def _reached(cells: Sequence[Driven]) -> list[Message]:
             message(
                 "service_load.throughput",
                 least=Amount(min(closed), "1"), most=Amount(max(closed), "1"),
-                several=len(closed) > 1,
+                several=max(closed) * _WHOLE > min(closed),
             )
         )  # fmt: skip
     return said
@@ -231,9 +342,8 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
 def _caveats(
     cells: Sequence[Driven], results: Results, requests: requests_seen.Seen
 ) -> Iterator[Message]:
-    few = [n for cell in cells if (n := cell.few_for_p99) is not None]
-    if few:
-        yield message("service_load.few", slowest=min(few))
+    if said := few(cells):
+        yield said
     if requests.errors:
         yield message(
             "service_load.reasons",
@@ -263,6 +373,8 @@ def unread(results: Results) -> Message | None:
 def _estimates(cells: Sequence[Driven], results: Results) -> Iterator[Estimate]:
     for cell in cells:
         for name, values in cell.values.items():
+            if cell.known(name) is None:
+                continue
             metric = METRICS[name]
             i = interval(
                 values, 0.5, results.experiment.stopping, by_hand=results.by_hand,
@@ -299,12 +411,13 @@ def _conditions(cell: Driven) -> dict[str, Any]:
 def table(cells: Sequence[Driven], results: Results) -> Table:
     """Lay out the load of each cell, and what it came to; keys are no names of factors."""
     factors = _named(cells, results)
+    shown = (*_TIMES, *(["longest"] if any("p99" not in c.quantiles for c in cells) else []))
 
     def row(cell: Driven) -> dict[str, Any]:
         return {
             **{f: cell.levels[f] for f in factors},
             **_conditions(cell),
-            **{METRICS[name]: cell.median(name) for name in ("rate", "throughput", *_TIMES)},
+            **{METRICS[name]: cell.known(name) for name in ("rate", "throughput", *shown)},
             "littles_law_ns": cell.queueing_ns,
             "n": cell.n,
         }
@@ -318,7 +431,7 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
             Column(key="request_throughput", title="answered/s", unit="1"),
             _ERRORS,
             _DRIVER,
-            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in shown),
             Column(key="littles_law_ns", title="users ÷ answered/s", unit="ns"),
         ),
         rows=tuple(row(cell) for cell in cells),
@@ -366,19 +479,25 @@ def _by_label(
             "service_load.labels.note",
             more=len(labels) > _MOST_LABELS or requests.more_labels,
             shown=_MOST_LABELS,
+            beyond=BEYOND,
         ),
     )
 
 
-def _label_values(label: requests_seen.Label, total: int) -> dict[str, float]:
+def _label_values(label: requests_seen.Label, total: int) -> dict[str, float | None]:
     count = sum(label.requests)
+    requests = float(np.median(label.requests))
     quantiles = np.median(np.vstack(label.quantiles_ns), axis=0).tolist()
+    by_name = dict(zip(QUANTILES, quantiles, strict=True))
     return {
         "request_share": count / total,
         "request_error_share": sum(label.failed) / count,
         METRICS["mean"]: float(np.median(label.mean_ns)),
-        **{METRICS[name]: value for name, value in zip(_QUANTILES, quantiles, strict=True)},
-        "requests": float(np.median(label.requests)),
+        **{
+            METRICS[name]: value if requests >= requests_needed(name) else None
+            for name, value in by_name.items()
+        },
+        "requests": requests,
     }
 
 

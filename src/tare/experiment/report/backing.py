@@ -148,7 +148,10 @@ def doubts(results: Results) -> tuple[Message, ...]:
     ]
     trials = results.trial_table
     failed = trials[trials["status"] == "failed"]
-    for _, some in failed.groupby(failed["reason"].fillna("unknown")):
+    kinds = failed["reason"].fillna("unknown")
+    if "failure_kind" in failed:
+        kinds = failed["failure_kind"].fillna(kinds)
+    for _, some in failed.groupby(kinds):
         cells = Counter(zip(some["workload"], some["platform"], strict=True))
         found.append(
             message(

@@ -22,11 +22,11 @@ import msgspec
 from tare import platforms, workloads
 from tare.agent import client, record
 from tare.agent.client import Answer, ProcessChannel, SilenceError
-from tare.errors import AgentError, TareError, TrialError
+from tare.errors import AgentError, TareError
 from tare.experiment.session import single_execution
+from tare.experiment.session.failing import Why
 from tare.experiment.session.resident import Cpus
 from tare.platforms import processes
-from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
@@ -149,7 +149,7 @@ class DriverInstance:
         try:
             return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
         except SilenceError as error:
-            raise AgentError(_unanswered("the load generator's agent", limit_s)) from error
+            raise AgentError(_unanswered("the load generator's agent", limit_s).reason) from error
 
 
 @dataclass
@@ -175,7 +175,7 @@ class Driving:
     trial: int
     asked: serving.AskedLoad
     #: Why the load made no trial; None: it did, as far as is known.
-    failure: str | None = None
+    failure: Why | None = None
     #: When each service was ready, from the start of the first.
     ready_ns: tuple[int, ...] = ()
     #: Names of services that did not end in their time.
@@ -201,7 +201,7 @@ class Driving:
             try:
                 port = self._control.receive(START_S)
             except SilenceError as error:
-                raise TrialError(_unanswered(ATTEND, START_S)) from error
+                raise _unanswered(ATTEND, START_S).error from error
             if port is None:
                 raise AgentError(f"host {HOST} cannot listen: {self._control.last_words()}")
             self._address = f"{own}:{port.decode()}"
@@ -288,7 +288,8 @@ class Driving:
             # It may have been stopped after it took the order.
             stopped = processes.is_stopped(self._control.process.pid)
             self._fail(_unanswered(ATTEND if stopped else self._last, self._ending_s))
-            raise TrialError(on_one_line(self.failure or ""))
+            assert self.failure is not None
+            raise self.failure.in_one_line.error
 
     @property
     def _ending_s(self) -> float:
@@ -303,7 +304,7 @@ class Driving:
                     self.ready_ns = ready.after_ns
                     self._load()
         except (TareError, msgspec.DecodeError) as error:
-            self._fail(str(error))
+            self._fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
         with contextlib.suppress(AgentError, msgspec.DecodeError):
             self._end()
 
@@ -321,7 +322,7 @@ class Driving:
         except SilenceError as error:
             what = "ready" if kind is record.ServicesReady else "reset"
             said = message("serving.unreported", what=what, limit=Duration(limit_s))
-            raise TrialError(text(said)) from error
+            raise Why.of(said).error from error
         if isinstance(report, kind):
             return report
         self._take(report)
@@ -353,9 +354,9 @@ class Driving:
         elif isinstance(report, record.ServicesEnded):
             self.killed = report.killed
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: Why) -> None:
         """Keep why there is no trial; the first reason comes first."""
-        self.failure = why if self.failure is None else f"{self.failure}; {why}"
+        self.failure = why if self.failure is None else self.failure.followed_by(why)
 
     def _load(self) -> None:
         """Run the load generator to its end, or until its services have ended."""
@@ -382,12 +383,12 @@ class Driving:
                         self._take(self._report(END_S))
                         return
                 if time.monotonic() > deadline:
-                    raise TrialError(text(message("serving.silent", limit=Duration(limit_s))))
+                    raise Why.of(message("serving.silent", limit=Duration(limit_s))).error
         self.whole = True
         for got in self.records:
             if isinstance(got, record.Fault) and got.kind != "warning":
-                why = "; ".join([got.message, *_last(got.evidence or "")])
-                self._fail(text(message("serving.driver", why=why)))
+                last = _last(got.evidence or "")
+                self._fail(Why.of(message("serving.driver", what=got.message, log=last)))
                 return
 
     def _end_control(self) -> None:
@@ -395,14 +396,14 @@ class Driving:
         self._control.close()
 
 
-def _said(report: record.ServicesFailed) -> str:
-    return text(
+def _said(report: record.ServicesFailed) -> Why:
+    return Why.of(
         message("serving.failed", service=report.service, what=report.what, log=_last(report.log))
     )
 
 
-def _unanswered(who: str, limit_s: float) -> str:
-    return text(message("serving.unanswered", who=who, limit=Duration(limit_s)))
+def _unanswered(who: str, limit_s: float) -> Why:
+    return Why.of(message("serving.unanswered", who=who, limit=Duration(limit_s)))
 
 
 def _last(printed: str) -> list[str]:

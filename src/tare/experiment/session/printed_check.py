@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from tare.agent import record
+from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Resident
 from tare.experiment.specification import Cell
-from tare.render.words import text
 from tare.results.message import message
 from tare.workloads import placeholders
 
@@ -27,7 +27,7 @@ def judged(
     data: Path | None,
     residents: Sequence[Resident],
     keep: Callable[[Iterable[record.Record]], object],
-) -> str | None:
+) -> Why | None:
     """Keep what an application printed of its metrics; return why the trial is not valid, or None.
 
     Parameters
@@ -50,7 +50,7 @@ def judged(
     assert application is not None
     wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
     if wrong is not None:
-        return text(wrong)
+        return Why.of(wrong)
     keep(printed.samples(application, job.trial))
     command = application.check.command
     if command is None:
@@ -60,7 +60,7 @@ def judged(
     return next((why for why in found if why is not None), None)
 
 
-def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> str | None:
+def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why | None:
     """Run an application's check where a trial took place; return how it failed, or None."""
     assert isinstance(job.workload, record.Command)
     checking = msgspec.structs.replace(
@@ -84,5 +84,5 @@ def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> str
         if isinstance(got, record.Fault) and got.kind != "warning":
             last = (got.evidence or "").strip().splitlines()[-1:]
             why = "; ".join([got.message, *last])
-            return text(message("application.check.command", command=" ".join(argv), why=why))
+            return Why.of(message("application.check.command", command=" ".join(argv), why=why))
     return None

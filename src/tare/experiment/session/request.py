@@ -39,8 +39,11 @@ class Progress(Protocol):
     def note(self, message: str) -> None:
         """Tell what a missing right costs, or what else is to be known of the figures."""
 
-    def begins(self) -> None:
-        """Tell that the first trial begins, which may have to start its platform."""
+    def begins(self, *, serves: bool) -> None:
+        """Tell that the first trial begins, which may have to start its platform.
+
+        ``serves``: trials are of services, whose load lasts as long as it was asked to.
+        """
 
     def planned(self, trials: int | None, seconds: float | None) -> None:
         """Tell how many trials there will be, and how long they take, as far as known."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from tare import files, workloads
 from tare.agent import record
 from tare.applications import expressions, output
-from tare.errors import StoreError, TrialError
+from tare.errors import StoreError
 from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
 from tare.experiment.session.driving import Driving
+from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed, decoded
-from tare.render.words import text
 from tare.results.message import Amount, Message, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application
@@ -81,7 +81,7 @@ class Judging:
         try:
             self.table = requests.read(_fetched(driving), self._driver.format)
         except requests.RequestsError as error:
-            raise TrialError(text(error.said)) from error
+            raise Why.of(error.said).error from error
 
     @property
     def _application(self) -> Application:
@@ -191,12 +191,11 @@ def _fetched(driving: Driving) -> bytes:
         if isinstance(got, record.Output) and got.stream == "out":
             found += decoded(got)
         if isinstance(got, record.Fault) and got.kind != "warning":
-            raise TrialError(text(message("serving.results.missing", file=name)))
+            raise Why.of(message("serving.results.missing", file=name)).error
     # Where it is cut off is a matter of pieces.
     if len(found) > MOST_BYTES - PIECE:
-        raise TrialError(
-            text(message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes")))
-        )
+        large = message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes"))
+        raise Why.of(large).error
     return bytes(found)
 
 

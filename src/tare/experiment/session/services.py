@@ -16,13 +16,12 @@ from tare.experiment import placement
 from tare.experiment.placement import Machine
 from tare.experiment.session import requests
 from tare.experiment.session.driving import Driving
+from tare.experiment.session.failing import Why
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.requests import Judging
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.trial_values import Values
 from tare.experiment.specification import Cell, Experiment
-from tare.render.escaping import on_one_line
-from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
 
@@ -88,9 +87,9 @@ class Services:
         cell: Cell,
         levels: Mapping[str, str],
         values: Values,
-        failure: str | None,
+        failure: Why | None,
         keep: Callable[[Iterable[record.Record]], object],
-    ) -> str | None:
+    ) -> Why | None:
         """Keep what a load came to; return why its trial is not valid, or None.
 
         Parameters
@@ -102,7 +101,7 @@ class Services:
             What placeholders stand for, but for hosts.
         values : Values
             What the trial came to so far.
-        failure : str or None
+        failure : Why or None
             Why the instance's own part failed.
         keep : callable
             Takes records of the trial.
@@ -117,9 +116,9 @@ class Services:
             requests.write(judging.table, self.folder, driving.trial)
             refused = judging.refusal()
             values.by_chance = refused is not None
-            failure = None if refused is None else text(refused)
+            failure = None if refused is None else Why.of(refused)
         # What services and their driver wrote is in it.
-        return None if failure is None else on_one_line(failure)
+        return failure and failure.in_one_line
 
     def _keep_output(self, driving: Driving, cell: Cell) -> None:
         """Keep what the driver wrote, where output is wanted; that of services is the trial's."""
@@ -130,17 +129,17 @@ class Services:
                 kept.add(piece)
 
     def _ended(
-        self, driving: Driving, cell: Cell, values: Values, failure: str | None
-    ) -> str | None:
+        self, driving: Driving, cell: Cell, values: Values, failure: Why | None
+    ) -> Why | None:
         """Return why a load or its services did not come to their end, or None."""
         kind = None if values.fault is None else values.fault.kind
         limit_s = timeout_s(cell)
         if kind == "timeout" and limit_s is not None:
-            return text(message("serving.timeout", limit=Duration(limit_s)))
+            return Why.of(message("serving.timeout", limit=Duration(limit_s)))
         if values.out_of_memory or kind == "out_of_memory":
-            found = (text(message("serving.memory")), driving.failure)
-            return "; ".join(why for why in found if why)
+            why = Why.of(message("serving.memory"))
+            return why if driving.failure is None else why.followed_by(driving.failure)
         # What ended a service says more than that all services were ended.
         if driving.failure or not failure:
             return driving.failure
-        return failure.replace(workloads.AGENT, "what starts services")
+        return Why(failure.reason.replace(workloads.AGENT, "what starts services"))

@@ -25,6 +25,7 @@ from tare.experiment.session import printed_check, services
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
+from tare.experiment.session.failing import Why
 from tare.experiment.session.files import from_here, seen_inside
 from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.meeting import Meeting
@@ -193,7 +194,7 @@ class Conductor:
         if application is not None and not serves:
             printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         values = Values(tuple(own.values()), printed, serves=serves)
-        failure: str | None = None
+        failure: Why | None = None
         last: NoObserverError | None = None
         try:
             prepare: Prepare = partial(self._workload, cell, seed, repetitions, captured)
@@ -205,11 +206,20 @@ class Conductor:
             with self.hooks.around(cell, seed):
                 failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
         except TareError as error:
-            failure = error.message + (f" (try: {error.hint})" if error.hint else "")
+            failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
-        self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
+        reason, kind = failure or (None, None)
+        self.write(
+            TrialEnd(
+                trial=number,
+                status=status,
+                reason=reason,
+                failure_kind=kind or msgspec.UNSET,
+                monotonic_ns=ended,
+            )
+        )
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
@@ -218,7 +228,7 @@ class Conductor:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(
             status,
-            failure,
+            reason,
             seconds,
             of_workload(metric, values.means(own[metric])),
             {m: of_workload(m, values.means(own[m])) for m in also},
@@ -318,7 +328,7 @@ class Conductor:
         values: Values,
         network: AbstractContextManager[None],
         seed: int,
-    ) -> str | None:
+    ) -> Why | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus, self.roots.of(cell))
         if len(residents) > 1 and not all(r.instance.shares_memory for r in residents):
@@ -334,7 +344,8 @@ class Conductor:
                 look = _nothing
                 if driving is not None:
                     prepare, look = partial(prepare, driving=driving), driving.look
-                failure = self._measured(job, prepare, cell, residents, values, look)
+                said = self._measured(job, prepare, cell, residents, values, look)
+                failure = None if said is None else Why(said)
                 if driving is not None:
                     keep = partial(self._keep, values=values)
                     failure = self._services.judged(driving, cell, levels, values, failure, keep)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,8 +21,11 @@ from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
 from tare.experiment.store.requests import Requests
 from tare.experiment.tables import TABLES
+from tare.render.escaping import harmless
 
 FORMATS = ("csv", "parquet", "json")
+#: What is written to.
+Target = IO[bytes] | io.RawIOBase
 
 
 def export(folder: Path, table: str, format: str, destination: str | Path) -> int:
@@ -86,7 +91,7 @@ _REQUESTS = pa.schema(
 )
 
 
-def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: IO[bytes]) -> int:
+def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: Target) -> int:
     """Write tables one after another; return how many rows they have."""
     rows = 0
     to: Any
@@ -125,7 +130,7 @@ def _flat(rows: pa.Table) -> pa.Table:
 class _JsonWriter:
     """Writes an array, an object a line."""
 
-    def __init__(self, target: IO[bytes]) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
         self._separator = b"[\n"
 
@@ -143,11 +148,28 @@ class _JsonWriter:
                 self._separator = b",\n"
 
 
+class _Terminal(io.RawIOBase):
+    """What a terminal is shown of a table: texts of strangers, such as labels, order nothing."""
+
+    def __init__(self, target: IO[bytes]) -> None:
+        self._target = target
+        # Pieces may end inside of a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        text = self._decoder.decode(bytes(piece))
+        self._target.write(harmless(text).encode())
+        return len(piece)
+
+
 @contextlib.contextmanager
-def _opened(destination: str | Path) -> Iterator[IO[bytes]]:
+def _opened(destination: str | Path) -> Iterator[Target]:
     if destination == "-":
         sys.stdout.flush()
-        yield sys.stdout.buffer
+        yield _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     try:

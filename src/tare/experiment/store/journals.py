@@ -167,6 +167,7 @@ class _Session:
             start.rehearsal, start.error_captured, start.monotonic_ns,
             end and end.monotonic_ns - start.monotonic_ns,
             end.status if end else "unfinished", end and end.reason,
+            (end and end.failure_kind) or None,
         )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from tare.experiment.store.build import connect
 from tare.experiment.store.requests import Requests
 
 _TRIALS = """
-    SELECT trial, session, block, position, cell, levels, seed, status, reason, started,
-        duration_ns, error_captured
+    SELECT trial, session, block, position, cell, levels, seed, status, reason, failure_kind,
+        started, duration_ns, error_captured
     FROM trials WHERE NOT calibration ORDER BY trial
 """
 _SAMPLES = """

@@ -28,6 +28,8 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 _READ = pa.schema([(f.name, _TEXT if f.name in _TEXTS else f.type) for f in KEPT])
 #: Of all columns, unpacked: so many numbers, and texts that hardly repeat.
 _MOST_UNPACKED = 1 << 31
+#: Of the labels of a file, and of its errors: a trial has few different ones, each kept once.
+_MOST_TEXT = 1 << 26
 #: Of what a file says of itself.
 _MOST_METADATA = 1 << 24
 
@@ -105,9 +107,7 @@ def _read(file: object, trial: int, counted: Counted) -> pa.Table:
         raise RefusedError(f"its columns are not {', '.join(KEPT.names)}")
     if not 0 < found.metadata.num_rows <= MOST_ROWS:
         raise RefusedError(f"it has {found.metadata.num_rows:,} rows")
-    groups = (found.metadata.row_group(i) for i in range(found.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
-        raise RefusedError("unpacked, it is too large")
+    _check_size(found.metadata)
     if found.metadata.num_rows != counted.requests:
         raise RefusedError(f"it has {found.metadata.num_rows:,} of {counted.requests:,} requests")
     table = found.read().unify_dictionaries()
@@ -126,6 +126,17 @@ def _read(file: object, trial: int, counted: Counted) -> pa.Table:
         raise RefusedError(f"{errors:,} of its requests failed, by the journal {counted.errors:,}")
     response = pa.array(requests.response_ns(table), pa.int64())
     return table.add_column(table.column_names.index("label"), "response_ns", response)
+
+
+def _check_size(file: pyarrow.parquet.FileMetaData) -> None:
+    """Raise RefusedError where it would take too much memory."""
+    groups = [file.row_group(i) for i in range(file.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
+        raise RefusedError("unpacked, it is too large")
+    for name in _TEXTS:
+        at = KEPT.names.index(name)
+        if sum(group.column(at).total_uncompressed_size for group in groups) > _MOST_TEXT:
+            raise RefusedError(f"its texts of {name} are too many")
 
 
 def _short(error: BaseException) -> str:

@@ -73,6 +73,9 @@ class Summary:
     levels_of: int | None = None
     #: Of an application that serves: its load, and what it took, each with its label.
     load: tuple[tuple[str, Message], ...] = ()
+    #: What an application was run with, and the same in words, with its label.
+    conditions: tuple[dict[str, Any], ...] = ()
+    run_with: tuple[tuple[str, Message], ...] = ()
 
     @property
     def by_hand(self) -> bool:
@@ -99,7 +102,13 @@ class Summary:
     def failed(self) -> list[Failure]:
         """How trials failed, the most frequent reason first."""
         return together(
-            Failed(t.reason or "for an unknown reason", t.kind, t.stderr or None, t.stderr == "")
+            Failed(
+                t.reason or "for an unknown reason",
+                t.kind,
+                t.stderr or None,
+                t.stderr == "",
+                t.failure_kind,
+            )
             for t in self.trials
             if t.status == "failed"
         )
@@ -189,6 +198,7 @@ class Summary:
         }
         if time is not None:
             told |= _statistics(time, self.values(time.metric, time.source))
+        told["conditions"] = [data.builtins(one) for one in self.conditions]
         told["asked"] = [known.as_json() for known in self.asked]
         stop = self.stop
         told["stop"] = None if stop is None else {
@@ -255,6 +265,15 @@ def summarize(folder: Path, ended: str) -> Summary:
         results = pipeline.results_of(folder)
         summary.caveats, summary.levels_of = caveats(results), results.levels_of
     summary.load = tuple(service_load.lines(asked, summary.of_levels, facts))
+    if any(cell.workload.application for cell in asked.cells):
+        from tare.experiment.findings import conditions
+
+        own = {t.get("driver_own_cpus", DRIVER) for t in summary.of_levels} if summary.load else ()
+        levels = [cell.levels() for cell in asked.cells]
+        summary.conditions = tuple(
+            conditions.conditions(asked.experiment, levels, {levels[0]["workload"]: own})
+        )
+        summary.run_with = tuple(("With", one) for one in conditions.sentences(summary.conditions))
     return summary
 
 
@@ -277,7 +296,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     _say("Time", _time(summary, time, values))
     if failures := summary.failures:
         _say("Failed", failures)
-    for label, said in summary.load:
+    for label, said in (*summary.run_with, *summary.load):
         _say(label, said)
     for known in summary.asked:
         # The median of the time stands above already.

@@ -202,6 +202,7 @@ def _show(
     ended: str,
     failed: Sequence[Message],
 ) -> None:
+    from tare.experiment.findings import conditions
     from tare.measure.comparison import service_load
     from tare.measure.comparison.trust import trust
     from tare.render.words import sentence, text
@@ -214,6 +215,8 @@ def _show(
         say(sentence(unlike), style="dim")
     for line in service_load.table(results, console.out.width):
         say(line, soft_wrap=True)
+    for one in conditions.sentences(conditions.rows(results)):
+        say(f"With    {text(one)}", soft_wrap=True)
     for one in failed:
         say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tare.experiment.findings import sessions
+from tare.experiment.findings import conditions, sessions
 from tare.experiment.findings.disturbance import disturbance
 from tare.experiment.findings.failures import failures
 from tare.experiment.findings.judgement import Difference
@@ -40,6 +40,7 @@ def as_json(
         "levels_of": results.levels_of,
         "disturbance": None if disturbed is None else data.builtins(disturbed),
         "network": network.as_json(results),
+        "conditions": [data.builtins(one) for one in conditions.rows(results)],
         "failed": int((trials["status"] == "failed").sum()),
         "failures": [asdict(one) for one in failures(results)],
         "facts": {

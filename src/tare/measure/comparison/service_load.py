@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tare.results.message import Amount, Message, message
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.plan import Plan
@@ -68,7 +68,8 @@ def lines(
         "Tail",
         message(
             "service_load.tail",
-            **{name: Amount(one.median(name), "ns") for name in ("p50", "p95", "p99", "longest")},
+            times=service_load.times(one),
+            few=service_load.few([one]),
         ),
     )
     yield "Driver", service_load.generator(one)

@@ -50,6 +50,7 @@ class Trial:
     session: int = 1
     status: str = "unfinished"
     reason: str | None = None
+    failure_kind: str | None = None
     values: Values = field(default_factory=dict)
     #: Of its first fault: its kind, and the end of standard error, empty where nothing was written.
     kind: str | None = None
@@ -106,6 +107,7 @@ def read_all(
             case journal.TrialEnd() if line.trial in trials:
                 trial = trials[line.trial]
                 trial.status, trial.reason = line.status, line.reason
+                trial.failure_kind = line.failure_kind or None
                 trial.duration_ns = line.monotonic_ns - trial.began_ns
             case record.Fault(kind="warning"):
                 warnings[_PIDS.sub("", line.message)] = None

@@ -11,6 +11,7 @@ from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.response_times import drawn
 from tare.experiment.findings.requests_seen import Course, seen
+from tare.experiment.findings.service_cells import requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
@@ -19,7 +20,8 @@ from tare.results.message import Amount, Message, message
 
 #: Panels: the table has all cells.
 _MOST_CELLS = 6
-_QUANTILES = (("median", 0.5), ("p95", 0.95))
+#: Lines, with the requests that a moment must have for each.
+_QUANTILES = (("median", 0.5, 1), ("95 %", 0.95, requests_needed("p95")))
 
 
 def _courses(results: Results) -> list[tuple[str, Course]]:
@@ -28,7 +30,7 @@ def _courses(results: Results) -> list[tuple[str, Course]]:
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw a panel a cell: median, p95 and longest of what was to start at each moment."""
+    """Draw a panel a cell: median, 95 % and longest of what was to start at each moment."""
     courses = _courses(results)[:_MOST_CELLS]
     if not courses:
         return None
@@ -41,7 +43,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 
 def _lines(course: Course) -> list[Line]:
     at = (np.arange(course.moments) + 0.5) * course.width_ns
-    found = [(name, course.quantile(q)) for name, q in _QUANTILES]
+    found = [(name, course.quantile(q, fewest)) for name, q, fewest in _QUANTILES]
     found.append(("longest", np.where(course.most_ns > 0, course.most_ns, np.nan)))
     return [
         Line(name, at[known].tolist(), values[known].tolist())

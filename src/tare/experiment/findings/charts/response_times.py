@@ -1,4 +1,4 @@
-"""Response times by percentile: how long the slowest requests of each cell take."""
+"""Response times by share of requests: how long the slowest requests of each cell take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.requests_seen import Histogram, seen
-from tare.experiment.findings.service_cells import Driven, driven, name_of
+from tare.experiment.findings.service_cells import Driven, driven, name_of, requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.axes import upwards
@@ -76,7 +76,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         .encode(
             x=alt.X(
                 "x:Q",
-                title="percentile of requests",
+                title="share of all requests of all trials",
                 scale=alt.Scale(type="log", domain=[1, most], nice=False),
                 axis=alt.Axis(values=ticks, labelExpr=_PERCENTILE, labelFlush=True),
             ),
@@ -118,7 +118,7 @@ def _legend(names: Sequence[str]) -> Any:
 
 
 def _marks(most: int) -> Any:
-    """Mark the percentiles of the table."""
+    """Mark the shares that the table has quantiles of."""
     import altair as alt
 
     places = [{"x": place} for place in (2, 20, 100) if place <= most]
@@ -138,7 +138,7 @@ def _line(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Say what is drawn, with three places of each line."""
+    """Say what is drawn, with two places of each line."""
     cells = drawn(results)
     if not cells:
         return (message("chart.response_times.nothing"),)
@@ -149,14 +149,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
                 "chart.response_times.line",
                 at=name,
                 requests=histogram.n,
-                **{
-                    key: Amount(float(at), "ns")
-                    for key, at in zip(
-                        ("p50", "p99", "longest"),
-                        histogram.quantiles(np.array([0.5, 0.99, 1.0])),
-                        strict=True,
-                    )
-                },
+                slow=_beyond(histogram, 0.99) if histogram.n >= requests_needed("p99") else None,
+                longest=_beyond(histogram, 1.0),
             )
             for name, _, histogram in cells[:_MOST_CELLS]
         ),
@@ -164,10 +158,14 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
+def _beyond(histogram: Histogram, share: float) -> Amount:
+    return Amount(float(histogram.quantiles(np.array([share]))[0]), "ns")
+
+
 UNIT = ChartUnit(
     description=Description(
         name="response_times",
-        title="Response times by percentile, all requests of all trials",
+        title="Response times of all requests of all trials, by share of requests",
         question="How long do the slowest requests take?",
         source="HdrHistogram's percentile plot",
     ),
