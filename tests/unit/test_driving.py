@@ -141,7 +141,8 @@ def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
 
     with trial(of(SERVES), load=stop) as run:
         run.ended()
-        assert run.driving.failure == "tare-agent attend did not answer within 500 ms"
+        assert run.driving.failure is not None
+        assert run.driving.failure.reason == "tare-agent attend did not answer within 500 ms"
         assert run.supervise.returncode == 0
 
 

@@ -72,7 +72,8 @@ def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
 
 def test_reasons_of_one_kind_are_one_with_an_example() -> None:
     def late(reached: float) -> Why:
-        return Why.of(message("serving.rate", reached=Amount(reached, "1"), rate=Amount(10.0, "1")))
+        amounts = {"reached": Amount(reached, "1"), "rate": Amount(10.0, "1")}
+        return Why.of(message("serving.rate", setting="rate", **amounts))
 
     def ended(service: str, line: str) -> Why:
         return Why.of(message("serving.failed", service=service, what="has ended", log=[line]))
