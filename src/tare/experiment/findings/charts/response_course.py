@@ -9,7 +9,7 @@ import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
-from tare.experiment.findings.charts.response_times import drawn
+from tare.experiment.findings.charts.response_times import MOST_SENTENCES, drawn
 from tare.experiment.findings.requests_seen import Course, seen
 from tare.experiment.findings.service_cells import requests_needed
 from tare.experiment.results import Results
@@ -19,7 +19,7 @@ from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
 #: Panels: the table has all cells.
-_MOST_CELLS = 6
+_MOST_CELLS = 12
 #: Lines, with the requests that a moment must have for each.
 _QUANTILES = (("median", 0.5, 1), ("95 %", 0.95, requests_needed("p95")))
 
@@ -58,7 +58,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     if not courses:
         return (message("chart.response_times.nothing"),)
     parts = []
-    for name, course in courses[:_MOST_CELLS]:
+    for name, course in courses if len(courses) <= MOST_SENTENCES else ():
         medians = course.quantile(0.5)
         known = medians[~np.isnan(medians)]
         part = max(1, len(known) // 10)

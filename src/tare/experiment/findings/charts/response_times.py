@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from tare.units import quantity, scale_for
 
 #: Cells that are drawn, and points of a line for each power of ten.
 _MOST_CELLS, _POINTS = 12, 16
+#: Cells of which each has a sentence below the chart.
+MOST_SENTENCES = 4
 _GUTTER, _HEIGHT = 64, 300
 #: So that lines beyond the colours that there are differ.
 _DASHES = ([1, 0], [5, 3])
@@ -53,7 +55,26 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     cells = drawn(results)[:_MOST_CELLS]
     if not cells:
         return None
-    lines = {name: _line(histogram) for name, _, histogram in cells}
+    workloads = list(dict.fromkeys(cell.levels["workload"] for _, cell, _ in cells))
+    panels = []
+    for workload in workloads:
+        own = [one for one in cells if one[1].levels["workload"] == workload]
+        panel = _panel({name: histogram for name, _, histogram in own})
+        panels.append(panel.properties(width=panel_width(1, _GUTTER), height=_HEIGHT))
+    chart = panels[0]
+    if len(panels) > 1:
+        # Times of different applications are on axes of their own.
+        chart = alt.vconcat(*panels, spacing=24).resolve_scale(
+            x="independent", y="independent", color="independent", strokeDash="independent"
+        )
+    return styled(chart, columns=1, gutter=_GUTTER)
+
+
+def _panel(cells: Mapping[str, Histogram]) -> Any:
+    """Draw the cells of a workload."""
+    import altair as alt
+
+    lines = {name: _line(histogram) for name, histogram in cells.items()}
     every = np.concatenate([times for _, times in lines.values()])
     scale, unit = scale_for(every.tolist(), "ns")
     records = [
@@ -68,7 +89,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         for x, y in zip(places.tolist(), times.tolist(), strict=True)
     ]
     names = list(lines)
-    most = max(histogram.n for _, _, histogram in cells)
+    most = max(histogram.n for histogram in cells.values())
     ticks = [1, 2, *(10**power for power in range(1, 9) if 10**power <= most)]
     chart = (
         alt.Chart(data(records))
@@ -103,8 +124,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
             tooltip=[alt.Tooltip(f"{key}:N") for key in ("cell", "percentile", "time")],
         )
     )
-    chart = alt.layer(_marks(most), chart).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
-    return styled(chart, columns=1, gutter=_GUTTER)
+    return alt.layer(_marks(most), chart)
 
 
 def _legend(names: Sequence[str]) -> Any:
@@ -152,7 +172,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
                 slow=_beyond(histogram, 0.99) if histogram.n >= requests_needed("p99") else None,
                 longest=_beyond(histogram, 1.0),
             )
-            for name, _, histogram in cells[:_MOST_CELLS]
+            for name, _, histogram in cells
+            if len(cells) <= MOST_SENTENCES
         ),
         *first_of(_MOST_CELLS, len(cells)),
     )
