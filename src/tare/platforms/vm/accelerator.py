@@ -154,8 +154,7 @@ def _refusal(attempt: Callable[[Accelerator], None]) -> str | None:
     try:
         attempt(KVM)
     except SilenceError as error:
-        # Of a guest that hung before its first word, there is none.
-        last = "" if error.context.endswith(" nothing") else f"; {error.context}"
+        last = f"; {error.context}" if error.context else ""
         return _shortened(f"a virtual machine did not start within {TRY_S:.0f} s{last}")
     except TareError as error:
         return _shortened(f"a virtual machine did not start: {error.message}")

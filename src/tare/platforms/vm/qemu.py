@@ -183,7 +183,8 @@ class GuestChannel(SocketChannel):
         return line
 
     def _context(self) -> str:
-        return f"the guest's console: {self.console()}"
+        said = _tail(self._console)
+        return f"the guest's console: {said}" if said else ""
 
     def last_words(self) -> str:
         """Return how QEMU ended, what it said, and the end of the guest's console."""
