@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,6 +96,18 @@ def test_services_that_end_in_time_leave_nothing_to_say() -> None:
         assert run.driving.failure is None
         assert [*run.driving.warnings] == []
         assert len(run.driving.ready_ns) == 2
+
+
+def test_attend_may_end_some_time_after_its_last_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "agent"
+    slow.write_text(f'#!/bin/sh\n{client.binary()} "$@"\nexec >&-\nsleep 0.3\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(module, "client", SimpleNamespace(binary=lambda: slow))
+    with trial(of(SERVES)) as run:
+        run.ended()
+        assert run.driving.failure is None
 
 
 def test_a_service_that_is_killed_is_named_and_the_trial_stays_valid() -> None:

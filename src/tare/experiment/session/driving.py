@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import selectors
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -253,9 +254,12 @@ class Driving:
 
     def wait(self) -> None:
         """Wait for what is still reported, after the instance has answered."""
+        due = time.monotonic() + END_S
         self._thread.join(END_S)
-        # It ends with the connection.
-        if self._control.process.poll() is None:
+        try:
+            # It ends with the connection, but after its last word.
+            self._control.process.wait(max(TICK_S, due - time.monotonic()))
+        except subprocess.TimeoutExpired:
             self._fail(_unanswered(ATTEND, END_S))
             self._control.process.kill()
         self._thread.join()
