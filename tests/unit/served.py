@@ -156,7 +156,8 @@ def _samples(trial: int, one: Served, table: pa.Table) -> list[tuple[Any, ...]]:
         "response_p95_ns": load.p95_ns, "response_p99_ns": load.p99_ns,
         "response_max_ns": load.max_ns, "request_throughput": load.throughput,
         "request_rate": load.rate, "request_error_share": load.error_share,
-        "requests": load.requests, "driver_cpus": one.used, "driver_own_cpus": one.own_cpus,
+        "requests": load.requests, "request_late_ns": load.late_ns,
+        "requests_at_once": load.at_once, "driver_cpus": one.used, "driver_own_cpus": one.own_cpus,
     }  # fmt: skip
     return [
         (trial, None, None, "measured", metric, "driver", float(value))

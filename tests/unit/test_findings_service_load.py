@@ -15,7 +15,7 @@ from tare.experiment.findings import disturbance, service_load
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.charts import response_course, response_times
 from tare.experiment.findings.requests_seen import Course, Histogram, seen
-from tare.experiment.findings.service_cells import driven
+from tare.experiment.findings.service_cells import Driven, driven
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
@@ -24,6 +24,7 @@ from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, each
 from tare.wiring import SUPPLIES
+from tare.workloads.serving import AskedLoad
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 
@@ -114,7 +115,9 @@ def test_a_load_generator_at_its_limit_is_named(tmp_path):
 
 
 def test_a_closed_load_has_littles_law_next_to_it(tmp_path):
-    finding = found(served.make(tmp_path, load="closed", arguments={"users": 8}).results)
+    # In 80 ms, eight more requests start.
+    all_wait = Served(median_ns=80 * MS)
+    finding = found(served.make(tmp_path, all_wait, load="closed", arguments={"users": 8}).results)
     row = finding.tables[0].rows[0]
     assert row["littles_law_ns"] == pytest.approx(8e9 / row["request_throughput"])
     assert {"service_load.little", "service_load.closed_means"} <= ids(finding)
@@ -238,3 +241,40 @@ def test_one_request_can_be_drawn(tmp_path):
 def test_a_load_that_is_no_number_is_not_known(tmp_path):
     results = served.make(tmp_path, arguments={"rate": "many"}).results
     assert {(cell.asked.kind, cell.asked.amount) for cell in driven(results)} == {("open", None)}
+
+
+def cell(kind: str, amount: float, **values: list[float]) -> Driven:
+    """Return a cell whose trials came to these values."""
+    settled = {"errors": [0.0], "requests": [200.0], "p50": [5e6]} | values
+    asked = AskedLoad(kind, amount, amount, errors=0.01, reached=0.99, setting=None)
+    arrays = {name: np.array(some) for name, some in settled.items()}
+    return Driven(0, {"workload": "shop"}, asked, (1,), arrays)
+
+
+def test_requests_pile_up_where_a_rate_is_not_answered():
+    assert cell("open", 40, rate=[40.0], throughput=[9.8], p50=[8e9]).backlog
+    assert cell("open", 4, rate=[4.0], throughput=[3.6], p50=[0.6e9], requests=[40.0]).backlog
+    # The last answer alone takes its time.
+    slow = {"rate": [5.0], "throughput": [4.6], "p50": [0.5e9], "requests": [25.0]}
+    assert not cell("open", 5, **slow).backlog
+    assert not cell("open", 40, rate=[40.0], throughput=[39.9]).backlog
+    assert not cell("closed", 40, rate=[40.0], throughput=[9.8]).backlog
+
+
+def test_users_that_waited_at_once_are_the_most_of_any_trial():
+    found = cell("closed", 100, throughput=[20.0], at_once=[6.0, 10.0, 74.0])
+    assert found.unbusy == 74
+    assert found.queueing_ns is None
+    all_of_them = cell("closed", 100, throughput=[20.0], at_once=[95.0, 100.0])
+    assert all_of_them.unbusy is None
+    assert all_of_them.queueing_ns == pytest.approx(5e9)
+
+
+def test_the_longest_is_that_of_all_trials():
+    assert cell("open", 10, longest=[2.0, 9.0, 3.0]).known("longest") == 9
+
+
+def test_delays_of_the_load_generator_are_a_caveat():
+    late = served.make(None, Served(late_ns=20 * MS))
+    assert "service_load.late" in ids(found(late.results))
+    assert "service_load.late" not in ids(found(served.make(None, Served()).results))

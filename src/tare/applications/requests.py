@@ -336,8 +336,10 @@ def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:
     given = Amount(rate, "1")
     late = found.rate < asked.reached * found.intended_rate
     if found.intended_rate < asked.reached * rate * (1 - slack) or late:
+        # What started late is of what was due, which comes at random.
+        due = Amount(found.intended_rate, "1") if late else given
         reached = Amount(found.rate, "1")
-        return message("serving.rate", reached=reached, rate=given, setting=asked.setting)
+        return message("serving.rate", reached=reached, rate=due, setting=asked.setting)
     if found.intended_rate > (2 - asked.reached) * rate * (1 + slack):
         return message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=given)
     # Arrivals at random are hardly ever that far from an even stream.

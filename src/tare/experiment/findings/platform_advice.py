@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Pair, cells_of
-from tare.experiment.findings.comparison_summary import Compared, more, share
+from tare.experiment.findings.comparison_summary import Compared, corrected, more, share
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.overhead import compare_locations
@@ -56,7 +56,7 @@ def find(results: Results) -> Finding | None:
     lines = advise(results, basis, compared)
     apart = emulated_cpu.note(results)
     if not lines:
-        return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
+        return uncompared(_DESCRIPTION, apart or _why_none(compared))
     advice = tuple(said for said, _ in lines)
     waiting = [(p, c) for p, c in compared if not c.verdict.conclusive]
     inconclusive = _inconclusive(waiting, len(compared)) if waiting else None
@@ -72,6 +72,12 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         caveats=tuple(filter(None, [apart, message("platform_advice.one_host")])),
     )
+
+
+def _why_none(compared: Compared) -> Message:
+    """Say why there is no advice: nothing to compare, or too little of it."""
+    few = corrected([c for _, c in compared])
+    return few[0] if few else message("platform.no_common_cell")
 
 
 def advise(results: Results, basis: Basis, compared: Compared) -> list[Line]:

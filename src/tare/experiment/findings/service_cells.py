@@ -41,6 +41,8 @@ METRICS = {
 BUSY = 0.9
 #: Share of the users of a closed load that wait at once where queueing makes its response times.
 ALL_WAIT = 0.9
+#: Share of the rate of an open load that is answered where requests do not pile up.
+ALL_ANSWERED = 0.95
 #: Quantiles of response times, the furthest last.
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 #: Requests of a trial that must be expected beyond a quantile: below, it rests on a few of them.
@@ -106,22 +108,35 @@ class Driven:
 
     @property
     def unbusy(self) -> float | None:
-        """Most users of a closed load that waited at once, where these were far from all."""
-        at_once = self.median("at_once")
+        """Most users of a closed load that waited at once in any trial, where not all did in each.
+
+        None where they all did, or it is not known.
+        """
+        at_once = self.values.get("at_once")
         if self.asked.is_open or not self.asked.amount or at_once is None:
             return None
-        return at_once if at_once < ALL_WAIT * self.asked.amount else None
+        return float(at_once.max()) if at_once.min() < ALL_WAIT * self.asked.amount else None
 
     @property
     def queueing_ns(self) -> float | None:
-        """Users by throughput: the mean response time of a closed load, by Little's law.
+        """Users by throughput: by Little's law the longest mean response time of a closed load.
 
-        None where they were not all there at once, as where each comes and goes.
+        It is the mean where all users wait all the time. None where not all waited even at once.
         """
         throughput = self.median("throughput")
         if self.asked.is_open or not self.asked.amount or not throughput or self.unbusy:
             return None
         return self.asked.amount / throughput * 1e9
+
+    @property
+    def backlog(self) -> bool:
+        """Whether an open load was more than was answered: requests piled up until it ended."""
+        rate, answered = self.median("rate"), self.median("throughput")
+        typical = self.median("p50")
+        if not (self.asked.is_open and rate and answered and typical) or self.failed:
+            return False
+        last_s = self.requests / answered - self.requests / rate
+        return answered < ALL_ANSWERED * rate and last_s * 1e9 > typical
 
     @property
     def requests(self) -> int:
@@ -134,9 +149,15 @@ class Driven:
         return [name for name in QUANTILES if self.requests >= requests_needed(name)]
 
     def known(self, name: str) -> float | None:
-        """Return the median over trials; None also where it is a quantile of too few requests."""
-        few = name in QUANTILES and name not in self.quantiles
-        return None if few else self.median(name)
+        """Return the median over trials, of the longest the longest of all trials.
+
+        None also where it is a quantile of too few requests.
+        """
+        if name in QUANTILES and name not in self.quantiles:
+            return None
+        if name == "longest" and name in self.values:
+            return float(self.values[name].max())
+        return self.median(name)
 
 
 @lru_cache(maxsize=4)

@@ -108,6 +108,8 @@ def cpus(cell: Driven) -> Message:
 
 #: What is later than this stands next to response times, which hold it.
 LATE_NS = 1e6
+#: Share of the mean response time from which on a delay of the load generator is named.
+LATE = 0.1
 
 
 def generator(cell: Driven) -> Message:
@@ -260,7 +262,7 @@ def _errors(share: float) -> Amount | None:
 
 
 def _time(cell: Driven, name: str) -> Amount:
-    return Amount(cell.median(name), "ns")
+    return Amount(cell.known(name), "ns")
 
 
 def _reached(cells: Sequence[Driven]) -> list[Message]:
@@ -289,8 +291,12 @@ def _reached(cells: Sequence[Driven]) -> list[Message]:
 
 def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
     yield _summary(cells, results)
-    for kind in dict.fromkeys(cell.asked.kind for cell in cells):
-        yield message(f"service_load.{kind}_means")
+    if said := backlog(cells, results):
+        yield said
+    if any(cell.asked.is_open for cell in cells):
+        yield message("service_load.open_means")
+    if any(not cell.asked.is_open and cell.unbusy is None for cell in cells):
+        yield message("service_load.closed_means")
     known = [cell for cell in cells if cell.queueing_ns is not None]
     if known:
         slowest = max(known, key=lambda cell: cell.median("mean") or 0.0)
@@ -305,12 +311,14 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
         )
     idle = [cell for cell in cells if cell.unbusy is not None]
     if idle:
-        least = min(idle, key=lambda cell: (cell.unbusy or 0.0) / (cell.asked.amount or 1.0))
+        most = max(idle, key=lambda cell: (cell.unbusy or 0.0) / (cell.asked.amount or 1.0))
+        closed = [cell for cell in cells if not cell.asked.is_open]
         yield message(
             "service_load.unbusy",
-            at=name_of(least, results) if len(cells) > 1 else None,
-            most=Chosen(least.unbusy or 0.0, "1"),
-            users=Chosen(least.asked.amount or 0.0, "1"),
+            at=[name_of(cell, results) for cell in idle] if len(idle) < len(closed) else None,
+            most=Chosen(most.unbusy or 0.0, "1"),
+            users=Chosen(most.asked.amount or 0.0, "1"),
+            all=(most.unbusy or 0.0) >= (most.asked.amount or 0.0),
         )
     yield from _generator(cells, results)
 
@@ -339,9 +347,45 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
         )
 
 
+def backlog(cells: Sequence[Driven], results: Results | None = None) -> Message | None:
+    """Say at what rate the requests of open loads piled up; None: they did not."""
+    piled = [cell for cell in cells if cell.backlog]
+    if not piled:
+        return None
+    worst = min(piled, key=lambda c: (c.median("throughput") or 0.0) / (c.median("rate") or 1.0))
+    return message(
+        "service_load.backlog",
+        answered=Amount(worst.median("throughput"), "1"),
+        rate=Amount(worst.median("rate"), "1"),
+        at=name_of(worst, results) if results and len(cells) > 1 else None,
+        others=len(piled) - 1,
+    )
+
+
+def _late(cells: Sequence[Driven], results: Results) -> Message | None:
+    """Say where response times hold delays of requests that started late; None: nowhere."""
+    late = [
+        (float(cell.values["late"].max()), cell)
+        for cell in cells
+        if "late" in cell.values and cell.asked.is_open
+    ]
+    late = [(most, c) for most, c in late if most > max(LATE_NS, LATE * (c.median("mean") or 0.0))]
+    if not late:
+        return None
+    most, cell = max(late, key=lambda one: one[0])
+    return message(
+        "service_load.late",
+        late=Amount(most, "ns"),
+        at=name_of(cell, results) if len(cells) > 1 else None,
+        others=len(late) - 1,
+    )
+
+
 def _caveats(
     cells: Sequence[Driven], results: Results, requests: requests_seen.Seen
 ) -> Iterator[Message]:
+    if said := _late(cells, results):
+        yield said
     if said := few(cells):
         yield said
     if requests.errors:
@@ -436,7 +480,9 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
         ),
         rows=tuple(row(cell) for cell in cells),
         note=message(
-            "service_load.table.note", closed=not all(cell.asked.is_open for cell in cells)
+            "service_load.table.note",
+            little=any(cell.queueing_ns is not None for cell in cells),
+            longest="longest" in shown,
         ),
     )
 

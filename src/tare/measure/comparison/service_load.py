@@ -64,6 +64,8 @@ def lines(
     asked = load_asked(plan.experiment, levels, facts.get)
     one = Driven(cell.cell, levels, asked, tuple(range(len(trials))), values)
     yield "Load", service_load.reached(one)
+    if (said := service_load.backlog([one])) is not None:
+        yield "Backlog", said
     yield (
         "Tail",
         message(
