@@ -123,11 +123,13 @@ def _interval(
     def text(m: float | None, b: float | None, h: float | None) -> str:
         if m is None:
             return ABSENT
+        own = places
+        if 0 < abs(m / scale) < 10.0**-places / 2:
+            # What would read as zero, and is not.
+            own = places_of_width([m / scale])
         if b is None or h is None:
-            return f"{fixed(m / scale, places)} [{ABSENT}]"
-        return (
-            f"{fixed(m / scale, places)} [{fixed(b / scale, places)}, {fixed(h / scale, places)}]"
-        )
+            return f"{fixed(m / scale, own)} [{ABSENT}]"
+        return f"{fixed(m / scale, own)} [{fixed(b / scale, own)}, {fixed(h / scale, own)}]"
 
     texts = [text(*three) for three in zip(middle, low, high, strict=True)]
     level = f"{100 * confidence:.4g} %"
