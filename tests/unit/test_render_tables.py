@@ -59,14 +59,15 @@ def test_a_wide_interval_gets_no_idle_digits():
 
 def test_a_small_estimate_among_large_ones_is_not_zero():
     keys = ("m", "m_low", "m_high")
-    rows = [(1.62e9, 1.2e9, 1.9e9), (1.84e9, 1.5e9, 2.1e9), (1.8e6, 0.7e6, 50e6)]
+    rows = [(1.62e9, 1.2e9, 1.9e9), (1.84e9, 1.5e9, 2.1e9), (1.8e5, 0.7e5, 50e6)]
     table = Table(
         title="t",
         columns=tuple(Column(key=k, title=k, unit="ns") for k in keys),
         rows=tuple(dict(zip(keys, row, strict=True)) for row in rows),
     )
     texts = [row[0] for row in lay(table).rows]
-    assert texts == ["1.62 [1.20, 1.90]", "1.84 [1.50, 2.10]", "0.0018 [0.0007, 0.0500]"]
+    assert texts[0] == "1.620 [1.200, 1.900]"
+    assert texts[2] == "0.00018 [0.00007, 0.05000]"
 
 
 @pytest.mark.parametrize(
