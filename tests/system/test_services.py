@@ -88,6 +88,8 @@ echo intended_ns,start_ns,duration_ns,label,error > /tmp/rows.csv
 test $2 = stuck && sleep 100
 test $2 = code && { echo "cannot connect" >&2; exit 4; }
 test $2 = late && sleep 5
+# As long as its file says.
+test $2 = slow && sleep 4
 test $2 = stops && sleep 2
 test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
 for ms in 1 2 3 4 100; do
@@ -96,12 +98,14 @@ for ms in 1 2 3 4 100; do
   case "$page" in *title*) ;; *) error="empty page";; esac
   test $2 = errors && test $ms = 4 && error=refused
   start=$((begin + made * 1000000000 / $3))
+  test $2 = clocks && start=$((1800000000000000000 + made))
   test $2 = slow && start=$((begin + made * 1000000000))
   echo $((begin + made * 1000000000 / $3)),$start,$((ms * 1000000)),page,$error >> /tmp/rows.csv
   made=$((made + 1))
 done
 test $2 = hostile && echo "1,2,3" >> /tmp/rows.csv
 test $2 = lost && made=6
+test $2 = endless && made=$(head -c 400 /dev/zero | tr '\\0' 9)
 echo made $made
 """
 
@@ -111,7 +115,7 @@ def pages(tmp_path: Path) -> Path:
     """Return the folder of an application that serves pages, with busybox as its image."""
     folder = tmp_path / "pages"
     busybox_image.make(
-        folder / "root", "sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill"
+        folder / "root", "sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill", "head", "tr"
     )
     (folder / "root" / "application" / "web").write_text(WEB)
     (folder / "root" / "application" / "drive").write_text(DRIVE)
@@ -154,7 +158,9 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        ("dies", "service web ended with exit code 3: no more room"),
+        ("clocks", "the load generator's file spans 1,800,000,000 s"),
+        ("endless", "the load generator printed no number of requests"),
+        ("dies", "service web ended with exit code 3; its last lines: no more room"),
         ("late", "service web was ended by SIGTERM"),
         ("empty", "service web is not ready after 5 s: its page of 0 bytes has no match"),
         ("silent", "service web is not ready after 5 s"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -108,6 +109,28 @@ def test_attend_may_end_some_time_after_its_last_word(
     with trial(of(SERVES)) as run:
         run.ended()
         assert run.driving.failure is None
+
+
+def test_a_service_ends_by_its_signal_though_a_script_ignores_it() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with trial(of("echo it is up; exec sleep 60")) as run:
+            run.ended()
+            assert not [*run.driving.warnings]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_why_a_service_ended_comes_before_what_its_load_said() -> None:
+    def fail(run: Trial) -> None:
+        # Until it was reported, and who reported it is gone.
+        run.driving._control.process.wait(5)
+        raise TrialError("cannot connect")
+
+    with trial(of("echo it is up; sleep 0.3; echo no disk; exit 3"), load=fail) as run:
+        run.ended()
+        assert run.driving.failure is not None
+        assert re.match(r"service s0 .*no disk.*; cannot connect$", run.driving.failure.reason)
 
 
 def test_a_service_that_is_killed_is_named_and_the_trial_stays_valid() -> None:

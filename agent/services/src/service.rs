@@ -145,9 +145,25 @@ fn launched(
             .stderr(writer)
             .process_group(0);
         change(&mut command);
+        // SAFETY: between fork and exec there are system calls alone.
+        unsafe { command.pre_exec(default_signals) };
         Ok((log, command.spawn()?))
     };
     start().map_err(|error| format!("cannot start {program}: {error}"))
+}
+
+/// A script or nohup may have this ignore signals; what is asked to end by one is not to.
+fn default_signals() -> io::Result<()> {
+    // SAFETY: takes no memory of ours but the empty set.
+    unsafe {
+        for signal in 1..libc::SIGSYS + 1 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+    Ok(())
 }
 
 fn ending(status: ExitStatus) -> String {

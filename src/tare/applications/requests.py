@@ -17,8 +17,8 @@ import pyarrow.csv
 from tare.results.message import Amount, Message, message
 from tare.workloads.serving import AskedLoad
 
-#: Of a file of results: a million requests have some 100 MB.
-MOST_BYTES = 1 << 28
+#: Of a file of results, which has some 100 bytes a request: the agent passes no more on.
+MOST_BYTES = 64 << 20
 #: Of labels and errors, whose texts are kept with every request.
 LONGEST = 200
 #: Of different labels of a trial, and of different errors, of which others are not told apart.

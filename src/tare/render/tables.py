@@ -124,7 +124,7 @@ def _interval(
         if m is None:
             return ABSENT
         own = places
-        if 0 < abs(m / scale) < 10.0**-places / 2:
+        if 0 < m / scale < 10.0**-places / 2 and b is not None and b > 0:
             # What would read as zero, and is not.
             own = places_of_width([m / scale])
         if b is None or h is None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tare import workloads
+from tare.errors import StoreError
 from tare.experiment.findings.cells import in_order
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import DRIVER
@@ -160,6 +161,17 @@ class Driven:
         return self.median(name)
 
 
+def _check(values: Mapping[str, FloatArray]) -> None:
+    """Raise StoreError where the values of a load are none that any load comes to."""
+    known = {"requests", "errors"} <= values.keys()
+    negative = any((found < 0).any() for found in values.values())
+    if not known or negative or (values["requests"] < 1).any() or (values["errors"] > 1).any():
+        raise StoreError(
+            "the journal is damaged: numbers of requests, errors or times are absent or impossible",
+            "restore the folder from a copy",
+        )
+
+
 @lru_cache(maxsize=4)
 def driven(results: Results) -> tuple[Driven, ...]:
     """Return the cells of applications that serve, in the usual order; empty: there are none."""
@@ -179,6 +191,7 @@ def driven(results: Results) -> tuple[Driven, ...]:
     for number in in_order(results):
         if number not in trials:
             continue
+        _check(by_cell[number])
         own = {str(f): str(level) for f, level in levels.loc[number].items()}
         asked = load_asked(results.experiment, own, results.fact)
         found.append(Driven(number, own, asked, trials[number], by_cell[number]))

@@ -335,7 +335,9 @@ class Driving:
     def _end(self) -> None:
         """Have services end, and take what is reported of that."""
         self._due = due = time.monotonic() + self._ending_s
-        self._control.send(b"stop")
+        # Who is gone already has reported why.
+        with contextlib.suppress(AgentError):
+            self._control.send(b"stop")
         while self._control.unread():
             if time.monotonic() > due - self._ending_s + END_S:
                 self._fail(_unanswered(ATTEND, END_S))
@@ -354,7 +356,9 @@ class Driving:
 
     def _take(self, report: record.ServicesReport | None) -> None:
         if isinstance(report, record.ServicesFailed):
-            self._fail(_said(report))
+            # What ended a service is why its load failed.
+            why = _said(report)
+            self.failure = why if self.failure is None else why.followed_by(self.failure)
         elif isinstance(report, record.ServicesEnded):
             self.killed = report.killed
 

@@ -24,7 +24,6 @@ from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
-    from tare.experiment.findings.failures import Failure
     from tare.experiment.specification import Experiment
     from tare.features.run.screen import Summary
     from tare.measure.comparison.session import Execution, Wanted
@@ -275,23 +274,21 @@ def _one(
 def _more(summary: Summary, out: Path | None) -> str | None:
     """Return what gets the trials that were asked for."""
     if summary.failed:
-        return (None if out else how_to_see(summary.failed)) or _repair(summary.failed[0], out)
+        return (None if out else how_to_see(summary.failed)) or _repair(out)
     if out:
         return "the same command with --resume   (measures more)"
     return "the same command again" if summary.by_hand else "a longer --budget"
 
 
-def _repair(failure: Failure, out: Path | None) -> str:
+def _repair(out: Path | None) -> str:
     """Return the same command, after what fails was repaired."""
     from tare.cli.again import again
-    from tare.experiment.findings.failures import last_lines
     from tare.render.words import text
     from tare.results.message import message
 
-    said = last_lines(failure.stderr or "", 1)
-    why = f'"{said[0]}"' if said else failure.reason
+    # What a program wrote stands above, never in what is to be typed.
     command = again("run", {"--resume": None} if out else {})
-    return text(message("run.repair", why=why, command=command))
+    return text(message("run.repair", command=command))
 
 
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:
