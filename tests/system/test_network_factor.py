@@ -93,7 +93,7 @@ class Quiet:
     """Progress that nobody wants to know."""
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *told: None
+        return lambda *told, **more: None
 
 
 def run(folder: Path, network: str, resume: bool = False, **changes: Any) -> Results:
