@@ -177,14 +177,15 @@ def test_a_scan_is_a_table(tmp_path: Path) -> None:
 
 
 def test_several_commands_are_one_table(tmp_path: Path) -> None:
-    words = ("-n", "6", "--markdown", "-", "sleep 0.01", "sleep 0.02")
+    # Far enough apart for a verdict of six trials, whatever else this machine does meanwhile.
+    words = ("-n", "6", "--markdown", "-", "sleep 0.05", "sleep 0.5")
     done = tare("run", *words, cwd=tmp_path)
     head, rule, first, second = done.stdout.splitlines()
     cells = [cell.strip() for cell in head.strip("|").split("|")]
     assert (len(cells), cells[0], cells[-1]) == (5, "command", "n")
-    assert "vs. sleep 0.01" in cells[2]
+    assert "vs. sleep 0.05" in cells[2]
     assert rule == "| --- | ---: | ---: | ---: | ---: |"
-    assert first.startswith("| sleep 0.01 | ")
+    assert first.startswith("| sleep 0.05 | ")
     assert "slower" in second
-    found = summary("-n", "6", "sleep 0.01", "sleep 0.02", cwd=tmp_path)
+    found = summary("-n", "6", "sleep 0.05", "sleep 0.5", cwd=tmp_path)
     assert found["comparisons"][0]["verdict"] == "slower"
