@@ -188,7 +188,8 @@ def test_a_port_is_shaped_as_host_1_and_goes_with_what_runs_in_it(emulating: Emu
     emulating.build()
     full = 1000 * MBIT
     emulating.shape({**BUCKET, "capacity_bits": full, "tokens_bits": full, "refill_bps": 8})
-    first, again = (emulating.ask("add_port", end={"kind": "own_namespace"}) for _ in range(2))
+    own = {"kind": "own_namespace"}
+    first, again = (emulating.ask("add_port", host=1, end=own) for _ in range(2))
     assert (first["port"]["address"], again["port"]["address"]) == ("10.77.0.65", "10.77.0.66")
     behind = {**emulating.hosts[0], **first["port"]}
     emulating.hosts = [behind, emulating.hosts[1]]
@@ -203,17 +204,31 @@ def test_a_port_is_shaped_as_host_1_and_goes_with_what_runs_in_it(emulating: Emu
     assert not Path(first["port"]["namespace"]).exists()
     assert emulating.ask("remove_port", port=65)["record"] == "network_refused"
     # The address is free again.
-    assert emulating.ask("add_port", end={"kind": "own_namespace"})["port"] == first["port"]
+    assert emulating.ask("add_port", host=1, end=own)["port"] == first["port"]
     assert emulating.end() == 0
     assert not emulating.named()
+
+
+def test_a_port_of_another_host_is_shaped_as_that_one(emulating: Emulating) -> None:
+    emulating.build()
+    full = 1000 * MBIT
+    emulating.shape({**BUCKET, "capacity_bits": full, "tokens_bits": full, "refill_bps": 8})
+    port = emulating.ask("add_port", host=2, end={"kind": "own_namespace"})["port"]
+    emulating.hosts = [{**emulating.hosts[1], **port}, emulating.hosts[0]]
+    emulating.send(1_000_000)
+    # Answers alone are what host 1 has sent.
+    assert full - emulating.look()["tokens_bits"] < 500_000
+    for host in (0, 3):
+        refused = emulating.ask("add_port", host=host, end={"kind": "own_namespace"})
+        assert refused["message"] == f"there is no host {host}"
 
 
 def test_the_network_of_this_machine_is_given_no_port(emulating: Emulating) -> None:
     emulating.build()
     for path in ("/proc/self/ns/net", "/proc/1/ns/net", "/nowhere"):
         end = {"kind": "container", "namespace": path}
-        assert emulating.ask("add_port", end=end)["record"] == "network_refused"
-    assert emulating.ask("add_port", end={"kind": "tap"})["port"]["port"] == 65
+        assert emulating.ask("add_port", host=1, end=end)["record"] == "network_refused"
+    assert emulating.ask("add_port", host=1, end={"kind": "tap"})["port"]["port"] == 65
 
 
 def test_nothing_is_left_when_orders_end(emulating: Emulating) -> None:

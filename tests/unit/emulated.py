@@ -47,10 +47,10 @@ class ScriptedEmulator:
             full = shaping.capacity_bits
             self._tokens = full if shaping.initial_bits is None else shaping.initial_bits
 
-    def add_port(self, end: record.PortEnd) -> record.BuiltPort:
+    def add_port(self, end: record.PortEnd, host: int = 1) -> record.BuiltPort:
         number = 65 + len(self.ports)
         self.ports[number] = end
-        own = str(self.hosts[0].namespace)[:-1] if isinstance(end, record.OwnNamespace) else None
+        own = str(self.hosts[host - 1].namespace)[:-1] if isinstance(end, record.OwnNamespace) else None
         return record.BuiltPort(
             port=number,
             address=f"10.77.0.{number}",

@@ -19,7 +19,7 @@ from served import application
 
 from tare.agent import client, record
 from tare.errors import AgentError, TrialError
-from tare.experiment.session import driving as module
+from tare.experiment.session import control
 from tare.experiment.session.driving import DriverInstance, Driving
 from tare.platforms import processes
 from tare.workloads import serving
@@ -32,8 +32,8 @@ STAYS = "trap '' TERM; echo it is up; while :; do sleep 0.1; done"
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLACK_S", 2.0)
-    monkeypatch.setattr(module, "END_S", 0.5)
+    monkeypatch.setattr(control, "SLACK_S", 2.0)
+    monkeypatch.setattr(control, "END_S", 0.5)
 
 
 def of(*scripts: str) -> Application:
@@ -105,7 +105,7 @@ def test_attend_may_end_some_time_after_its_last_word(
     slow = tmp_path / "agent"
     slow.write_text(f'#!/bin/sh\n{client.binary()} "$@"\nexec >&-\nsleep 0.3\n')
     slow.chmod(0o755)
-    monkeypatch.setattr(module, "client", SimpleNamespace(binary=lambda: slow))
+    monkeypatch.setattr(control, "client", SimpleNamespace(binary=lambda: slow))
     with trial(of(SERVES)) as run:
         run.ended()
         assert run.driving.failure is None
@@ -124,7 +124,7 @@ def test_a_service_ends_by_its_signal_though_a_script_ignores_it() -> None:
 def test_why_a_service_ended_comes_before_what_its_load_said() -> None:
     def fail(run: Trial) -> None:
         # Until it was reported, and who reported it is gone.
-        run.driving._control.process.wait(5)
+        run.driving._control._channel.process.wait(5)
         raise TrialError("cannot connect")
 
     with trial(of("echo it is up; sleep 0.3; echo no disk; exit 3"), load=fail) as run:
@@ -170,7 +170,7 @@ def test_a_stopped_supervise_that_reports_nothing_is_named() -> None:
 
 def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
     def stop(run: Trial) -> None:
-        attend = run.driving._control.process
+        attend = run.driving._control._channel.process
         attend.send_signal(signal.SIGSTOP)
         while not processes.is_stopped(attend.pid):
             time.sleep(0.01)

@@ -92,10 +92,11 @@ class TakeInterface(Strict, frozen=True, kw_only=True, tag_field="job", tag="tak
 
 
 class AddPort(Strict, frozen=True, kw_only=True, tag_field="job", tag="add_port"):
-    """Give what cannot go into host 1's namespace an address beside that of host 1: what it
-    sends leaves by the interface of host 1, shaped as this is."""
+    """Give what cannot go into a host's namespace an address beside that of the host: what it
+    sends leaves by the interface of the host, shaped as this is."""
 
     end: PortEnd
+    host: int
     id: int
 
 

@@ -127,8 +127,8 @@ class Emulator:
         ]
         self._ask(record.ShapeHosts(id=self._number(), hosts=tuple(told)))
 
-    def add_port(self, end: record.PortEnd) -> record.BuiltPort:
-        """Give host 1 a further address, for what cannot be in its namespace.
+    def add_port(self, end: record.PortEnd, host: int = 1) -> record.BuiltPort:
+        """Give a host a further address, for what cannot be in its namespace.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Emulator:
             If it cannot be done: why, and what would fix it.
         """
         with self._asking:
-            added = self._ask(record.AddPort(id=self._number(), end=end))
+            added = self._ask(record.AddPort(id=self._number(), host=host, end=end))
         if not isinstance(added, record.PortAdded):
             raise AgentError(f"the emulating agent answered {type(added).__name__}, no port")
         return added.port

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,14 +21,19 @@ _NS = 10**9
 
 
 def supervision(
-    application: Application, values: Mapping[str, str], control: str, output_bytes: int
+    services: Sequence[Service],
+    reset: Sequence[tuple[str, ...]],
+    values: Mapping[str, str],
+    control: str,
+    output_bytes: int,
 ) -> record.Supervision:
     """Return what ``tare-agent supervise`` is started with.
 
     Parameters
     ----------
-    application : Application
-        One that serves.
+    services : sequence of Service
+    reset : sequence of commands
+        Run before them.
     values : mapping
         What placeholders stand for.
     control : str
@@ -38,10 +43,10 @@ def supervision(
     """
     return record.Supervision(
         control=control,
-        reset=tuple(filled(command, values) for command in application.reset),
+        reset=tuple(filled(command, values) for command in reset),
         reset_ns=round(RESET_S * _NS),
-        services=tuple(_service(one, values) for one in application.services),
-        copy_bytes=output_bytes // len(application.services),
+        services=tuple(_service(one, values) for one in services),
+        copy_bytes=output_bytes // len(services),
     )
 
 
@@ -133,26 +138,27 @@ def _share(text: str) -> float:
     return units.share(text, -1e-9, 1.0)
 
 
-def reset_s(application: Application) -> float:
+def reset_s(commands: Sequence[tuple[str, ...]]) -> float:
     """Return how long all commands of ``[reset]`` may take."""
-    return RESET_S if application.reset else 0.0
+    return RESET_S if commands else 0.0
 
 
-def ready_s(application: Application) -> float:
+def ready_s(services: Sequence[Service]) -> float:
     """Return how long it may take until all services are ready, once there is a reset."""
-    return sum(one.ready.within_s for one in application.services)
+    return sum(one.ready.within_s for one in services)
 
 
-def stop_s(application: Application) -> float:
+def stop_s(services: Sequence[Service]) -> float:
     """Return how long it may take until all services have ended."""
-    return sum(one.stop_s for one in application.services)
+    return sum(one.stop_s for one in services)
 
 
 def longest_s(application: Application) -> float:
     """Return how long a trial may take, from its reset until its services have ended."""
     assert application.driver is not None
-    parts = (reset_s, ready_s, stop_s)
-    return sum(part(application) for part in parts) + application.driver.within_s + SLACK_S
+    services = application.services
+    own = reset_s(application.reset) + ready_s(services) + stop_s(services)
+    return own + application.driver.within_s + SLACK_S
 
 
 def filled(words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:

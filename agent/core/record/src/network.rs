@@ -341,9 +341,9 @@ pub enum EmulateOrder {
         name: String,
         interface: String,
     },
-    /// Give what cannot go into host 1's namespace an address beside that of host 1: what it sends
-    /// leaves by the interface of host 1, shaped as this is.
-    AddPort { id: u64, end: PortEnd },
+    /// Give what cannot go into a host's namespace an address beside that of the host: what it
+    /// sends leaves by the interface of the host, shaped as this is.
+    AddPort { id: u64, host: u32, end: PortEnd },
     /// Remove a port; that its end is gone already is as good.
     RemovePort { id: u64, port: u32 },
     /// Change how hosts are shaped; those that are not named stay as they are.

@@ -129,7 +129,7 @@ impl Emulator {
                 name,
                 interface,
             } => (id, self.take(id, &name, &interface)),
-            EmulateOrder::AddPort { id, end } => (id, self.add_port(id, &end)),
+            EmulateOrder::AddPort { id, host, end } => (id, self.add_port(id, host, &end)),
             EmulateOrder::RemovePort { id, port } => (id, self.remove_port(id, port)),
             EmulateOrder::ShapeHosts { id, hosts } => (id, self.shape(id, &hosts)),
             EmulateOrder::LookAtHosts { id } => (id, Ok(self.states(Some(id)))),
@@ -167,8 +167,8 @@ impl Emulator {
         Ok(self.begin(id))
     }
 
-    fn add_port(&mut self, id: u64, end: &PortEnd) -> Result<EmulateRecord, Refused> {
-        let port = self.built()?.add_port(end)?;
+    fn add_port(&mut self, id: u64, host: u32, end: &PortEnd) -> Result<EmulateRecord, Refused> {
+        let port = self.built()?.add_port(host, end)?;
         Ok(EmulateRecord::PortAdded { id, port })
     }
 

@@ -67,15 +67,19 @@ impl Network {
         Ok((network, hosts))
     }
 
-    /// Adds a port of host 1.
-    pub fn add_port(&mut self, end: &PortEnd) -> Result<BuiltPort, Refused> {
+    /// Adds a port of a host.
+    pub fn add_port(&mut self, host: u32, end: &PortEnd) -> Result<BuiltPort, Refused> {
+        let space = (host as usize)
+            .checked_sub(1)
+            .and_then(|at| self.hosts.get(at))
+            .ok_or_else(|| format!("there is no host {host}"))?;
         let taken = |number: &u8| self.ports.iter().any(|port| port.number == *number);
         let number = port::NUMBERS.into_iter().find(|number| !taken(number));
         let number = number.ok_or_else(|| "every address of the network is taken".to_string())?;
         let [a, b, c] = self.subnet;
         let address = Ipv4Addr::new(a, b, c, number);
         let name = format!("{}-{number}", self.name);
-        let port = Port::make(&self.hosts[0], number, address, end, &name, self.named)?;
+        let port = Port::make(space, number, address, end, &name, self.named)?;
         let built = port.built(address);
         self.ports.push(port);
         Ok(built)

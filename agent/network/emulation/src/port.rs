@@ -1,9 +1,9 @@
-//! A port of host 1: an address for what cannot go into its namespace, such as a container of an
+//! A port of a host: an address for what cannot go into its namespace, such as a container of an
 //! engine or a virtual machine.
 //!
-//! One end of a cable is in host 1's namespace, which forwards between it and its own interface,
+//! One end of a cable is in the host's namespace, which forwards between it and its own interface,
 //! and answers in both directions who asks for the address of the other (proxy ARP). So what the
-//! port sends is in the same queue as what host 1 sends, and the same bucket pays for it.
+//! port sends is in the same queue as what the host sends, and the same bucket pays for it.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -30,7 +30,7 @@ pub struct Port {
     pub number: u8,
     /// That was made for it.
     pub namespace: Option<Namespace>,
-    /// Into host 1's namespace.
+    /// Into the host's namespace.
     socket: Socket,
     index: u32,
 }
@@ -45,7 +45,7 @@ impl Port {
         name: &str,
         named: bool,
     ) -> Result<Self, Refused> {
-        let cannot = |why: String| Refused::from(format!("cannot add a port to host 1: {why}"));
+        let cannot = |why: String| Refused::from(format!("cannot add a port: {why}"));
         let mut socket = namespace::within(&host.file, Socket::open)
             .and_then(|socket| socket)
             .map_err(|error| cannot(error.to_string()))?;
@@ -168,7 +168,7 @@ fn address_end(address: Ipv4Addr) -> Result<(), Refusal> {
     links::bring_up(&mut socket, index)
 }
 
-/// Makes an interface in host 1's namespace whose other end is the process that opens it.
+/// Makes an interface in a host's namespace whose other end is the process that opens it.
 fn make_tap(host: &Namespace, interface: &str) -> Result<(), Refused> {
     let made = namespace::within(&host.file, || {
         let file = OpenOptions::new().read(true).write(true).open(TUN)?;

@@ -8,26 +8,24 @@ generator is the child of an agent on that host, so that its CPU time is measure
 from __future__ import annotations
 
 import contextlib
-import secrets
 import selectors
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from tare import platforms, workloads
 from tare.agent import client, record
-from tare.agent.client import Answer, ProcessChannel, SilenceError
+from tare.agent.client import Answer, SilenceError
 from tare.errors import AgentError, TareError
-from tare.experiment.session import single_execution
+from tare.experiment.session import control, single_execution
+from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.resident import Cpus
-from tare.platforms import processes
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
@@ -43,25 +41,8 @@ if TYPE_CHECKING:
 HOST = 2
 #: How long an agent may take to start, and a small command of ours.
 START_S, SMALL_S = 60.0, 30.0
-#: How long a report may be on its way, and a line to whoever passes it on.
-END_S = 5.0
-#: Beyond the times that services have to become ready, and to end: on a small share of a CPU all
-#: else takes its time as well.
-SLACK_S = 20.0
-#: How often it is looked whether a line was taken.
-TICK_S = 0.02
 #: How often it is looked whether a load generator has had its time.
 LOOK_S = 1.0
-#: What passes reports and orders on.
-ATTEND = "tare-agent attend"
-#: In the environment of ``supervise``, and of nothing that it starts.
-KEY, SPECIFICATION = "TARE_CONTROL_KEY", "TARE_SUPERVISION"
-#: Of lines that a report shows.
-LAST_LINES = 3
-
-_Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
-
-_reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
 
 
 class Drivers:
@@ -150,7 +131,8 @@ class DriverInstance:
         try:
             return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
         except SilenceError as error:
-            raise AgentError(_unanswered("the load generator's agent", limit_s).reason) from error
+            why = control.unanswered("the load generator's agent", limit_s)
+            raise AgentError(why.reason) from error
 
 
 @dataclass
@@ -175,41 +157,20 @@ class Driving:
     resident: DriverInstance
     trial: int
     asked: serving.AskedLoad
-    #: Why the load made no trial; None: it did, as far as is known.
-    failure: Why | None = None
-    #: When each service was ready, from the start of the first.
-    ready_ns: tuple[int, ...] = ()
-    #: Names of services that did not end in their time.
-    killed: tuple[str, ...] = ()
     #: What the load generator's agent said of it.
     records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
     whole: bool = False
     _command: record.Command | None = None
-    #: When all services must have ended; None: they may go on.
-    _due: float | None = None
-    #: Who is to answer then.
-    _last: str = "tare-agent supervise"
-    _key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
     def __enter__(self) -> Self:
-        emulator = self.hosts.emulator
-        own = str(emulator.hosts[HOST - 1].address)
-        words = [*emulator.enter(HOST), str(client.binary()), "attend", "--bind", own]
-        self._control = ProcessChannel(words)
+        application = self.application
+        self._control = Control(self.hosts.emulator, HOST, application.services, application.reset)
+        self._thread = threading.Thread(target=self._drive, daemon=True)
         try:
-            self._control.send(self._key.encode())
-            try:
-                port = self._control.receive(START_S)
-            except SilenceError as error:
-                raise _unanswered(ATTEND, START_S).error from error
-            if port is None:
-                raise AgentError(f"host {HOST} cannot listen: {self._control.last_words()}")
-            self._address = f"{own}:{port.decode()}"
-            self._thread = threading.Thread(target=self._drive, daemon=True)
             self._thread.start()
         except BaseException:
-            self._end_control()
+            self._control.close()
             raise
         return self
 
@@ -220,7 +181,7 @@ class Driving:
         trace: TracebackType | None,
     ) -> None:
         # Whatever it waits for has ended with the trial, or is not wanted any more.
-        self._control.process.kill()
+        self._control.kill()
         self._thread.join()
         self._control.close()
         if not self.whole or isinstance(error, AgentError):
@@ -239,29 +200,33 @@ class Driving:
         self._command = serving.driver(
             self.application, values, base.environment, workloads.CAPTURE_LIMIT_BYTES
         )
-        wanted = 0 if base.capture is None else base.capture.limit_bytes
-        given = serving.supervision(self.application, values, self._address, wanted)
-        return msgspec.structs.replace(
-            base,
-            argv=(workloads.AGENT, "supervise"),
-            # Other users see what stands in a command, and environments of services hold secrets.
-            environment={
-                **base.environment,
-                KEY: self._key,
-                SPECIFICATION: msgspec.json.encode(given).decode(),
-            },
-        )
+        return self._control.command(base, values)
+
+    @property
+    def failure(self) -> Why | None:
+        """Why the load made no trial; None: it did, as far as is known."""
+        return self._control.failure
+
+    @property
+    def ready_ns(self) -> tuple[int, ...]:
+        """When each service was ready, from the start of the first."""
+        return self._control.ready_ns
+
+    @property
+    def killed(self) -> tuple[str, ...]:
+        """Names of services that did not end in their time."""
+        return self._control.killed
+
+    def look(self) -> None:
+        """Look whether services have ended in time, as :meth:`Control.look` does."""
+        self._control.look()
 
     def wait(self) -> None:
         """Wait for what is still reported, after the instance has answered."""
-        due = time.monotonic() + END_S
-        self._thread.join(END_S)
-        try:
-            # It ends with the connection, but after its last word.
-            self._control.process.wait(max(TICK_S, due - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._fail(_unanswered(ATTEND, END_S))
-            self._control.process.kill()
+        due = time.monotonic() + control.END_S
+        self._thread.join(control.END_S)
+        # It ends with the connection, but after its last word.
+        self._control.wait(due - time.monotonic())
         self._thread.join()
 
     @property
@@ -280,91 +245,16 @@ class Driving:
                     message=text(message("serving.killed", service=service.name, limit=limit)),
                 )  # fmt: skip
 
-    def look(self) -> None:
-        """Look whether services have ended in time, once nobody needs them any more.
-
-        Raises
-        ------
-        TrialError
-            If they have not: says who did not answer.
-        """
-        if self._due is not None and time.monotonic() > self._due:
-            # It may have been stopped after it took the order.
-            stopped = processes.is_stopped(self._control.process.pid)
-            self._fail(_unanswered(ATTEND if stopped else self._last, self._ending_s))
-            assert self.failure is not None
-            raise self.failure.in_one_line.error
-
-    @property
-    def _ending_s(self) -> float:
-        return serving.stop_s(self.application) + SLACK_S
-
     def _drive(self) -> None:
         """Have services driven as soon as they are ready, then ended."""
+        fail = self._control.fail
         try:
-            if self._reached(record.ServicesReset, serving.reset_s(self.application)):
-                ready = self._reached(record.ServicesReady, serving.ready_s(self.application))
-                if ready is not None:
-                    self.ready_ns = ready.after_ns
-                    self._load()
+            if self._control.ready():
+                self._load()
         except (TareError, msgspec.DecodeError) as error:
-            self._fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
+            fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
         with contextlib.suppress(AgentError, msgspec.DecodeError):
-            self._end()
-
-    def _reached(self, kind: type[_Reached], limit_s: float) -> _Reached | None:
-        """Return the report that comes next; None: it is another one.
-
-        Raises
-        ------
-        TrialError
-            If none comes in time.
-        """
-        limit_s += SLACK_S
-        try:
-            report = self._report(limit_s)
-        except SilenceError as error:
-            what = "ready" if kind is record.ServicesReady else "reset"
-            said = message("serving.unreported", what=what, limit=Duration(limit_s))
-            raise Why.of(said).error from error
-        if isinstance(report, kind):
-            return report
-        self._take(report)
-        return None
-
-    def _end(self) -> None:
-        """Have services end, and take what is reported of that."""
-        self._due = due = time.monotonic() + self._ending_s
-        # Who is gone already has reported why.
-        with contextlib.suppress(AgentError):
-            self._control.send(b"stop")
-        while self._control.unread():
-            if time.monotonic() > due - self._ending_s + END_S:
-                self._fail(_unanswered(ATTEND, END_S))
-                # With the connection the services end.
-                self._control.process.kill()
-                break
-            time.sleep(TICK_S)
-        while (report := self._report(due - time.monotonic())) is not None:
-            self._take(report)
-        self._last = "tare-agent serve"
-
-    def _report(self, limit_s: float | None) -> record.ServicesReport | None:
-        """Return the next report; None: there is none any more."""
-        line = self._control.receive(limit_s)
-        return None if line is None else _reports.decode(line)
-
-    def _take(self, report: record.ServicesReport | None) -> None:
-        if isinstance(report, record.ServicesFailed):
-            # What ended a service is why its load failed.
-            why = _said(report)
-            self.failure = why if self.failure is None else why.followed_by(self.failure)
-        elif isinstance(report, record.ServicesEnded):
-            self.killed = report.killed
-
-    def _fail(self, why: Why) -> None:
-        """Keep why there is no trial; the first reason comes first."""
-        self.failure = why if self.failure is None else self.failure.followed_by(why)
+            self._control.end()
 
     def _load(self) -> None:
         """Run the load generator to its end, or until its services have ended."""
@@ -388,32 +278,13 @@ class Driving:
                 for key, _ in selector.select(LOOK_S):
                     if key.fileobj is self._control:
                         # They have ended while they were driven.
-                        self._take(self._report(END_S))
+                        self._control.ended_early()
                         return
                 if time.monotonic() > deadline:
                     raise Why.of(message("serving.silent", limit=Duration(limit_s))).error
         self.whole = True
         for got in self.records:
             if isinstance(got, record.Fault) and got.kind != "warning":
-                last = _last(got.evidence or "")
-                self._fail(Why.of(message("serving.driver", what=got.message, log=last)))
+                last = control.last(got.evidence or "")
+                self._control.fail(Why.of(message("serving.driver", what=got.message, log=last)))
                 return
-
-    def _end_control(self) -> None:
-        self._control.process.kill()
-        self._control.close()
-
-
-def _said(report: record.ServicesFailed) -> Why:
-    return Why.of(
-        message("serving.failed", service=report.service, what=report.what, log=_last(report.log))
-    )
-
-
-def _unanswered(who: str, limit_s: float) -> Why:
-    return Why.of(message("serving.unanswered", who=who, limit=Duration(limit_s)))
-
-
-def _last(printed: str) -> list[str]:
-    lines = (line.strip() for line in printed.splitlines())
-    return [line for line in lines if line][-LAST_LINES:]

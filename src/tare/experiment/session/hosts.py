@@ -95,9 +95,9 @@ class Hosts:
         """What makes the network."""
         return self._emulator
 
-    def join(self, stack: str) -> Joining:
-        """Make an instance of a stack a host of the network: host 1, or one beside it."""
-        return Joining(self._emulator, stack, self._folder, self.placeholders)
+    def join(self, stack: str, host: int = 1) -> Joining:
+        """Put an instance of a stack on a host of the network, or behind it."""
+        return Joining(self._emulator, stack, self._folder, self.placeholders, host)
 
     def wait_s(self, cell: Cell) -> float:
         """Return how long a cell's next trial is to rest before it begins."""

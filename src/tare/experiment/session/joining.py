@@ -1,4 +1,4 @@
-"""How one instance is a host of the session's network: as host 1 itself, or by a port of host 1."""
+"""How one instance is on a host of the session's network: in it, or by a port of that host."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Joining:
         What instances are shown; a file of the hosts' addresses, as seen by this one, is put there.
     hosts : mapping
         The placeholders of what is on host 1 itself.
+    host : int
+        On which it is.
 
     Raises
     ------
@@ -38,15 +40,21 @@ class Joining:
     """
 
     def __init__(
-        self, emulator: Emulator, stack: str, folder: Path, hosts: Mapping[str, str]
+        self,
+        emulator: Emulator,
+        stack: str,
+        folder: Path,
+        hosts: Mapping[str, str],
+        host: int = 1,
     ) -> None:
         self._emulator = emulator
         self._stack = stack
         self._folder = folder
+        self._host = host
         self._built: record.BuiltPort | None = None
         self._file: Path | None = None
         #: Path of the network namespace in which its layers start.
-        self.network = emulator.hosts[0].namespace
+        self.network = emulator.hosts[host - 1].namespace
         #: What a virtual machine opens there.
         self.port: Port | None = None
         #: What the hosts of the network stand for in a command that it runs.
@@ -61,7 +69,9 @@ class Joining:
     @property
     def address(self) -> str:
         """Its own address."""
-        return str(self._emulator.hosts[0].address if self._built is None else self._built.address)
+        if self._built is None:
+            return str(self._emulator.hosts[self._host - 1].address)
+        return str(self._built.address)
 
     def begun(self, instance: Instance) -> None:
         """Give a container that has started its port.
@@ -91,7 +101,7 @@ class Joining:
         """
         if len(self._emulator.hosts) < 2:
             return
-        with self._emulator.meeting(2) as meeting:
+        with self._emulator.meeting(self._other) as meeting:
             job = record.MeetHost(id=agent.next_id(), host=meeting.address)
             self._judge(agent.ask(job, MEET_S), *meeting.outcome())
 
@@ -103,9 +113,14 @@ class Joining:
         seen = f"inside it is {own[0]}" if own else f"inside: {'; '.join(faults)}"
         raise PlatformError(
             f"{self._stack} is to have the address {self.address} in the network of the "
-            f"experiment; {seen}; on host 2: {outside or why}",
+            f"experiment; {seen}; on host {self._other}: {outside or why}",
             "tare net emulate none -- true   (whether it works at all), or leave the platform out",
         )
+
+    @property
+    def _other(self) -> int:
+        """A host on which it is not."""
+        return 2 if self._host == 1 else 1
 
     def close(self) -> None:
         """Remove its port; may be called twice. What cannot be removed goes with the network."""
@@ -118,7 +133,7 @@ class Joining:
             self._emulator.remove_port(built.port)
 
     def _add(self, end: record.PortEnd) -> None:
-        self._built = built = self._emulator.add_port(end)
+        self._built = built = self._emulator.add_port(end, self._host)
         others = [str(host.address) for host in self._emulator.hosts[1:]]
         self._file = write_hosts(self._folder / f"hosts-{built.port}", [built.address, *others])
         self.placeholders = placeholders.of_hosts([built.address, *others], str(self._file))

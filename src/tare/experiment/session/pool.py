@@ -108,13 +108,16 @@ class Pool:
             If one cannot be started, or is not what was asked; those that were stay for the next
             trial.
         """
-        keys = keys_of(self._experiment, cell, cpus, root)
+        return self.get_all(cell.platform, keys_of(self._experiment, cell, cpus, root))
+
+    def get_all(self, platform: str, keys: list[Key]) -> list[Resident]:
+        """Return instances of a platform as :meth:`get` does."""
         missing = [key for key in keys if key not in self._residents]
         self._make_room(keys, missing)
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
         # One machine boots at a time: side by side they would wait for each other.
-        alone = len(missing) == 1 or not platforms.shares_memory(cell.platform)
+        alone = len(missing) == 1 or not platforms.shares_memory(platform)
         try:
             if alone:
                 for key, number in zip(missing, numbers, strict=True):
@@ -197,7 +200,7 @@ class Pool:
     def _start(self, key: Key, number: int) -> Resident:
         if self._hosts is None or not key.joins:
             return self._start_joined(key, number, None)
-        joining = self._hosts.join(key.platform)
+        joining = self._hosts.join(key.platform, key.serves_on or 1)
         try:
             return self._start_joined(key, number, joining)
         except BaseException:

@@ -29,6 +29,8 @@ class Key(NamedTuple):
     root: platforms.Root | None = None
     #: Whether it is in the session's network.
     joins: bool = True
+    #: The host on which services are in it, that several hosts have; None: it is a trial's own.
+    serves_on: int | None = None
 
 
 @dataclass(frozen=True)
