@@ -50,7 +50,8 @@ class ScriptedEmulator:
     def add_port(self, end: record.PortEnd, host: int = 1) -> record.BuiltPort:
         number = 65 + len(self.ports)
         self.ports[number] = end
-        own = str(self.hosts[host - 1].namespace)[:-1] if isinstance(end, record.OwnNamespace) else None
+        space = str(self.hosts[host - 1].namespace)
+        own = space[:-1] if isinstance(end, record.OwnNamespace) else None
         return record.BuiltPort(
             port=number,
             address=f"10.77.0.{number}",

@@ -93,7 +93,7 @@ def cells(
     _check_sizes(experiment, machine)
     _check_lists(experiment, machine)
     crossed = _crossed(experiment, machine)
-    out = {cell.cell: _impossible(experiment, cell) or refuse(cell) for cell in crossed}
+    out = {cell.cell: _impossible(experiment, cell, machine) or refuse(cell) for cell in crossed}
     made = [cell for cell in crossed if out[cell.cell] is None]
     if not made:
         first = out[crossed[0].cell]
@@ -138,8 +138,8 @@ def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
 _PINNABLE = 'size = ["1c"], or another one with whole cores; or pinning = ["none"]'
 
 
-def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
-    """Return why a cell cannot be on any machine; None: it can."""
+def _impossible(experiment: Experiment, cell: Cell, machine: Machine) -> LeftOut | None:
+    """Return why a cell cannot be; None: as far as is known it can."""
     cores = experiment.given_cores(cell)
     listed = listed_cpus(cell.pinning)
     why = None
@@ -149,10 +149,12 @@ def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
         why = message("unfit.no_cores")
     elif cell.pinning == "pinned" and cores != int(cores or 0):
         why = message("unfit.fraction")
+    elif cell.workload.spans_hosts and cell.pinning != "none":
+        why = message("unfit.hosts_pinned")
     if why is not None:
         levels = (("size", cell.size), ("pinning", cell.pinning))
         return LeftOut(levels=levels, why=why)
-    return _too_small(experiment, cell, cores)
+    return _too_small(experiment, cell, cores) or _too_large(experiment, cell, machine)
 
 
 def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftOut | None:
@@ -176,6 +178,30 @@ def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftO
         levels=(("workload", cell.workload.name), ("size", cell.size)),
         why=why,
         fix="a larger size, such as 1c or 1c2g: CPUs, and GiB of memory",
+    )
+
+
+def instances(experiment: Experiment, cell: Cell) -> int:
+    """Return how many instances of its size a cell has: one on each host, and its command's."""
+    return experiment.network.hosts + 1 if cell.workload.spans_hosts else 1
+
+
+def _too_large(experiment: Experiment, cell: Cell, machine: Machine) -> LeftOut | None:
+    """Return why the hosts of an application do not fit the machine, or None."""
+    each = experiment.limits(cell.size).memory_bytes
+    count = instances(experiment, cell)
+    if not cell.workload.spans_hosts or each is None or count * each <= machine.memory_bytes:
+        return None
+    return LeftOut(
+        levels=(("workload", cell.workload.name), ("size", cell.size)),
+        why=message(
+            "unfit.hosts",
+            instances=count,
+            each=Amount(each, "bytes"),
+            needed=Amount(count * each, "bytes"),
+            there=Amount(machine.memory_bytes, "bytes"),
+        ),
+        fix="fewer hosts, or a size with less memory, such as 1c512m",
     )
 
 
@@ -242,7 +268,8 @@ def left_out(
 ) -> list[CellsLeftOut]:
     """Return why cells of an experiment cannot be, and how many of them."""
     found: list[CellsLeftOut] = []
-    outs = [_impossible(experiment, c) or refuse(c) for c in _crossed(experiment, machine)]
+    crossed = _crossed(experiment, machine)
+    outs = [_impossible(experiment, cell, machine) or refuse(cell) for cell in crossed]
     apart: list[LeftOut] = []
     for one in outs:
         if one is not None and one not in apart:
@@ -275,7 +302,23 @@ def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> lis
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
         found.append(message("plan.note.kernel", name=kernels[0]))
-    return found
+    return [*found, *_supply(experiment, made, machine)]
+
+
+def _supply(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:
+    """Say what the hosts of applications need, and what there is."""
+    spanning = ((c.workload.name, c.size) for c in made if c.workload.spans_hosts)
+    for name, size in dict.fromkeys(spanning):
+        limits, count = experiment.limits(size), experiment.network.hosts
+        yield message(
+            "plan.note.supply",
+            name=name,
+            hosts=count,
+            cores=limits.cores and Amount(count * limits.cores, "CPUs"),
+            memory=limits.memory_bytes and Amount((count + 1) * limits.memory_bytes, "bytes"),
+            cpus=Amount(len(machine.spread), "CPUs"),
+            there=Amount(machine.memory_bytes, "bytes"),
+        )
 
 
 def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:

@@ -229,13 +229,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def network_of_services(self) -> bool:
-        """Whether the network is there for services and their drivers alone."""
-        serves = any(workload.serves for workload in self.workloads)
-        return serves and self.factors.get("network") == (NO_NETWORK,)
+        """Whether the network is there for applications with services alone."""
+        needed = any(workload.needs_network for workload in self.workloads)
+        return needed and self.factors.get("network") == (NO_NETWORK,)
 
     def joins(self, workload: WorkloadSpec) -> bool:
         """Return whether the trials of a workload take place in the network."""
-        return self.networked and (workload.serves or not self.network_of_services)
+        return self.networked and (workload.needs_network or not self.network_of_services)
 
     def shaped(self, network: str) -> str:
         """Return the specification of a level of ``network``."""

@@ -124,9 +124,11 @@ class Ready(_Strict, frozen=True, kw_only=True):
 
 
 class Service(_Strict, frozen=True, kw_only=True):
-    """A program that serves for the time of a trial."""
+    """A program that serves for the time of a trial, or of a session."""
 
     name: str
+    #: Of an application that a command runs: on the first host, or one on each host.
+    hosts: Literal["first", "each"] = "first"
     command: tuple[str, ...]
     environment: dict[str, str] = {}
     ready: Ready
@@ -182,7 +184,7 @@ class Application(_Strict, frozen=True, kw_only=True):
     image: Image
     #: Commands that run once, in order, in the image; what they leave in ``/data`` is a layer.
     prepare: tuple[tuple[str, ...], ...] = ()
-    #: What a trial executes; None: it serves.
+    #: What a trial executes, with the services if there are any; None: something drives these.
     command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}
     needs: Needs = Needs()
@@ -198,16 +200,18 @@ class Application(_Strict, frozen=True, kw_only=True):
     @property
     def texts(self) -> tuple[str, ...]:
         """All texts of what serves and what drives that may hold placeholders."""
-        if self.driver is None:
-            return ()
-        programs: tuple[Service | Driver, ...] = (*self.services, self.driver)
+        driver = () if self.driver is None else (self.driver,)
+        programs: tuple[Service | Driver, ...] = (*self.services, *driver)
         return (
             *(word for command in self.reset for word in command),
             *(word for one in programs for word in one.command),
             *(text for one in programs for text in one.environment.values()),
             *(one.ready.http or "" for one in self.services),
             *(word for one in self.services for word in one.ready.command or ()),
-            self.driver.rate or "",
-            self.driver.users or "",
-            self.driver.errors,
+            *(text for one in driver for text in (one.rate or "", one.users or "", one.errors)),
         )
+
+    @property
+    def spans_hosts(self) -> bool:
+        """Whether services on the hosts of a network do what its command asks of them."""
+        return bool(self.services) and self.driver is None

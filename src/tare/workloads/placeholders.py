@@ -13,7 +13,7 @@ CORES, MEMORY = "cores", "memory_bytes"
 GIVEN = (CORES, MEMORY)
 #: Not factors either: the addresses of a network's hosts, and a file with one a line.
 HOSTS, HOST_FILE = "hosts", "host_file"
-#: Address of the host on which a command runs: of those that serve alone.
+#: Address of the host on which a command or a service itself is.
 HOST = "host"
 
 

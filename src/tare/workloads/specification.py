@@ -53,3 +53,13 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def serves(self) -> bool:
         """Whether it is an application with services, which something drives."""
         return self.application is not None and self.application.driver is not None
+
+    @property
+    def spans_hosts(self) -> bool:
+        """Whether it is an application with services on the hosts of a network."""
+        return self.application is not None and self.application.spans_hosts
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it takes place in a network, whether or not anything shapes that."""
+        return self.serves or self.spans_hosts

@@ -120,8 +120,8 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     first, *also = given.pop("metrics", (None,))
     workloads = sections.workloads(file.tables("workload"), file, catalogue)
     chosen = factors.factors(file.table("factors"), catalogue, loads, sizes)
-    if any(workload.serves for workload in workloads):
-        # Services are driven from another host, whether or not anything shapes the way.
+    if any(workload.needs_network for workload in workloads):
+        # Services are driven, or asked, from another host, whether or not anything shapes the way.
         chosen.setdefault("network", (NO_NETWORK,))
     experiment = Experiment(
         **given,

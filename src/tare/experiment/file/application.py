@@ -342,10 +342,13 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     for needed in ("application", "image"):
         if needed not in values:
             raise file.error(needed, "is missing", f"[{needed}] ({DOCUMENT})")
-    serving = next((table for table in services.TABLES if table in values), None)
-    if "run" in values and serving is not None:
-        raise file.error(serving, "excludes run: a trial runs a command, or services", "remove one")
-    if "run" not in values and serving is None:
+    serving = any(table in values for table in services.TABLES)
+    driven = next((table for table in services.DRIVEN if table in values), None)
+    if "run" in values and driven is not None:
+        raise file.error(
+            driven, "excludes run: a trial runs a command, or drives services", "remove one"
+        )
+    if "run" not in values and not serving:
         raise file.error("run", "is missing", f"[run], or [[services]] and [driver] ({DOCUMENT})")
     image = _image(file.table("image"), folder)
     parameters = tuple(_parameter(one) for one in file.table("parameters").subtables().values())
@@ -356,18 +359,21 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     names = [parameter.name for parameter in parameters]
     _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, names)
     texts: services.Texts = []
-    if serving is None:
+    run: dict[str, Any] = {}
+    if "run" in values:
         run = file.table("run").read(RUN)
         environment = run.get("environment", {}).values()
         texts.append((file.table("run"), {"command": run["command"], "environment": environment}))
-    else:
+    if serving:
         serves = services.read(file)
-        run = {"reset": serves.reset, "services": serves.services, "driver": serves.driver}
+        run |= {"reset": serves.reset, "services": serves.services, "driver": serves.driver}
         texts += serves.texts
-        if check.command is not None:
+        if serves.driver is not None and check.command is not None:
             raise file.table("check").error("command", "is for what [run] runs", "[[check.output]]")
+    # Each host has an address of its own where several have services.
+    own = (placeholders.HOST,) if serving and "run" in values else ()
     for table, some in texts:
-        _placeholders(table, some, (*names, *FACTORS), hosts=True)
+        _placeholders(table, some, (*names, *FACTORS, *own), hosts=True)
     _placeholders(
         file.table("check"),
         {

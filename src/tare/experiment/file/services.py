@@ -1,4 +1,4 @@
-"""The parts of an ``application.toml`` that serves: what it needs, its services, its driver."""
+"""The parts of an ``application.toml`` with services: what it needs, these, and their driver."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from tare.experiment.file import kinds
 from tare.experiment.file.table import Key, Table, shown
 from tare.workloads.application import SCRATCH, Driver, Needs, Ready, Service
 
-#: Tables that stand in the place of ``[run]``.
 TABLES = ("reset", "services", "driver")
+#: Those that stand in the place of ``[run]``; what runs may have services as well.
+DRIVEN = ("driver", "reset")
 #: More than any application has, or any machine stands.
 MOST_SERVICES, MOST_CPUS = 16, 256
 
@@ -70,6 +71,11 @@ SERVICE = (
     ),
     Key("command", kinds.COMMAND, "the program, which stays in the foreground", required=True),
     Key("environment", kinds.TEXTS, "variables that it gets, with placeholders"),
+    Key(
+        "hosts",
+        kinds.choice(("first", "each")),
+        "with `[run]`: `each` for one on each host of the network; by default on the first",
+    ),
 )
 READY = (
     Key("log", kinds.PATTERN, "expression in a line of its standard output or error"),
@@ -163,7 +169,8 @@ class Serving(NamedTuple):
 
     reset: tuple[tuple[str, ...], ...]
     services: tuple[Service, ...]
-    driver: Driver
+    #: None: a command runs with them.
+    driver: Driver | None
     texts: Texts
 
 
@@ -173,7 +180,7 @@ def needs(table: Table) -> Needs:
 
 
 def read(file: Table) -> Serving:
-    """Read what serves, and what it is driven by.
+    """Read what serves, and what it is driven by, if it is.
 
     Raises
     ------
@@ -181,7 +188,8 @@ def read(file: Table) -> Serving:
         Names the key, and what was expected.
     """
     texts: Texts = []
-    for needed in ("services", "driver"):
+    runs = "run" in file.values
+    for needed in ("services",) if runs else ("services", "driver"):
         if needed not in file.values:
             one = "[[services]]" if needed == "services" else "[driver]"
             raise file.error(needed, "is missing", f"{one}: services and a driver go together")
@@ -198,6 +206,11 @@ def read(file: Table) -> Serving:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise file.error("services", f"two are called {twice}", "give one of them another name")
+    if runs:
+        return Serving(reset, services, None, texts)
+    each = next((number for number, one in enumerate(services) if one.hosts == "each"), None)
+    if each is not None:
+        raise tables[each].error("hosts", 'is "first" for services that a driver drives')
     return Serving(reset, services, _driver(file.table("driver"), texts), texts)
 
 

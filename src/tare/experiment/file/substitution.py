@@ -34,6 +34,8 @@ def check(source: str, experiment: Experiment) -> None:
         named = (*known, *workload.arguments)
         if workload.application is not None:
             named = (*named, *placeholders.GIVEN)
+        if workload.spans_hosts:
+            named = (*named, placeholders.HOST)
         used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), named)
         used |= _of_application(Table(source, "factors", {}), workload, experiment)
     for command in experiment.network.serve:

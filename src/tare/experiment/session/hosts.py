@@ -75,7 +75,8 @@ class Hosts:
         self.drivers = Drivers(name, self._emulator, folder, user)
         try:
             addresses = [str(host.address) for host in self._emulator.hosts]
-            self._folder = folder
+            #: What instances are shown.
+            self.folder = folder
             file = write_hosts(folder / "hosts", addresses)
             self.placeholders = placeholders.of_hosts(addresses, str(file))
             self._shapings = {
@@ -97,7 +98,7 @@ class Hosts:
 
     def join(self, stack: str, host: int = 1) -> Joining:
         """Put an instance of a stack on a host of the network, or behind it."""
-        return Joining(self._emulator, stack, self._folder, self.placeholders, host)
+        return Joining(self._emulator, stack, self.folder, self.placeholders, host)
 
     def wait_s(self, cell: Cell) -> float:
         """Return how long a cell's next trial is to rest before it begins."""

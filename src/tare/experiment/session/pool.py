@@ -144,7 +144,8 @@ class Pool:
 
     def _make_room(self, keys: list[Key], missing: list[Key]) -> None:
         """End the longest unused instances but those of a trial, so that the missing ones fit."""
-        unused = [key for key in self._residents if key not in keys]
+        # Services in an instance are ended by whoever started them.
+        unused = [k for k in self._residents if k not in keys and k.serves_on is None]
         excess = len(self._residents) + len(missing) - MOST_RESIDENT
         taken = sum(map(self._machine_bytes, [*self._residents, *missing]))
         for key in unused:

@@ -159,6 +159,7 @@ class _Session:
             machine=request.machine,
             hosts=hosts,
         )
+        stack.callback(self.conductor.close)
         self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
 
     def _note(self, said: Message) -> None:

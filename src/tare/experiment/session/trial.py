@@ -23,6 +23,7 @@ from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import printed_check, services
 from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.clusters import Cluster, Clusters
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
 from tare.experiment.session.failing import Why
@@ -39,6 +40,7 @@ from tare.experiment.session.services import Services
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -109,16 +111,25 @@ class Conductor:
     _longest_s: dict[int, float] = field(default_factory=dict)
     _errors: ErrorCapture = field(init=False)
     _services: Services = field(init=False)
+    _clusters: Clusters = field(init=False)
 
     def __post_init__(self) -> None:
         self._services = Services(
             self.experiment, self.machine, self.folder, self.hosts, self.roots, self.reading,
             self.outputs,
         )  # fmt: skip
+        self._clusters = Clusters(
+            self.experiment, self.pool, self.hosts, str(self.shared), self.user,
+            self.machine.memory_bytes,
+        )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
             factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
         )
+
+    def close(self) -> None:
+        """End what trials have left running."""
+        self._clusters.close()
 
     def execute(
         self,
@@ -162,6 +173,7 @@ class Conductor:
         NoObserverError
             If nothing can be measured any more; it is written down as failed before.
         """
+        cluster, lost = self._cluster(cell, seed)
         began = time.monotonic_ns()
         command = cell.workload.command is not None
         application = cell.workload.application
@@ -197,14 +209,21 @@ class Conductor:
         failure: Why | None = None
         last: NoObserverError | None = None
         try:
-            prepare: Prepare = partial(self._workload, cell, seed, repetitions, captured)
+            if lost is not None:
+                raise lost
+            prepare: Prepare = partial(
+                self._workload, cell, seed, repetitions, captured, cluster=cluster
+            )
             job = self._job(number, cell, prepare(), iterations)
             network: AbstractContextManager[None] = nullcontext()
             if (hosts := self._hosts_of(cell)) is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
                 network = hosts.during(number, cell, block, began, keep)
-            with self.hooks.around(cell, seed):
-                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
+            with self._clusters.used(cluster), self.hooks.around(cell, seed):
+                look = _nothing if cluster is None else cluster.check
+                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed, look)
+                if cluster is not None and failure is not None:
+                    cluster.settle()
         except TareError as error:
             failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
@@ -244,16 +263,17 @@ class Conductor:
         captured: bool,
         joining: Joining | None = None,
         driving: Driving | None = None,
+        cluster: Cluster | None = None,
     ) -> record.Workload:
         """Return what is executed, on host 1 of the network or as an instance has joined it."""
-        network = joining or self._hosts_of(cell)
+        hosts = self._named_hosts(cell, joining, cluster)
         job = workloads.job(
             cell.workload,
             cell.levels(),
             repetitions=repetitions,
             seed=seed,
             surroundings=self.surroundings,
-            hosts={} if network is None else network.placeholders,
+            hosts=hosts,
             given=self._given(cell),
         )
         if not isinstance(job, record.Command):
@@ -261,8 +281,7 @@ class Conductor:
         if job.capture is None and captured:
             job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
         if driving is not None:
-            assert network is not None
-            return driving.supervised(job, {**self._values(cell, seed), **network.placeholders})
+            return driving.supervised(job, {**self._values(cell, seed), **hosts})
         if cell.workload.application is not None:
             return job
         if platforms.own_files(cell.platform) and platforms.brings_files(
@@ -270,6 +289,26 @@ class Conductor:
         ):
             return from_here(job)
         return job
+
+    def _cluster(self, cell: Cell, seed: int) -> tuple[Cluster | None, TareError | None]:
+        """Return a cell's services on all hosts, if it has any, or why they do not serve."""
+        try:
+            return self._clusters.get(cell, self._values(cell, seed), self.roots.of(cell)), None
+        except TareError as error:
+            return None, error
+
+    def _named_hosts(
+        self, cell: Cell, joining: Joining | None, cluster: Cluster | None
+    ) -> Mapping[str, str]:
+        """Return what the hosts of the network stand for where a trial's command is."""
+        network = joining or self._hosts_of(cell)
+        if network is None:
+            return {}
+        if not cell.workload.spans_hosts:
+            return network.placeholders
+        # Host 1 is where the command is, and where its services are.
+        own = {placeholders.HOST: network.placeholders[f"{placeholders.HOST}1"]}
+        return {**(network if cluster is None else cluster).placeholders, **own}
 
     def _hosts_of(self, cell: Cell) -> Hosts | None:
         """Return the network in which the trials of a cell take place; None: the machine's own."""
@@ -328,6 +367,7 @@ class Conductor:
         values: Values,
         network: AbstractContextManager[None],
         seed: int,
+        look: Callable[[], None],
     ) -> Why | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus, self.roots.of(cell))
@@ -341,7 +381,6 @@ class Conductor:
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:
-                look = _nothing
                 if driving is not None:
                     prepare, look = partial(prepare, driving=driving), driving.look
                 said = self._measured(job, prepare, cell, residents, values, look)

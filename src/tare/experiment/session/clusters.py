@@ -1,0 +1,330 @@
+"""Services of an application on the hosts of a network, which trials' commands ask.
+
+Each host has an instance with its services, which stay from trial to trial as instances do. Those
+of host 1 are ready before the others start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from tare import workloads
+from tare.agent import record
+from tare.agent.client import Answer, SilenceError
+from tare.errors import AgentError, TareError, TrialError
+from tare.experiment.plan import instances
+from tare.experiment.session import single_execution
+from tare.experiment.session.control import Control
+from tare.experiment.session.failing import Why
+from tare.experiment.session.files import seen_inside
+from tare.experiment.session.hosts import Hosts
+from tare.experiment.session.joining import write_hosts
+from tare.experiment.session.pool import MEMORY_SHARE, Pool
+from tare.experiment.session.resident import Key, Resident
+from tare.experiment.specification import Cell, Experiment
+from tare.platforms import Root
+from tare.results.message import message
+from tare.workloads import placeholders
+from tare.workloads.application import Application, Service
+
+#: How long an agent may take to say that its services have ended, once they have.
+END_S = 10.0
+#: What starts services looks ten times a second whether one has ended.
+SETTLE_S = 0.3
+
+
+class Member:
+    """The services of one host, in an instance there.
+
+    Parameters
+    ----------
+    hosts : Hosts
+        The network.
+    number : int
+        Of the host.
+    services : tuple of Service
+    resident : Resident
+        The instance.
+    """
+
+    def __init__(
+        self, hosts: Hosts, number: int, services: tuple[Service, ...], resident: Resident
+    ) -> None:
+        self.number = number
+        self.resident = resident
+        self._control = Control(hosts.emulator, number, services)
+        self._answer: Answer | None = None
+
+    @property
+    def address(self) -> str:
+        """Its own."""
+        assert self.resident.joining is not None
+        return self.resident.joining.address
+
+    def start(self, values: Mapping[str, str], shared: str, user: record.User | None) -> None:
+        """Start the services, and wait until they are ready.
+
+        Raises
+        ------
+        TrialError
+            If they are not in time, or one has ended: with its last lines.
+        """
+        base = record.Command(
+            argv=(), environment=dict(workloads.ENVIRONMENT), directory=None, input=None,
+            capture=None,
+        )  # fmt: skip
+        instance = self.resident.instance
+        command = seen_inside(self._control.command(base, values), shared, instance.shared)
+        agent = self.resident.agent
+        job = single_execution.job(agent.next_id(), command, user if instance.users else None)
+        agent.submit(job)
+        self._answer = Answer(agent, job.id)
+        if not self._control.ready(self._check):
+            self.check()
+
+    def check(self) -> None:
+        """Raise TrialError where a service has ended, with the last lines of its log."""
+        if not self._control.heard():
+            failure = self._control.failure
+            assert failure is not None
+            self._note()
+            reason = message("serving.on_host", host=self.number, why=failure.reason)
+            raise Why(Why.of(reason).reason, failure.kind).in_one_line.error
+
+    def close(self) -> bool:
+        """End the services; return whether the instance can be used again."""
+        try:
+            if self._answer is not None:
+                with contextlib.suppress(TareError, msgspec.DecodeError):
+                    self._control.end()
+            return self._is_idle()
+        finally:
+            self._control.close()
+
+    def _is_idle(self) -> bool:
+        """Wait until the agent has said all of what started the services."""
+        deadline = time.monotonic() + END_S
+        with contextlib.suppress(TareError):
+            while self._answer is not None and self._answer.next(deadline - time.monotonic()):
+                pass
+            return True
+        return False
+
+    def _check(self) -> None:
+        """Raise where nothing starts services: its agent has said all that it says."""
+        assert self._answer is not None
+        try:
+            while (got := self._answer.next(0.0)) is not None:
+                if isinstance(got, record.Fault) and got.kind != "warning":
+                    raise TrialError(f"host {self.number}: {got.message}")
+        except SilenceError:
+            return
+        raise AgentError(f"host {self.number}: what starts services has ended")
+
+    def _note(self) -> None:
+        """Say that the kernel ended a process for want of memory, where it did."""
+        try:
+            while self._answer is not None and (got := self._answer.next(END_S)) is not None:
+                if isinstance(got, record.Fault) and got.kind == "out_of_memory":
+                    self._control.fail(Why.of(message("serving.memory")))
+        except TareError:
+            return
+
+
+class Cluster:
+    """The services of one application at one level of all that they depend on."""
+
+    def __init__(self, members: list[Member], levels: Mapping[str, str]) -> None:
+        self.members = members
+        #: What the hosts stand for, but for each one's own address.
+        self.placeholders = levels
+
+    def check(self) -> None:
+        """Raise TrialError where a service has ended, with the last lines of its log."""
+        for member in self.members:
+            member.check()
+
+    @staticmethod
+    def settle() -> None:
+        """Wait until it is known whether services have ended at which a command failed."""
+        time.sleep(SETTLE_S)
+
+
+class _What(NamedTuple):
+    """Where a cluster is the same one."""
+
+    key: Key
+    application: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Clusters:
+    """The clusters of a session: started when first needed, then kept as long as there is room.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    pool : Pool
+        Gives the instances.
+    hosts : Hosts or None
+        The network.
+    shared : str
+        What instances are shown.
+    user : User or None
+        As whom services run.
+    memory_bytes : int
+        Of this machine.
+    """
+
+    experiment: Experiment
+    pool: Pool
+    hosts: Hosts | None
+    shared: str
+    user: record.User | None
+    memory_bytes: int
+    _running: dict[_What, Cluster] = field(default_factory=dict)
+
+    def get(self, cell: Cell, values: Mapping[str, str], root: Root | None) -> Cluster | None:
+        """Return the services of a cell's application on all hosts; None: it has none there.
+
+        Parameters
+        ----------
+        cell : Cell
+        values : mapping
+            What placeholders stand for, but for hosts.
+        root : Root or None
+            The files of the application.
+
+        Raises
+        ------
+        TrialError
+            If they do not become ready.
+        """
+        application = cell.workload.application
+        if application is None or not application.spans_hosts:
+            return None
+        what = self._what(cell, application, values, root)
+        if what not in self._running:
+            self._make_room(cell)
+            self._running[what] = self._start(what, cell, application, values)
+        # The longest unused one comes first.
+        self._running[what] = self._running.pop(what)
+        return self._running[what]
+
+    @contextlib.contextmanager
+    def used(self, cluster: Cluster | None) -> Iterator[None]:
+        """Have a trial use a cluster, which ends with it if its state is not known any more.
+
+        Raises
+        ------
+        TrialError
+            If one of its services has ended meanwhile.
+        """
+        if cluster is None:
+            yield
+            return
+        try:
+            yield
+            cluster.check()
+        except BaseException:
+            self._discard(cluster)
+            raise
+        if self.experiment.fresh == "trial":
+            self._discard(cluster)
+
+    def close(self) -> None:
+        """End all of them."""
+        for what in list(self._running):
+            self._end(what)
+
+    def _discard(self, cluster: Cluster) -> None:
+        for what in [what for what, one in self._running.items() if one is cluster]:
+            self._end(what)
+
+    def _what(
+        self, cell: Cell, application: Application, values: Mapping[str, str], root: Root | None
+    ) -> _What:
+        """Return what the cluster of a cell depends on: of the values, those that services name."""
+        e = self.experiment
+        key = Key(
+            cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell),
+            (0,), (None,), root, serves_on=1,
+        )  # fmt: skip
+        named = {name for one in application.texts for name in placeholders.names(one)}
+        own = tuple(sorted((name, text) for name, text in values.items() if name in named))
+        return _What(key, application.digest, own)
+
+    def _make_room(self, cell: Cell) -> None:
+        """End the longest unused ones, as far as memory has to be free for another."""
+        room = MEMORY_SHARE * self.memory_bytes
+        limits = self.experiment.limits
+        while self._running:
+            taken = [limits(what.key.size).memory_bytes for what in self._running]
+            taken.append(limits(cell.size).memory_bytes)
+            known = [each for each in taken if each is not None]
+            if len(known) == len(taken) and sum(known) * instances(self.experiment, cell) <= room:
+                return
+            self._end(next(iter(self._running)))
+
+    def _start(
+        self, what: _What, cell: Cell, application: Application, values: Mapping[str, str]
+    ) -> Cluster:
+        assert self.hosts is not None
+        count = self.experiment.network.hosts
+        numbers = range(1, count + 1)
+        each = tuple(one for one in application.services if one.hosts == "each")
+        own = {number: each if number > 1 else application.services for number in numbers}
+        used = [number for number in numbers if own[number]]
+        residents = self.pool.get_all(
+            cell.platform, [what.key._replace(serves_on=number) for number in used]
+        )
+        members: list[Member] = []
+        try:
+            for number, resident in zip(used, residents, strict=True):
+                members.append(Member(self.hosts, number, own[number], resident))
+            addresses = {member.number: member.address for member in members}
+            all_addresses = [
+                addresses.get(number) or str(self.hosts.emulator.hosts[number - 1].address)
+                for number in numbers
+            ]
+            file = write_hosts(
+                self.hosts.folder / f"hosts-of-{residents[0].place.name}", all_addresses
+            )
+            levels = placeholders.of_hosts(all_addresses, str(file))
+            self._start_all(members, {**values, **levels})
+        except BaseException:
+            self._close(members)
+            raise
+        return Cluster(members, levels)
+
+    def _start_all(self, members: list[Member], values: Mapping[str, str]) -> None:
+        """Start the services of host 1, then those of the others side by side."""
+
+        def start(member: Member) -> None:
+            own = {**values, placeholders.HOST: member.address}
+            member.start(own, self.shared, self.user)
+
+        first, *others = members
+        start(first)
+        with ThreadPoolExecutor(max_workers=8) as threads:
+            futures = [threads.submit(partial(start, member)) for member in others]
+        for future in futures:
+            future.result()
+
+    def _end(self, what: _What) -> None:
+        self._close(self._running.pop(what).members)
+
+    def _close(self, members: list[Member]) -> None:
+        """End the services of all hosts, those of host 1 last, and their instances."""
+        for member in reversed(members):
+            idle = member.close()
+            self.pool.discard([member.resident], lost=not idle)
