@@ -302,21 +302,21 @@ def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> lis
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
         found.append(message("plan.note.kernel", name=kernels[0]))
-    return [*found, *_supply(experiment, made, machine)]
+    return [*found, *supply(experiment, made, machine)]
 
 
-def _supply(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:
+def supply(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[Message]:
     """Say what the hosts of applications need, and what there is."""
     spanning = ((c.workload.name, c.size) for c in made if c.workload.spans_hosts)
     for name, size in dict.fromkeys(spanning):
-        limits, count = experiment.limits(size), experiment.network.hosts
+        limits, hosts = experiment.limits(size), experiment.network.hosts
         yield message(
             "plan.note.supply",
             name=name,
-            hosts=count,
-            cores=limits.cores and Amount(count * limits.cores, "CPUs"),
-            memory=limits.memory_bytes and Amount((count + 1) * limits.memory_bytes, "bytes"),
-            cpus=Amount(len(machine.spread), "CPUs"),
+            hosts=hosts,
+            cores=limits.cores and f"{(hosts + 1) * limits.cores:g}",
+            memory=limits.memory_bytes and Amount((hosts + 1) * limits.memory_bytes, "bytes"),
+            cpus=len(machine.spread),
             there=Amount(machine.memory_bytes, "bytes"),
         )
 

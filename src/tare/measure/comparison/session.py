@@ -30,6 +30,7 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
+from tare.render.words import sentence
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
@@ -135,10 +136,12 @@ def conduct(
         If somebody stopped it before there was anything.
     """
     from tare.cli.standard_input import refuse_piped
-    from tare.experiment import pipeline
+    from tare.experiment import pipeline, plan
 
     try:
         with bar:
+            for said in plan.supply(prepared.experiment, prepared.cells, prepared.machine):
+                bar.note(sentence(said))
             ended = pipeline.execute(
                 prepared,
                 folder,
