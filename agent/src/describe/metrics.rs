@@ -157,6 +157,14 @@ pub const METRICS: &[Metric] = &[
         )],
     },
     Metric {
+        name: "hosts_cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time of the services on all hosts, during the trial",
+        absence: "the workload is no application with services on each host, or their processes \
+                  are not seen from here",
+        sources: HOSTS,
+    },
+    Metric {
         name: "instance_cpu_ns",
         unit: Some("ns"),
         meaning: "CPU time of all that ran in the instance of the platform, the agent included",
@@ -662,6 +670,11 @@ const DRIVEN: &[Source] = &[source(
 )];
 
 const SUPERVISED: &[Source] = &[source("supervise", "who starts the services")];
+
+const HOSTS: &[Source] = &[source(
+    "hosts",
+    "/proc: the processes in the hosts' instances, and those that they waited for",
+)];
 
 const WAIT: &[Source] = &[source("wait", "what wait tells of the root process")];
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from tare import workloads
 from tare.agent import record
 from tare.agent.client import Answer, SilenceError
 from tare.errors import AgentError, TareError, TrialError
+from tare.experiment.metrics import OF_HOSTS
 from tare.experiment.plan import instances
 from tare.experiment.session import single_execution
 from tare.experiment.session.control import Control
@@ -30,7 +31,7 @@ from tare.experiment.session.joining import write_hosts
 from tare.experiment.session.pool import MEMORY_SHARE, Pool
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell, Experiment
-from tare.platforms import Root
+from tare.platforms import Root, processes
 from tare.results.message import message
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
@@ -68,6 +69,12 @@ class Member:
         """Its own."""
         assert self.resident.joining is not None
         return self.resident.joining.address
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time of its services until now; None: they are not seen from here."""
+        weight = processes.weight(self.resident.place.name)
+        return None if weight is None or weight.agent is None else weight.agent.cpu_ns
 
     def start(self, values: Mapping[str, str], shared: str, user: record.User | None) -> None:
         """Start the services, and wait until they are ready.
@@ -152,6 +159,13 @@ class Cluster:
         for member in self.members:
             member.check()
 
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time of all services until now; None: some are not seen from here."""
+        each = [member.cpu_ns for member in self.members]
+        known = [one for one in each if one is not None]
+        return sum(known) if len(known) == len(each) else None
+
     @staticmethod
     def settle() -> None:
         """Wait until it is known whether services have ended at which a command failed."""
@@ -221,8 +235,20 @@ class Clusters:
         return self._running[what]
 
     @contextlib.contextmanager
-    def used(self, cluster: Cluster | None) -> Iterator[None]:
+    def used(
+        self,
+        cluster: Cluster | None,
+        trial: int,
+        keep: Callable[[Iterable[record.Sample]], object],
+    ) -> Iterator[None]:
         """Have a trial use a cluster, which ends with it if its state is not known any more.
+
+        Parameters
+        ----------
+        cluster : Cluster or None
+        trial : int
+        keep : callable
+            Takes what the cluster did in it.
 
         Raises
         ------
@@ -233,11 +259,15 @@ class Clusters:
             yield
             return
         try:
+            before = cluster.cpu_ns
             yield
+            after = cluster.cpu_ns
             cluster.check()
         except BaseException:
             self._discard(cluster)
             raise
+        if before is not None and after is not None:
+            keep([_sample(trial, after - before)])
         if self.experiment.fresh == "trial":
             self._discard(cluster)
 
@@ -328,3 +358,10 @@ class Clusters:
         for member in reversed(members):
             idle = member.close()
             self.pool.discard([member.resident], lost=not idle)
+
+
+def _sample(trial: int, cpu_ns: int) -> record.Sample:
+    return record.Sample(
+        id=0, trial=trial, worker=None, iteration=None, phase="measured",
+        metric="hosts_cpu_ns", source=OF_HOSTS, value=cpu_ns,
+    )  # fmt: skip

@@ -219,7 +219,8 @@ class Conductor:
             if (hosts := self._hosts_of(cell)) is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
                 network = hosts.during(number, cell, block, began, keep)
-            with self._clusters.used(cluster), self.hooks.around(cell, seed):
+            of_hosts = self._clusters.used(cluster, number, partial(self._keep, values=values))
+            with of_hosts, self.hooks.around(cell, seed):
                 look = _nothing if cluster is None else cluster.check
                 failure = self._surrounded(job, prepare, cell, cpus, values, network, seed, look)
                 if cluster is not None and failure is not None:
