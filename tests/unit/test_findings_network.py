@@ -433,3 +433,23 @@ def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
         )
         alarms += any(c.state == "drained" for c in courses(found))
     assert alarms <= stats.binom.ppf(0.99, experiments, 0.05)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("experiments", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.5}], ids=str)
+def test_repetitions_that_deplete_their_budget_are_said_to(
+    machine: dict[str, float], experiments: int
+) -> None:
+    """Twenty repetitions of a job; the budget of all of them ends half way, or none has to share."""
+    program = Program(sends={2: 3e9}, noise=0.05, uneven=0.05, **machine)
+    said = dict.fromkeys(("carry", "reset"), 0)
+    for seed in range(experiments):
+        for budget in said:
+            found = networks(
+                make(budgets(25)[1:], program, trials=20, budget=budget, seed=seed, logged=False)
+            )
+            said[budget] += any(c.state == "drained" for c in courses(found))
+    # At least 90 % of them, and at most 5 %, as far as so many can tell.
+    assert said["carry"] >= stats.binom.ppf(0.01, experiments, 0.9)
+    assert said["reset"] <= stats.binom.ppf(0.99, experiments, 0.05)
