@@ -441,7 +441,7 @@ def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
 def test_repetitions_that_deplete_their_budget_are_said_to(
     machine: dict[str, float], experiments: int
 ) -> None:
-    """Twenty repetitions of a job; the budget of all of them ends half way, or none has to share."""
+    """Twenty repetitions of a job, on a budget that ends half way, and on one for each."""
     program = Program(sends={2: 3e9}, noise=0.05, uneven=0.05, **machine)
     said = dict.fromkeys(("carry", "reset"), 0)
     for seed in range(experiments):
