@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +31,7 @@ from tare.experiment.session.pool import MEMORY_SHARE, Pool
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell, Experiment
 from tare.platforms import Root, processes
+from tare.render.words import text
 from tare.results.message import message
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
@@ -197,6 +197,8 @@ class Clusters:
         As whom services run.
     memory_bytes : int
         Of this machine.
+    stage : callable
+        Takes what goes on, as text.
     """
 
     experiment: Experiment
@@ -205,6 +207,7 @@ class Clusters:
     shared: str
     user: record.User | None
     memory_bytes: int
+    stage: Callable[[str], None]
     _running: dict[_What, Cluster] = field(default_factory=dict)
 
     def get(self, cell: Cell, values: Mapping[str, str], root: Root | None) -> Cluster | None:
@@ -290,7 +293,7 @@ class Clusters:
             (0,), (None,), root, serves_on=1,
         )  # fmt: skip
         named = {name for one in application.texts for name in placeholders.names(one)}
-        own = tuple(sorted((name, text) for name, text in values.items() if name in named))
+        own = tuple(sorted((name, value) for name, value in values.items() if name in named))
         return _What(key, application.digest, own)
 
     def _make_room(self, cell: Cell) -> None:
@@ -330,25 +333,33 @@ class Clusters:
                 self.hosts.folder / f"hosts-of-{residents[0].place.name}", all_addresses
             )
             levels = placeholders.of_hosts(all_addresses, str(file))
-            self._start_all(members, {**values, **levels})
+            self._start_all(application.name, members, {**values, **levels})
         except BaseException:
             self._close(members)
             raise
         return Cluster(members, levels)
 
-    def _start_all(self, members: list[Member], values: Mapping[str, str]) -> None:
+    def _start_all(self, name: str, members: list[Member], values: Mapping[str, str]) -> None:
         """Start the services of host 1, then those of the others side by side."""
 
         def start(member: Member) -> None:
             own = {**values, placeholders.HOST: member.address}
             member.start(own, self.shared, self.user)
 
+        def show(ready: int) -> None:
+            self.stage(
+                text(message("serving.starting", name=name, ready=ready, hosts=len(members)))
+            )
+
+        show(0)
         first, *others = members
         start(first)
+        show(1)
         with ThreadPoolExecutor(max_workers=8) as threads:
-            futures = [threads.submit(partial(start, member)) for member in others]
-        for future in futures:
-            future.result()
+            started = [threads.submit(start, member) for member in others]
+            for ready, one in enumerate(as_completed(started), 2):
+                one.result()
+                show(ready)
 
     def _end(self, what: _What) -> None:
         self._close(self._running.pop(what).members)

@@ -153,6 +153,7 @@ class _Session:
             observer=observer,
             user=request.user,
             write=writer.write,
+            stage=request.progress.stage,
             hooks=self.hooks,
             roots=roots,
             reading=request.reading,

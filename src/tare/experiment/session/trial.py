@@ -98,6 +98,8 @@ class Conductor:
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
+    #: Takes what goes on, as text.
+    stage: Callable[[str], None]
     hooks: Hooks
     #: Files of applications, and what reads the formats that they print.
     roots: Roots
@@ -120,7 +122,7 @@ class Conductor:
         )  # fmt: skip
         self._clusters = Clusters(
             self.experiment, self.pool, self.hosts, str(self.shared), self.user,
-            self.machine.memory_bytes,
+            self.machine.memory_bytes, self.stage,
         )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
