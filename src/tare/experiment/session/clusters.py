@@ -7,6 +7,7 @@ of host 1 are ready before the others start.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -76,8 +77,14 @@ class Member:
         weight = processes.weight(self.resident.place.name)
         return None if weight is None or weight.agent is None else weight.agent.cpu_ns
 
-    def start(self, values: Mapping[str, str], shared: str, user: record.User | None) -> None:
-        """Start the services, and wait until they are ready.
+    def start(
+        self,
+        values: Mapping[str, str],
+        shared: str,
+        user: record.User | None,
+        is_over: Callable[[], bool],
+    ) -> None:
+        """Start the services, and wait until they are ready or nobody wants them any more.
 
         Raises
         ------
@@ -94,7 +101,13 @@ class Member:
         job = single_execution.job(agent.next_id(), command, user if instance.users else None)
         agent.submit(job)
         self._answer = Answer(agent, job.id)
-        if not self._control.ready(self._check):
+
+        def look() -> None:
+            if is_over():
+                raise TrialError("the services of another host have failed")
+            self._check()
+
+        if not self._control.ready(look):
             self.check()
 
     def check(self) -> None:
@@ -341,10 +354,12 @@ class Clusters:
 
     def _start_all(self, name: str, members: list[Member], values: Mapping[str, str]) -> None:
         """Start the services of host 1, then those of the others side by side."""
+        # Once one has failed, or nobody wants them any more, no other is waited for.
+        over = threading.Event()
 
         def start(member: Member) -> None:
             own = {**values, placeholders.HOST: member.address}
-            member.start(own, self.shared, self.user)
+            member.start(own, self.shared, self.user, over.is_set)
 
         def show(ready: int) -> None:
             self.stage(
@@ -357,9 +372,13 @@ class Clusters:
         show(1)
         with ThreadPoolExecutor(max_workers=8) as threads:
             started = [threads.submit(start, member) for member in others]
-            for ready, one in enumerate(as_completed(started), 2):
-                one.result()
-                show(ready)
+            try:
+                for ready, one in enumerate(as_completed(started), 2):
+                    one.result()
+                    show(ready)
+            except BaseException:
+                over.set()
+                raise
 
     def _end(self, what: _What) -> None:
         self._close(self._running.pop(what).members)
