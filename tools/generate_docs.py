@@ -99,7 +99,7 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
 APPLICATION_TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
     ("`[application]`", application.APPLICATION, Application),
     ("`[image]`", application.IMAGE, Image),
-    ("`[[image.maven]]`, `[[image.pypi]]`", application.ARTEFACT, Artefact),
+    ("`[[image.maven]]`, `[[image.pypi]]`", application.ARTEFACT_KEYS["pypi"], Artefact),
     ("`[prepare]`", application.PREPARE, Application),
     ("`[run]`", application.RUN, Application),
     ("`[needs]`", services.NEEDS, Needs),

@@ -26,7 +26,7 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What all parts have in common: they are stored with results, and read back."""
 
 
-class Artefact(_Strict, frozen=True, kw_only=True):
+class Artefact(_Strict, frozen=True, kw_only=True, omit_defaults=True):
     """A file of a package registry, put into ``/application``."""
 
     registry: Literal["maven", "pypi"]
@@ -34,6 +34,9 @@ class Artefact(_Strict, frozen=True, kw_only=True):
     name: str
     version: str
     sha256: Sha256
+    #: Of a source distribution of PyPI: what of it is put there, and with ``!`` what is not. None
+    #: of these: it is one file, of PyPI a wheel.
+    sdist: tuple[str, ...] = ()
 
 
 class Image(_Strict, frozen=True, kw_only=True):

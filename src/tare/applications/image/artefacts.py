@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tare.applications.image import tree
+from tare.applications.image import sdist, tree
 from tare.applications.image.running import run
 from tare.errors import ExperimentError, PlatformError
 from tare.platforms import programs
@@ -29,7 +29,7 @@ MOST_FILES = 10_000
 #: What to do where one cannot be fetched.
 _HINTS = {
     "maven": "mvn help:effective-settings   (mirrors and proxies that Maven uses)",
-    "pypi": "pip config list   (mirrors that pip uses; only a wheel can be an artefact)",
+    "pypi": "pip config list   (mirrors that pip uses; without sdist, an artefact is a wheel)",
 }
 
 
@@ -66,9 +66,12 @@ def fetch(
         with tempfile.TemporaryDirectory(dir=scratch) as own:
             folder = Path(own, "files")
             folder.mkdir()
-            command = _maven(some, folder) if maven == some else _pip_download(some[0], folder)
             try:
-                run(command, FETCH_S, folder)
+                if some[0].sdist:
+                    sdist.download(some[0], pip(), folder)
+                else:
+                    command = _maven(some, folder) if maven == some else _pip_download(some[0], folder)
+                    run(command, FETCH_S, folder)
             except PlatformError as error:
                 what = _what(some[0]) if len(some) == 1 else f"{len(some)} artefacts"
                 raise PlatformError(
@@ -76,12 +79,16 @@ def fetch(
                     error.hint or _HINTS[some[0].registry],
                 ) from error
             _check(some, folder)
+            if some[0].sdist:
+                folder = sdist.unpacked(some[0], next(folder.iterdir()), Path(own))
             for file in sorted(folder.iterdir()):
                 if (target / file.name).exists():
                     raise ExperimentError(f"two files of the application are called {file.name}")
-                file.chmod(0o644)
+                if not some[0].sdist:
+                    file.chmod(0o644)
                 # Java's archives of classes know jars by their times, and an image is made again.
-                os.utime(file, (0, 0))
+                for path in (file, *file.rglob("*")):
+                    os.utime(path, (0, 0), follow_symlinks=False)
                 shutil.move(file, target / file.name)
 
 
@@ -155,12 +162,13 @@ def _pip_download(artefact: Artefact, folder: Path) -> list[str]:
     wanted.write_text(f"{artefact.name}=={artefact.version} --hash=sha256:{artefact.sha256}\n")
     # Wheels alone: of others, pip runs code on this machine to see what they are.
     return [
-        *_pip(), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
+        *pip(), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
         f"--dest={folder}", f"--requirement={wanted}",
     ]  # fmt: skip
 
 
-def _pip() -> list[str]:
+def pip() -> list[str]:
+    """Return how pip is called."""
     for name in ("pip", "pip3"):
         if shutil.which(name):
             return [name]

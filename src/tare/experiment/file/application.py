@@ -134,6 +134,16 @@ ARTEFACT = (
     Key("version", VERSION, "its version", required=True),
     Key("sha256", SHA256, "what its file must be", required=True),
 )
+SDIST = Key(
+    "sdist",
+    kinds.list_of(
+        kinds.matching("a path with *", r"!?[A-Za-z0-9_*][A-Za-z0-9_.+*/-]{0,200}"),
+        'a list of paths with *, such as ["lib/*", "!lib/test*"]',
+    ),
+    "of PyPI, makes it a source distribution (`.tar.gz`) in the place of a wheel: what of its files "
+    "is unpacked into `/application`; `*` is any text, and `!` before a path leaves files out",
+)
+ARTEFACT_KEYS = {"maven": ARTEFACT, "pypi": (*ARTEFACT, SDIST)}
 PREPARE = (
     Key(
         "commands",
@@ -407,7 +417,7 @@ def _image(table: Table, folder: Path) -> Image:
     table.only([*(key.name for key in IMAGE), *REGISTRIES])
     given = table.part(key.name for key in IMAGE).read(IMAGE)
     artefacts = tuple(
-        Artefact(registry=registry, **one.read(ARTEFACT))
+        Artefact(registry=registry, **one.read(ARTEFACT_KEYS[registry]))
         for registry in REGISTRIES
         for one in table.tables(registry)
     )
