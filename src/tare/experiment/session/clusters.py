@@ -28,6 +28,7 @@ from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
 from tare.experiment.session.hosts import Hosts
 from tare.experiment.session.joining import write_hosts
+from tare.experiment.session.output import Outputs
 from tare.experiment.session.pool import MEMORY_SHARE, Pool
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell, Experiment
@@ -36,6 +37,7 @@ from tare.render.words import text
 from tare.results.message import message
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
+from tare.workloads.specification import WorkloadSpec
 
 #: How long an agent may take to say that its services have ended, once they have.
 END_S = 10.0
@@ -64,6 +66,8 @@ class Member:
         self.resident = resident
         self._control = Control(hosts.emulator, number, services)
         self._answer: Answer | None = None
+        #: What the services have written, where that is wanted.
+        self.output: list[record.Output] = []
 
     @property
     def address(self) -> str:
@@ -83,8 +87,25 @@ class Member:
         shared: str,
         user: record.User | None,
         is_over: Callable[[], bool],
+        trial: int,
+        capture: record.Capture | None,
     ) -> None:
         """Start the services, and wait until they are ready or nobody wants them any more.
+
+        Parameters
+        ----------
+        values : mapping
+            What placeholders stand for.
+        shared : str
+            What instances are shown.
+        user : User or None
+            As whom services run.
+        is_over : callable
+            Whether nobody wants them any more.
+        trial : int
+            For which they are started, and to which what they write belongs.
+        capture : Capture or None
+            Whether that is wanted.
 
         Raises
         ------
@@ -93,12 +114,13 @@ class Member:
         """
         base = record.Command(
             argv=(), environment=dict(workloads.ENVIRONMENT), directory=None, input=None,
-            capture=None,
+            capture=capture,
         )  # fmt: skip
         instance = self.resident.instance
         command = seen_inside(self._control.command(base, values), shared, instance.shared)
         agent = self.resident.agent
-        job = single_execution.job(agent.next_id(), command, user if instance.users else None)
+        own = user if instance.users else None
+        job = single_execution.job(agent.next_id(), command, own, trial=trial)
         agent.submit(job)
         self._answer = Answer(agent, job.id)
 
@@ -133,26 +155,32 @@ class Member:
         """Wait until the agent has said all of what started the services."""
         deadline = time.monotonic() + END_S
         with contextlib.suppress(TareError):
-            while self._answer is not None and self._answer.next(deadline - time.monotonic()):
+            while self._next(deadline - time.monotonic()) is not None:
                 pass
             return True
         return False
 
     def _check(self) -> None:
         """Raise where nothing starts services: its agent has said all that it says."""
-        assert self._answer is not None
         try:
-            while (got := self._answer.next(0.0)) is not None:
+            while (got := self._next(0.0)) is not None:
                 if isinstance(got, record.Fault) and got.kind != "warning":
                     raise TrialError(f"host {self.number}: {got.message}")
         except SilenceError:
             return
         raise AgentError(f"host {self.number}: what starts services has ended")
 
+    def _next(self, timeout_s: float) -> record.Record | None:
+        """Return what the agent says next of what started the services; None: that was all."""
+        got = None if self._answer is None else self._answer.next(timeout_s)
+        if isinstance(got, record.Output):
+            self.output.append(got)
+        return got
+
     def _note(self) -> None:
         """Say that the kernel ended a process for want of memory, where it did."""
         try:
-            while self._answer is not None and (got := self._answer.next(END_S)) is not None:
+            while (got := self._next(END_S)) is not None:
                 if isinstance(got, record.Fault) and got.kind == "out_of_memory":
                     self._control.fail(Why.of(message("serving.memory")))
         except TareError:
@@ -208,6 +236,8 @@ class Clusters:
         What instances are shown.
     user : User or None
         As whom services run.
+    outputs : Outputs or None
+        Keeps what services write; None: nobody wants it.
     memory_bytes : int
         Of this machine.
     stage : callable
@@ -219,15 +249,19 @@ class Clusters:
     hosts: Hosts | None
     shared: str
     user: record.User | None
+    outputs: Outputs | None
     memory_bytes: int
     stage: Callable[[str], None]
     _running: dict[_What, Cluster] = field(default_factory=dict)
 
-    def get(self, cell: Cell, values: Mapping[str, str], root: Root | None) -> Cluster | None:
+    def get(
+        self, trial: int, cell: Cell, values: Mapping[str, str], root: Root | None
+    ) -> Cluster | None:
         """Return the services of a cell's application on all hosts; None: it has none there.
 
         Parameters
         ----------
+        trial : int
         cell : Cell
         values : mapping
             What placeholders stand for, but for hosts.
@@ -245,7 +279,7 @@ class Clusters:
         what = self._what(cell, application, values, root)
         if what not in self._running:
             self._make_room(cell)
-            self._running[what] = self._start(what, cell, application, values)
+            self._running[what] = self._start(trial, what, cell, application, values)
         # The longest unused one comes first.
         self._running[what] = self._running.pop(what)
         return self._running[what]
@@ -322,7 +356,12 @@ class Clusters:
             self._end(next(iter(self._running)))
 
     def _start(
-        self, what: _What, cell: Cell, application: Application, values: Mapping[str, str]
+        self,
+        trial: int,
+        what: _What,
+        cell: Cell,
+        application: Application,
+        values: Mapping[str, str],
     ) -> Cluster:
         assert self.hosts is not None
         count = self.experiment.network.hosts
@@ -346,24 +385,34 @@ class Clusters:
                 self.hosts.folder / f"hosts-of-{residents[0].place.name}", all_addresses
             )
             levels = placeholders.of_hosts(all_addresses, str(file))
-            self._start_all(application.name, members, {**values, **levels})
+            self._start_all(trial, cell.workload, members, {**values, **levels})
         except BaseException:
             self._close(members)
             raise
         return Cluster(members, levels)
 
-    def _start_all(self, name: str, members: list[Member], values: Mapping[str, str]) -> None:
+    def _start_all(
+        self,
+        trial: int,
+        workload: WorkloadSpec,
+        members: list[Member],
+        values: Mapping[str, str],
+    ) -> None:
         """Start the services of host 1, then those of the others side by side."""
         # Once one has failed, or nobody wants them any more, no other is waited for.
         over = threading.Event()
+        limit_bytes = workloads.CAPTURE_LIMIT_BYTES
+        capture = record.Capture(limit_bytes=limit_bytes) if workload.capture else None
 
         def start(member: Member) -> None:
             own = {**values, placeholders.HOST: member.address}
-            member.start(own, self.shared, self.user, over.is_set)
+            member.start(own, self.shared, self.user, over.is_set, trial, capture)
 
         def show(ready: int) -> None:
             self.stage(
-                text(message("serving.starting", name=name, ready=ready, hosts=len(members)))
+                text(
+                    message("serving.starting", name=workload.name, ready=ready, hosts=len(members))
+                )
             )
 
         show(0)
@@ -387,6 +436,12 @@ class Clusters:
         """End the services of all hosts, those of host 1 last, and their instances."""
         for member in reversed(members):
             idle = member.close()
+            if self.outputs is not None and member.output:
+                with self.outputs.trial(
+                    workloads.CAPTURE_LIMIT_BYTES, f"host{member.number}"
+                ) as kept:
+                    for piece in member.output:
+                        kept.add(piece)
             self.pool.discard([member.resident], lost=not idle)
 
 

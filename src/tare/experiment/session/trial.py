@@ -122,7 +122,7 @@ class Conductor:
         )  # fmt: skip
         self._clusters = Clusters(
             self.experiment, self.pool, self.hosts, str(self.shared), self.user,
-            self.machine.memory_bytes, self.stage,
+            self.outputs, self.machine.memory_bytes, self.stage,
         )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
@@ -175,7 +175,7 @@ class Conductor:
         NoObserverError
             If nothing can be measured any more; it is written down as failed before.
         """
-        cluster, lost = self._cluster(cell, seed)
+        cluster, lost = self._cluster(number, cell, seed)
         began = time.monotonic_ns()
         command = cell.workload.command is not None
         application = cell.workload.application
@@ -293,10 +293,13 @@ class Conductor:
             return from_here(job)
         return job
 
-    def _cluster(self, cell: Cell, seed: int) -> tuple[Cluster | None, TareError | None]:
+    def _cluster(
+        self, trial: int, cell: Cell, seed: int
+    ) -> tuple[Cluster | None, TareError | None]:
         """Return a cell's services on all hosts, if it has any, or why they do not serve."""
+        values, root = self._values(cell, seed), self.roots.of(cell)
         try:
-            return self._clusters.get(cell, self._values(cell, seed), self.roots.of(cell)), None
+            return self._clusters.get(trial, cell, values, root), None
         except TareError as error:
             return None, error
 
