@@ -16,7 +16,7 @@ from tare.errors import TrialError
 from tare.experiment import journal
 from tare.experiment.session.hosts import MOST_MOMENTS, Budgets, Course
 from tare.experiment.specification import NetworkSpec, Stopping
-from tare.networks.shaping.specification import Bucket, Distribution
+from tare.networks.shaping.specification import Bucket, Distribution, parse
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.workloads.specification import WorkloadSpec
@@ -57,6 +57,19 @@ def test_every_trial_begins_with_the_budget_of_its_level(session: Any) -> None: 
     assert {use.sent_bytes for use in uses(lines, 2)} == {1_000_000}
     # One instance is enough for all levels, since its network is one.
     assert [place.network for _, place in stage.started] == [emulator.hosts[0].namespace]
+
+
+def test_a_level_can_name_a_host_that_begins_with_less() -> None:
+    bucket = parse(f"{BUCKET} initial2=5Mbit")
+    budgets = Budgets(NetworkSpec(budget="carry", rest="refill"))
+    assert budgets.as_left("x", 2, bucket) == bucket
+    # The emptiest of all is what a rest refills.
+    assert budgets.rest_s("x", bucket) == pytest.approx(0.95)
+    states = [_host(host, tokens) for host, tokens in ((1, 90_000_000), (2, 4_000_000))]
+    budgets.keep("x", states)
+    left = budgets.as_left("x", 2, bucket)
+    assert isinstance(left, Bucket)
+    assert left.begins_with(2) == 4_000_000
 
 
 def test_budgets_are_carried_by_level(session: Any) -> None:  # noqa: F811

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from tare.agent import record
+from tare.errors import ExperimentError
 from tare.networks.shaping import draws
+from tare.networks.shaping.messages import describe, specification
 from tare.networks.shaping.specification import Bucket, Distribution, parse
+from tare.render.words import text as text_of
 
 GBIT = 10**9
 
@@ -57,6 +60,20 @@ def test_a_bucket_begins_as_asked_or_goes_on() -> None:
     full = draws.shape(parse("bucket high=2Gbit low=200Mbit budget=10Gbit"))
     assert isinstance(full, record.Bucket)
     assert full.tokens_bits == full.capacity_bits == 10 * GBIT
+
+
+def test_the_bucket_of_one_host_may_begin_with_less() -> None:
+    text = "bucket high=2Gbit low=200Mbit budget=10Gbit initial3=500Mbit"
+    shaping = parse(text)
+    begun = [draws.shape(shaping, host=host) for host in (1, 2, 3)]
+    tokens = [one.tokens_bits for one in begun if isinstance(one, record.Bucket)]
+    assert tokens == [10 * GBIT, 10 * GBIT, GBIT // 2]
+    assert parse(specification(shaping)) == shaping
+    assert "full at the start, 500 Mbit on host 3;" in text_of(describe(shaping))
+    with pytest.raises(ExperimentError, match="initial=20 Gbit is more than the budget"):
+        parse("bucket high=2Gbit low=200Mbit budget=10Gbit initial2=20Gbit")
+    with pytest.raises(ExperimentError, match="bucket has no initial0="):
+        parse("bucket high=2Gbit low=200Mbit budget=10Gbit initial0=1Gbit")
 
 
 def test_what_is_not_shaped_and_what_has_one_rate() -> None:

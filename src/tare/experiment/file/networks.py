@@ -63,6 +63,12 @@ def _check_level(table: Table, experiment: Experiment, level: str) -> None:
         shaping = specification.parse(experiment.shaped(level))
     except TareError as error:
         raise table.error("network", f"{level!r}: {error.message}", error.hint) from error
+    hosts = dict(shaping.hosts_bits) if isinstance(shaping, Bucket) else {}
+    beyond = max(hosts, default=0)
+    if beyond > experiment.network.hosts:
+        raise table.error(
+            "network", f"{level!r}: there is no host {beyond}", f"hosts = {beyond} in [network]"
+        )
     refills = experiment.network.rest == "refill"
     if refills and isinstance(shaping, Bucket) and not shaping.refill_bps:
         raise table.error(

@@ -40,7 +40,7 @@ class Level:
     @property
     def budget_bits(self) -> int | None:
         """Tokens that each host begins with."""
-        return None if self.bucket is None else budget_of(self.bucket)
+        return None if self.bucket is None else self.bucket.begins_with()
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +133,6 @@ class Networks:
         return [(ladder, rung) for ladder in self.ladders for rung in ladder.rungs]
 
 
-def budget_of(bucket: Bucket) -> int:
-    """Return the tokens that a bucket begins with."""
-    return bucket.capacity_bits if bucket.initial_bits is None else bucket.initial_bits
-
-
 def applies(results: Results) -> bool:
     """Whether an experiment varies, or sets, the network; one for services alone says nothing."""
     return FACTOR in results.factors and not results.experiment.network_of_services
@@ -203,14 +198,15 @@ def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -
     known = named_by or {}
     read = {text: _parsed(known.get(text, text)) for text in texts}
     buckets = [s for s in read.values() if isinstance(s, Bucket)]
-    alike = len({(b.high_bps, b.low_bps, b.refill_bps, b.queue_bytes) for b in buckets}) == 1
-    short = [chosen(budget_of(b), "bits") for b in buckets]
+    others = {(b.high_bps, b.low_bps, b.refill_bps, b.queue_bytes, b.hosts_bits) for b in buckets}
+    alike = len(others) == 1
+    short = [chosen(b.begins_with(), "bits") for b in buckets]
     by_budget = alike and len(set(short)) == len(short)
     named = {}
     for text, shaping in read.items():
         name = UNSHAPED if text == NO_NETWORK else text
         if by_budget and isinstance(shaping, Bucket) and text not in known:
-            name = chosen(budget_of(shaping), "bits")
+            name = chosen(shaping.begins_with(), "bits")
         named[text] = Level(text, name, shaping)
     return named
 

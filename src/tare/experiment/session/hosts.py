@@ -220,7 +220,8 @@ class Budgets:
         left = self._left.get(level, {}).get(host)
         if left is None or not isinstance(shaping, Bucket):
             return shaping
-        return msgspec.structs.replace(shaping, initial_bits=min(left, shaping.capacity_bits))
+        left = min(left, shaping.capacity_bits)
+        return msgspec.structs.replace(shaping, initial_bits=left, hosts_bits=())
 
     def rest_s(self, level: str, shaping: Shaping) -> float:
         """Return how long the next trial of a level is to wait."""
@@ -231,7 +232,7 @@ class Budgets:
         if rest == "none" or not isinstance(shaping, Bucket):
             return 0.0
         full = shaping.capacity_bits
-        first = full if shaping.initial_bits is None else shaping.initial_bits
+        first = min(shaping.begins_with(host) for host in (None, *dict(shaping.hosts_bits)))
         missing = full - min(self._left.get(level, {}).values(), default=first)
         return max(0, missing) / shaping.refill_bps if shaping.refill_bps else 0.0
 

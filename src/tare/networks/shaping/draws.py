@@ -45,7 +45,7 @@ def shape(
                 low_bps=shaping.low_bps,
                 refill_bps=shaping.refill_bps,
                 capacity_bits=shaping.capacity_bits,
-                tokens_bits=None if carry else initial_bits(shaping),
+                tokens_bits=None if carry else shaping.begins_with(host),
             )
         case Distribution():
             rates = drawn(shaping, host=host, draw=draw)
@@ -53,11 +53,6 @@ def shape(
         case Replay():
             assert shaping.steps, "read by tare.networks.replay"
             return _steps(shaping.steps)
-
-
-def initial_bits(bucket: Bucket) -> int:
-    """Return the tokens with which a bucket begins."""
-    return bucket.capacity_bits if bucket.initial_bits is None else bucket.initial_bits
 
 
 def drawn(

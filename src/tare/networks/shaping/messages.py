@@ -40,6 +40,7 @@ def specification(shaping: Shaping) -> str:
             ]
             if shaping.initial_bits is not None:
                 words.append(f"initial={typed_bits(shaping.initial_bits)}")
+            words += [f"initial{host}={typed_bits(bits)}" for host, bits in shaping.hosts_bits]
         case Distribution():
             quantiles = [f"{100 * p:.8g}%={typed_bits(rate)}" for p, rate in shaping.quantiles_bps]
             words = ["distribution", *quantiles, f"every={shaping.every_s:.10g}s"]
@@ -60,6 +61,10 @@ def _bucket(bucket: Bucket) -> Message:
         low=Chosen(bucket.low_bps, "bits/s"),
         budget=Chosen(bucket.capacity_bits, "bits"),
         initial=None if initial is None else Chosen(initial, "bits"),
+        hosts=[
+            message("shaping.of_host", host=host, initial=Chosen(bits, "bits"))
+            for host, bits in bucket.hosts_bits
+        ],
         refill=Chosen(bucket.refill_bps, "bits/s"),
         as_low=bucket.refill_bps == bucket.low_bps,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 import msgspec
@@ -27,7 +28,14 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True, tag="bucket"):
     capacity_bits: int
     #: With which it begins; None: full.
     initial_bits: int | None = None
+    #: Instead of that, of single hosts: pairs of a number and tokens.
+    hosts_bits: tuple[tuple[int, int], ...] = ()
     queue_bytes: int | None = None
+
+    def begins_with(self, host: int | None = None) -> int:
+        """Return the tokens with which it begins, on a host or on those that are not named."""
+        initial = self.capacity_bits if self.initial_bits is None else self.initial_bits
+        return dict(self.hosts_bits).get(host or 0, initial)
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, tag="rate"):
@@ -74,6 +82,8 @@ EVERY_S = 5.0
 LEAST_QUEUE_BYTES = 66_000
 #: What the kernel counts a queue in.
 _MOST_QUEUE_BYTES = 2**32 - 1
+#: Tokens with which the bucket of one host begins.
+_OF_HOST = re.compile(r"initial([1-9][0-9]{0,2})\Z", re.ASCII)
 #: Less than a byte a second; and beyond, the kernel's rates are not exact.
 _LEAST_BPS, _MOST_BPS = 8, 10**14
 
@@ -132,7 +142,8 @@ def _rate(words: Words) -> Rate:
 
 def _bucket(words: Words) -> Bucket:
     example = EXAMPLES["bucket"]
-    words.only(("high", "low", "budget", "refill", "initial", "queue"), example)
+    of_hosts = {name: int(found[1]) for name in words.options if (found := _OF_HOST.match(name))}
+    words.only(("high", "low", "budget", "refill", "initial", *of_hosts, "queue"), example)
     _nothing_else(words, example)
     preset = _preset(words.name) if words.name else None
     given = words.options
@@ -151,6 +162,9 @@ def _bucket(words: Words) -> Bucket:
         initial_bits=rates.read(units.bits, "initial", given["initial"])
         if "initial" in given
         else None,
+        hosts_bits=tuple(
+            sorted((host, rates.read(units.bits, n, given[n])) for n, host in of_hosts.items())
+        ),
         queue_bytes=_queue(words),
     )
     _possible(bucket)
@@ -191,11 +205,12 @@ def _possible(bucket: Bucket) -> None:
             "bucket never empties",
             f"rate {typed_bits(bucket.high_bps)}",
         )
-    if bucket.initial_bits is not None and bucket.initial_bits > bucket.capacity_bits:
+    most = max(bucket.begins_with(host) for host in (None, *dict(bucket.hosts_bits)))
+    if most > bucket.capacity_bits:
         raise ExperimentError(
-            f"initial={chosen(bucket.initial_bits, 'bits')} is more than the budget, "
+            f"initial={chosen(most, 'bits')} is more than the budget, "
             f"{chosen(bucket.capacity_bits, 'bits')}, that the bucket holds",
-            f"budget={typed_bits(bucket.initial_bits)}",
+            f"budget={typed_bits(most)}",
         )
 
 
