@@ -1,0 +1,173 @@
+"""How often a few repetitions lie outside the interval of all: CLOUDNET's Figure 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import Interval, quantile_interval, share_interval
+from tare.statistics.statistic import FloatArray
+
+_DESCRIPTION = Description(
+    name="few_repetitions",
+    title="Groups of 3 and of 10 repetitions against the interval of all",
+    question="Would few repetitions have misled?",
+    source="CLOUDNET, Figure 3",
+)
+#: How many repetitions studies run, and what they report of them.
+GROUPS, QUANTILES = (3, 10), (0.5, 0.9)
+#: Below, the interval of all is not one that a long run has, and too few groups stand against it.
+FEWEST = 40
+_NAMES = {0.5: "median", 0.9: "p90"}
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """Groups of so many repetitions in a row, against the interval of a quantile of all.
+
+    Attributes
+    ----------
+    size : int
+        Repetitions of a group; groups share none.
+    quantile : float
+    all : Interval
+        The quantile's, of all repetitions.
+    outside, groups : int
+        Groups whose own quantile lies outside of it, of how many.
+    furthest : float
+        The largest distance of a group's from the estimate of all, relative to that.
+    """
+
+    ladder: Ladder
+    rung: Rung
+    size: int
+    quantile: float
+    all: Interval
+    outside: int
+    groups: int
+    furthest: float
+
+    @property
+    def share(self) -> tuple[float, float, float]:
+        """The share of groups outside, and its interval."""
+        return (self.outside / self.groups, *share_interval(self.outside, self.groups))
+
+
+def groups_of(values: FloatArray, size: int, quantile: float) -> FloatArray:
+    """Return the quantile of each group of consecutive values, shape (n // size,)."""
+    whole = values[: len(values) // size * size].reshape(-1, size)
+    return np.asarray(np.quantile(whole, quantile, axis=1))
+
+
+@lru_cache(maxsize=4)
+def few(networks: Networks) -> tuple[Few, ...]:
+    """Compare groups of every level with all of its repetitions."""
+    return tuple(
+        found
+        for ladder, rung in networks.rungs
+        for quantile in QUANTILES
+        for size in GROUPS
+        if (found := _few(ladder, rung, size, quantile)) is not None
+    )
+
+
+def _few(ladder: Ladder, rung: Rung, size: int, quantile: float) -> Few | None:
+    values = rung.values
+    whole = quantile_interval(values, quantile)
+    if len(values) < FEWEST or whole.low is None or whole.high is None:
+        return None
+    each = groups_of(values, size, quantile)
+    outside = int(((each < whole.low) | (each > whole.high)).sum())
+    furthest = float(np.abs(each / whole.estimate - 1).max())
+    return Few(ladder, rung, size, quantile, whole, outside, len(each), furthest)
+
+
+def find(results: Results) -> Finding | None:
+    """Say how often few repetitions would have misled; None: there are no long runs."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, Message):
+        return uncompared(_DESCRIPTION, networks)
+    found = few(networks)
+    if not found:
+        return None
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=tuple(_answer(found)),
+        verdict="none",
+        basis=str(networks.basis),
+        estimates=tuple(map(_estimate, found)),
+        tables=(_table(found),),
+        caveats=(message("few_repetitions.chance"),),
+    )
+
+
+def _answer(found: Sequence[Few]) -> Iterator[Message]:
+    """Say of each quantile and size how many groups of all levels lie outside."""
+    for quantile in QUANTILES:
+        for size in GROUPS:
+            some = [f for f in found if (f.quantile, f.size) == (quantile, size)]
+            if not some:
+                continue
+            worst = max(some, key=lambda f: f.furthest)
+            yield message(
+                "few_repetitions.outside",
+                name=_NAMES[quantile],
+                size=size,
+                outside=sum(f.outside for f in some),
+                groups=sum(f.groups for f in some),
+                furthest=Amount(worst.furthest, "share"),
+                level=worst.ladder.named(worst.rung.level),
+            )
+
+
+def _estimate(f: Few) -> Estimate:
+    share, low, high = f.share
+    return Estimate(
+        name=f"share of groups of {f.size} whose {_NAMES[f.quantile]} is outside that of all",
+        levels={**f.rung.cell.levels},
+        value=share,
+        unit="1",
+        low=low,
+        high=high,
+        confidence=0.95,
+        method="Clopper–Pearson",
+        n=f.groups,
+        trials=tuple(int(trial) for trial in f.rung.trials["trial"]),
+    )
+
+
+def _table(found: Sequence[Few]) -> Table:
+    several = any(f.ladder.where for f in found)
+    heads: list[str | Column] = [
+        *([Column(key="where", title="where")] if several else []),
+        Column(key="level", title="network"),
+        Column(key="n", title="repetitions"),
+        Column(key="quantile", title="of"),
+        Column(key="size", title="group of"),
+        Column(key="groups", title="groups"),
+        Column(key="outside", title="outside"),
+        *interval_columns("share", "share outside", "1", "share_"),
+        Column(key="furthest", title="furthest", unit="share"),
+    ]
+    rows = (
+        (*([f.ladder.where] if several else []), f.rung.level.name, f.rung.n, _NAMES[f.quantile],
+         f.size, f.groups, f.outside, *f.share, f.furthest)
+        for f in found
+    )  # fmt: skip
+    note = message("few_repetitions.note", confidence=0.95)
+    return Table.of("Few repetitions against all", heads, rows, note)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=13, find=find)
