@@ -8,6 +8,8 @@ from collections.abc import Iterable
 PRINTED = "output"
 #: And where those of an application that serves: its load generator, and what starts services.
 DRIVER, SUPERVISED = "driver", "supervise"
+#: What a distributed job left of its tasks.
+TASKS = "tasks"
 #: What who uses a workload waits for, where some are commands and some serve: an answer may be
 #: about both. Its values are those of :func:`waited_for`, on a source of each workload's own.
 TIME, OF_WORKLOAD = "time_ns", "workload"
@@ -32,6 +34,7 @@ SOURCES = (
     DRIVER,
     OF_WORKLOAD,
     SUPERVISED,
+    TASKS,
     "isolate",
     "qdisc",
 )

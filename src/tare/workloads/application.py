@@ -162,6 +162,14 @@ class Driver(_Strict, frozen=True, kw_only=True):
     within_s: float = 600.0
 
 
+class Tasks(_Strict, frozen=True, kw_only=True):
+    """What a distributed job leaves of its tasks."""
+
+    #: A file or directory, with placeholders.
+    results: str
+    format: Literal["tasks", "spark"] = "tasks"
+
+
 class Needs(_Strict, frozen=True, kw_only=True):
     """The least that a size must give."""
 
@@ -185,6 +193,8 @@ class Application(_Strict, frozen=True, kw_only=True):
     #: What a trial executes; None: it serves.
     command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}
+    #: Of a command that runs tasks on several hosts; None: it leaves nothing of them.
+    tasks: Tasks | None = None
     needs: Needs = Needs()
     #: Commands that run before the services of each trial, in none of its times.
     reset: tuple[tuple[str, ...], ...] = ()
@@ -197,9 +207,9 @@ class Application(_Strict, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of what serves and what drives that may hold placeholders."""
+        """All texts that may hold placeholders, but for those of the command."""
         if self.driver is None:
-            return ()
+            return () if self.tasks is None else (self.tasks.results,)
         programs: tuple[Service | Driver, ...] = (*self.services, self.driver)
         return (
             *(word for command in self.reset for word in command),

@@ -36,9 +36,11 @@ from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.services import Services
+from tare.experiment.session.tasks import LeftTasks
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -204,7 +206,7 @@ class Conductor:
                 keep = partial(self._keep, values=values)
                 network = hosts.during(number, cell, block, began, keep)
             with self.hooks.around(cell, seed):
-                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed)
+                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed, began)
         except TareError as error:
             failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
@@ -328,6 +330,7 @@ class Conductor:
         values: Values,
         network: AbstractContextManager[None],
         seed: int,
+        began_ns: int,
     ) -> Why | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus, self.roots.of(cell))
@@ -338,6 +341,9 @@ class Conductor:
             )
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
         levels = self._values(cell, seed)
+        left = self._left_tasks(job, cell, residents[0], levels, began_ns)
+        if left is not None:
+            left.clear()
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:
@@ -356,10 +362,32 @@ class Conductor:
             keep = partial(self._keep, values=values)
             data = self.roots.data(cell)
             failure = printed_check.judged(values.printed, job, cell, levels, data, residents, keep)
+        if failure is None and left is not None:
+            failure = left.judged(partial(self._keep, values=values))
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
+
+    def _left_tasks(
+        self,
+        job: record.Trial,
+        cell: Cell,
+        resident: Resident,
+        levels: Mapping[str, str],
+        began_ns: int,
+    ) -> LeftTasks | None:
+        """Return where a job leaves its tasks; None: it leaves none."""
+        application = cell.workload.application
+        if application is None or application.tasks is None:
+            return None
+        network = resident.joining or self._hosts_of(cell)
+        hosts = {} if network is None else network.placeholders
+        addresses = hosts[placeholders.HOSTS].split(",") if hosts else ()
+        return LeftTasks(
+            application.tasks, job, resident, began_ns, {**levels, **hosts}, tuple(addresses),
+            self.folder,
+        )  # fmt: skip
 
     def _measured(
         self,
