@@ -94,7 +94,10 @@ def csv_pieces(
     """
     parse = pyarrow.csv.ParseOptions(newlines_in_values=newlines)
     with pyarrow.csv.open_csv(pa.BufferReader(data), parse_options=parse) as heads:
-        found = heads.schema.names
+        try:
+            found = heads.schema.names
+        except UnicodeDecodeError:
+            raise pa.ArrowInvalid("its header is no text in UTF-8") from None
     there = {name: found.count(name) for name in columns}
     for name, times in there.items():
         if times > 1 or (not times and name not in optional):
