@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.finding import FindingUnit, settled
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.results import Results
 from tare.features.network.findings.task_cells import (
     BEYOND,
@@ -42,6 +42,8 @@ def find(results: Results) -> Finding | None:
     seen = tasks_seen(results)
     if not seen.cells and not seen.lost:
         return None
+    if not seen.cells:
+        return uncompared(_DESCRIPTION, _lost(seen))
     named = stragglers(seen)
     with_several = [cell for cell in seen.cells if len(cell.hosts) > 1]
     slow = {one.cell.cell for one in named}
@@ -59,6 +61,7 @@ def find(results: Results) -> Finding | None:
         estimates=tuple(map(_estimate, seen.tested)),
         tables=tuple(_tables(seen)),
         caveats=tuple(_caveats(results, seen)),
+        charts=("task_timeline",),
     )
 
 
@@ -197,14 +200,18 @@ def _number(value: np.ndarray) -> float | None:
     return None if math.isnan(float(value[0])) else float(value[0])
 
 
+def _lost(seen: TasksSeen) -> Message:
+    return message(
+        "task_stragglers.lost",
+        lost=len(seen.lost),
+        trials=len(seen.lost) + sum(cell.n for cell in seen.cells),
+        why=next(iter(seen.lost.values())),
+    )
+
+
 def _caveats(results: Results, seen: TasksSeen) -> Iterator[Message]:
     if seen.lost:
-        yield message(
-            "task_stragglers.lost",
-            lost=len(seen.lost),
-            trials=len(seen.lost) + sum(cell.n for cell in seen.cells),
-            why=next(iter(seen.lost.values())),
-        )
+        yield _lost(seen)
     if any(not one.waiting for cell in seen.cells for one in cell.trials):
         yield message("task_stragglers.waits")
     if results.experiment.network.budget == "carry" and any(cell.bucket for cell in seen.cells):
