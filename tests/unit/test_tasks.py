@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ HEAD = "host,start_ns,duration_ns,stage,task,read_bytes,written_bytes,wait_ns,er
 HOSTS = tasks.names_of(["10.0.0.1", "10.0.0.2"])
 BEGAN, WHOLE = 10**12, 10 * 10**9
 EPOCH_MS = 1_700_000_000_000
+#: Of Spark 3.5 in local mode, without its properties and accumulators.
 LOG = Path(__file__).parent.parent / "data" / "spark-events.jsonl"
 
 
@@ -185,10 +187,20 @@ def test_deeply_nested_events_are_refused() -> None:
 def test_whatever_is_left_is_read_or_refused(data: bytes) -> None:
     for start in (b"", csv(), spark(ended())):
         for format_ in ("tasks", "spark"):
-            try:
+            with contextlib.suppress(RowsError):
                 assert read(start + data, format_, EPOCH_MS * 10**6).num_rows  # type: ignore[arg-type]
-            except RowsError:
-                pass
+
+
+def test_a_log_of_spark_itself_is_read() -> None:
+    data = LOG.read_bytes()
+    ends = [e for e in map(json.loads, data.splitlines()) if e["Event"] == "SparkListenerTaskEnd"]
+    began = min(e["Task Info"]["Launch Time"] for e in ends) * 10**6
+    table = tasks.read(data, "spark", {"localhost": 1}, began, 60 * 10**9)
+    assert table["start_ns"].to_pylist()[0] == 0
+    assert sorted(set(table["stage"].to_pylist())) == ["0", "1"]
+    assert table.num_rows == len(ends) == 7
+    written, local = (sum(table[name].to_pylist()) for name in ("written_bytes", "local_bytes"))
+    assert written == local > 0
 
 
 def test_what_is_kept_is_read_back_as_the_journal_counts_it(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def read(
     except ColumnError as error:
         raise RowsError(message("tasks.column", column=error.column)) from None
     _check_times(table, MOST_NS)
+    numbers = _numbers(table["host"], hosts)
     start = np.asarray(table["start_ns"]).astype(np.int64) - offset_ns
     end = start + np.asarray(table["duration_ns"])
     if start.min() < -SLACK_NS or end.max() > whole_ns + SLACK_NS:
@@ -117,7 +118,7 @@ def read(
     texts = {name: pc.utf8_slice_codeunits(table[name], 0, LONGEST) for name in ("stage", "task")}
     made = pa.table(
         {
-            "host": pa.array(_numbers(table["host"], hosts), pa.int32()),
+            "host": pa.array(numbers, pa.int32()),
             **texts,
             "start_ns": pa.array(start, pa.int64()),
             **{name: table[name] for name in ("duration_ns", *_UNKNOWN)},

@@ -1,7 +1,7 @@
 """A worker of a small distributed job: it computes, then fetches a part from every other worker.
 
-Workers are on hosts 2 and above of a network. The first of them has all others work when it is asked
-to by a line of JSON, and answers with a table of their tasks.
+Workers are on hosts 2 and above of a network. One of them has all others work when a line of JSON
+asks it to, and answers with a table of their tasks.
 """
 
 import json
