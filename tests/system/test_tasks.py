@@ -24,6 +24,7 @@ EXPERIMENT = """
 name = "shuffle"
 question = "Which host slows the job?"
 trials = {trials}
+fingerprint = false
 [[workload]]
 application = "{job}"
 {arguments}
