@@ -152,14 +152,14 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
         *([Column(key="where", title="where")] if several else []),
         Column(key="host", title="host"),
         Column(key="n", title="trials"),
-        Column(key="own", title="its tasks vs. others', without waiting", unit="1"),
-        Column(key="slowest", title="trials as the slowest"),
-        Column(key="slowest_p", title="p (Holm)"),
-        Column(key="waiting", title="its tasks wait", unit="share"),
+        Column(key="own", title="own time vs. others", unit="1"),
+        Column(key="slowest", title="slowest in"),
+        Column(key="slowest_p", title="p"),
+        Column(key="waiting", title="waits", unit="share"),
         Column(key="empty", title="bucket empty", unit="share"),
-        Column(key="blamed", title="others wait while it is", unit="share"),
-        Column(key="waited_for", title="trials as the one waited for"),
-        Column(key="waited_for_p", title="p (Holm)"),
+        Column(key="blamed", title="blamed for", unit="share"),
+        Column(key="waited_for", title="waited for in"),
+        Column(key="waited_for_p", title="p"),
         Column(key="sent", title="sent", unit="bytes"),
     ]
     tested = {(one.cell.cell, one.place, one.sends): one for one in seen.tested}
@@ -184,7 +184,7 @@ def _row(cell: TaskCell, place: int, own: Straggler, sends: Straggler | None) ->
     }
     return (
         str(cell.hosts[place]), cell.n, _number(_medians(ratio)), own.times,
-        p_value(own.p), found["waiting"], found["empty"], found["blamed"],
+        own.p, found["waiting"], found["empty"], found["blamed"],
         None if sends is None else sends.times, None if sends is None else p_value(sends.p),
         found["sent_bytes"],
     )  # fmt: skip
