@@ -47,6 +47,7 @@ from tare.workloads.application import (
     OutputCheck,
     Ready,
     Service,
+    Tasks,
 )
 from tare.workloads.specification import WorkloadSpec
 
@@ -102,6 +103,7 @@ APPLICATION_TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] 
     ("`[[image.maven]]`, `[[image.pypi]]`", application.ARTEFACT_KEYS["pypi"], Artefact),
     ("`[prepare]`", application.PREPARE, Application),
     ("`[run]`", application.RUN, Application),
+    ("`[tasks]`", application.TASKS, Tasks),
     ("`[needs]`", services.NEEDS, Needs),
     ("`[reset]`", services.RESET, Application),
     ("`[[services]]`", services.SERVICE, Service),
@@ -148,10 +150,14 @@ def tables_of_store() -> str:
     for table in TABLES_OF_STORE.values():
         parts.append(f"## {table.name}\n{table.meaning}\n")
         if table.files is not None:
+            name = table.name
+            kept = f"the {name} of a trial"
+            # As they can be computed.
+            kept += ", without `response_ns`" if name == "requests" else ""
             parts.append(
-                f"It is not in `store.duckdb`: `{table.files}/TRIAL.parquet` has the requests of a "
-                "trial, without `response_ns`. `tare export` writes those of all good trials, and "
-                'in Python `tare.open("DIR").requests()` returns them.\n'
+                f"It is not in `store.duckdb`: `{table.files}/TRIAL.parquet` has {kept}. "
+                "`tare export` writes those of all good trials, and "
+                f'in Python `tare.open("DIR").{name}()` returns them.\n'
             )
         parts.append("| column | type | meaning |\n| --- | --- | --- |")
         parts += [f"| `{c.name}` | {c.type} | {c.meaning} |" for c in table.columns]

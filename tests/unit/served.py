@@ -16,8 +16,8 @@ import synthetic
 
 from tare.applications import requests
 from tare.experiment.results import Counted, Results
-from tare.experiment.session.requests import write
-from tare.experiment.store.requests import Requests
+from tare.experiment.session.trial_rows import write
+from tare.experiment.store.trial_files import TrialFiles
 from tare.registry import Parameter
 from tare.workloads.application import Application, Driver, Image, Ready, Service
 from tare.workloads.specification import WorkloadSpec
@@ -66,16 +66,16 @@ def application(
     )  # fmt: skip
 
 
-class Held(Requests):
+class Held(TrialFiles):
     """Requests that are in no file."""
 
     def __init__(self, tables: Mapping[int, pa.Table]) -> None:
-        super().__init__(Path("nowhere"))
+        super().__init__(Path("nowhere"), requests.REQUESTS)
         self._tables = tables
 
     def read(self, trial: int, counted: Counted) -> pa.Table:
         table = self._tables[trial]
-        assert table.num_rows == counted.requests
+        assert table.num_rows == counted.rows
         table = table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
         response = pa.array(requests.response_ns(table), pa.int64())
         texts = {name: table[name].dictionary_encode() for name in ("label", "error")}
@@ -125,7 +125,7 @@ def make(
         table = _requests(one, rng)
         tables[trial["trial"]] = table
         if folder is not None:
-            write(table, folder, trial["trial"])
+            write(requests.REQUESTS, table, folder, trial["trial"])
         counts[trial["trial"]] = table.num_rows
         samples += _samples(trial["trial"], one, table)
     kept = made.sample_table[~made.sample_table["metric"].isin(_GONE)]
@@ -134,7 +134,7 @@ def make(
         made,
         experiment=msgspec.structs.replace(made.experiment, workloads=(spec,)),
         sample_table=pd.concat([kept, new], ignore_index=True),
-        request_files=Held(tables) if folder is None else Requests(folder),
+        request_files=Held(tables) if folder is None else TrialFiles(folder, requests.REQUESTS),
     )
     return Made(results, folder, counts)
 

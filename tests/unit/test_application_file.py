@@ -57,6 +57,8 @@ command = ["test", "-e", "/tmp/done"]
 pattern = 'orders ([0-9]+)'
 equals = "{orders}"
 """
+#: Where a job leaves its tasks.
+TASKS = "[tasks]\nresults = '{}'\n"
 
 
 @pytest.fixture
@@ -153,12 +155,57 @@ def test_built_in_applications_are_whole() -> None:
         ("[parameters.mode]", "[parameters.platform]", "parameters.platform"),
         ("[parameters.mode]", "[parameters.timeout]", "parameters.timeout"),
         ("[parameters.mode]", "[parameters.n]", "parameters.n"),
+        ("[parameters.mode]", "[tasks]\n[parameters.mode]", "tasks.results"),
+        ("[parameters.mode]", f"{TASKS.format('/etc/x')}[parameters.mode]", "tasks.results"),
+        ("[parameters.mode]", f"{TASKS.format('../x')}[parameters.mode]", "tasks.results"),
+        ("[parameters.mode]", f"{TASKS.format('/tmp/../x')}[parameters.mode]", "tasks.results"),
+        ("[parameters.mode]", f"{TASKS.format('{order}')}[parameters.mode]", "tasks.results"),
+        (
+            "[parameters.mode]",
+            f"{TASKS.format('x')}format = 'jmeter'\n[parameters.mode]",
+            "tasks.format",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_by_its_key(folder: Path, was: str, is_: str, key: str) -> None:
     assert was in SHOP
     said = refused(folder, SHOP.replace(was, is_, 1))
     assert said.startswith(key), said
+
+
+def test_tasks_are_left_in_scratch_space(folder: Path) -> None:
+    for results in ("log/{mode}", "/tmp/log/{mode}"):
+        found = read(folder, SHOP + TASKS.format(results) + 'format = "spark"\n').tasks
+        assert found is not None
+        assert (found.results, found.format) == ("/tmp/log/{mode}", "spark")
+    assert read(folder, SHOP + TASKS.format("x")).tasks.format == "tasks"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ("iterations = 2", "iterations"),
+        ("warmup = 1", "warmup"),
+        ("[factors]\nworkers = [1, 2]", "workers"),
+        ("[window]\nperiods = 5", "window"),
+    ],
+)
+def test_a_job_that_leaves_its_tasks_is_one_execution_a_trial(
+    folder: Path, more: str, key: str
+) -> None:
+    (folder / "application.toml").write_text(SHOP + TASKS.format("x"))
+    top, below = (f"{more}\n", "") if "[" not in more else ("", f"{more}\n")
+    text = f"""
+[experiment]
+name = "a"
+question = "b"
+{top}
+[[workload]]
+application = "{folder}/"
+{below}
+"""
+    with pytest.raises(ExperimentError, match=key):
+        experiment_file.parse(text, "mine.toml", catalogue())
 
 
 def test_a_metric_has_no_name_of_tares_own(folder: Path) -> None:
@@ -232,7 +279,7 @@ def test_an_application_that_is_not_there_is_told_with_what_there_is(tmp_path: P
     ),
     max_leaves=6,
 ), st.sampled_from(
-    ["application", "image", "prepare", "run", "metrics", "check", "parameters"]
+    ["application", "image", "prepare", "run", "tasks", "metrics", "check", "parameters"]
 ))  # fmt: skip
 def test_whatever_a_table_holds_is_read_or_refused(value: Any, table: str) -> None:
     given_ = tomllib.loads(SHOP.replace('files = ["sorted.py"]\n', "")) | {table: value}

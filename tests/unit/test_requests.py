@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.applications import requests
-from tare.applications.requests import RequestsError
+from tare.applications.rows import RowsError
 from tare.render.words import text
 from tare.results.message import Message
 from tare.workloads.serving import AskedLoad
@@ -127,7 +127,7 @@ def test_a_jtl_with_intended_starts_counts_from_them() -> None:
     ],
 )
 def test_what_is_no_file_of_requests_is_refused(data: bytes, why: str) -> None:
-    with pytest.raises(RequestsError) as raised:
+    with pytest.raises(RowsError) as raised:
         requests.read(data, "requests")
     assert raised.value.said.id == why
 
@@ -137,7 +137,7 @@ def test_no_bytes_bring_it_down(data: bytes) -> None:
     for format_ in ("requests", "jmeter"):
         try:
             requests.load(requests.read(HEAD + data, format_))  # type: ignore[arg-type]
-        except RequestsError:
+        except RowsError:
             continue
 
 
@@ -213,13 +213,13 @@ def test_a_load_that_is_not_reached_says_what_to_type() -> None:
 
 def test_a_column_that_is_there_twice_is_refused() -> None:
     twice = b"intended_ns,intended_ns,start_ns,duration_ns,label,error\n1,1,1,1,a,\n"
-    with pytest.raises(RequestsError):
+    with pytest.raises(RowsError):
         requests.read(twice, "requests")
 
 
 def test_labels_that_name_single_requests_are_refused() -> None:
     many = rows(*((i, i, 1, f"request {i}", "") for i in range(requests.MOST_LABELS + 1)))
-    with pytest.raises(RequestsError) as raised:
+    with pytest.raises(RowsError) as raised:
         requests.read(many, "requests")
     assert raised.value.said.id == "serving.results.labels"
 

@@ -19,28 +19,30 @@ import served
 from served import Served
 
 import tare
-from tare.applications.requests import KEPT, LONGEST
+from tare.applications.requests import REQUESTS
+from tare.applications.rows import LONGEST
 from tare.errors import StoreError
 from tare.experiment import store
 from tare.experiment.results import Counted
-from tare.experiment.store import requests as of_store
-from tare.experiment.store.requests import Requests
+from tare.experiment.store import trial_files as of_store
+from tare.experiment.store.trial_files import TrialFiles
 from tare.render.escaping import ORDERS
 
+KEPT = REQUESTS.kept
 GOOD = {
     "trial": [1, 1], "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5],
     "label": ["a", "b"], "error": [None, "no"],
 }  # fmt: skip
 
 
-def put(folder: Path, schema: pa.Schema = KEPT, **columns: Any) -> Requests:
+def put(folder: Path, schema: pa.Schema = KEPT, **columns: Any) -> TrialFiles:
     (folder / "requests").mkdir(exist_ok=True)
     table = pa.table({**GOOD, **columns}, schema=schema)
     pyarrow.parquet.write_table(table, folder / "requests" / "1.parquet")
-    return Requests(folder)
+    return TrialFiles(folder, REQUESTS)
 
 
-def refused(files: Requests, count: int = 2, errors: int = 1) -> str:
+def refused(files: TrialFiles, count: int = 2, errors: int = 1) -> str:
     with pytest.raises(StoreError) as error:
         files.read(1, Counted(count, errors))
     assert "trial 1" in error.value.message
@@ -198,7 +200,7 @@ def test_loading_reads_no_request(stored, monkeypatch):
     def read(*_: object) -> None:
         raise AssertionError("requests were read")
 
-    monkeypatch.setattr(Requests, "read", read)
+    monkeypatch.setattr(TrialFiles, "read", read)
     folder, made = stored
     assert tare.open(folder).request_counts() == {
         trial: Counted(count, 0) for trial, count in made.counts.items()

@@ -12,19 +12,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
+from tare.applications.rows import (
+    LONGEST,
+    MOST_DURATION_NS,
+    MOST_NS,
+    ColumnError,
+    Kind,
+    RowsError,
+    csv_pieces,
+)
 from tare.results.message import Amount, Message, message
 from tare.workloads.serving import AskedLoad
 
-#: Of a file of results, which has some 100 bytes a request: the agent passes no more on.
-MOST_BYTES = 64 << 20
-#: Of labels and errors, whose texts are kept with every request.
-LONGEST = 200
 #: Of different labels of a trial, and of different errors, of which others are not told apart.
 MOST_LABELS, MOST_ERRORS = 1000, 1000
-#: Times beyond this are no times: a year in nanoseconds, and a date in some thousand years.
-MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
 #: Deviations of the number of arrivals at random that are no lack of load.
 DEVIATIONS = 3.0
 #: Of few arrivals no more than this is left to chance.
@@ -42,17 +44,6 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
     ]
 )
-#: Where a folder of results has them, one file a trial, and what such a file has.
-FOLDER = "requests"
-KEPT = SCHEMA.insert(0, pa.field("trial", pa.int64()))
-
-
-class RequestsError(Exception):
-    """What was left is no file of requests; says why."""
-
-    def __init__(self, said: Message) -> None:
-        super().__init__(said.id)
-        self.said = said
 
 
 def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
@@ -65,41 +56,26 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
 
     Raises
     ------
-    RequestsError
+    RowsError
         If it is no such file.
     """
     texts = _Texts()
     try:
         pieces = [texts.bounded(piece) for piece in _pieces(data, format_)]
     except pa.ArrowInvalid as error:
-        raise RequestsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
+        raise RowsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
+    except ColumnError as error:
+        raise RowsError(message("serving.results.column", column=error.column)) from None
     table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
     check(table)
     return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
 
 
 def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[pa.Table]:
-    """Read a file piece by piece: what it has too much of never is in memory as a whole."""
-    names = _JMETER if format_ == "jmeter" else _REQUESTS
-    parse = pyarrow.csv.ParseOptions(newlines_in_values=format_ == "jmeter")
-    with pyarrow.csv.open_csv(pa.BufferReader(data), parse_options=parse) as heads:
-        found = heads.schema.names
-    there = {name: found.count(name) for name in names}
-    missing = next(
-        (n for n in names if there[n] > 1 or (n not in _OPTIONAL and not there[n])), None
-    )
-    if missing is not None:
-        raise RequestsError(message("serving.results.column", column=missing))
-    convert = pyarrow.csv.ConvertOptions(
-        column_types=dict(names), strings_can_be_null=False,
-        include_columns=[name for name in names if there[name]],
-    )  # fmt: skip
-    as_table = _of_jmeter if format_ == "jmeter" else _of_requests
-    with pyarrow.csv.open_csv(
-        pa.BufferReader(data), parse_options=parse, convert_options=convert
-    ) as reader:
-        for batch in reader:
-            yield as_table(pa.Table.from_batches([batch]))
+    jmeter = format_ == "jmeter"
+    names = _JMETER if jmeter else _REQUESTS
+    as_table = _of_jmeter if jmeter else _of_requests
+    return map(as_table, csv_pieces(data, names, _OPTIONAL, newlines=jmeter))
 
 
 class _Texts:
@@ -113,7 +89,7 @@ class _Texts:
         """Refuse too many labels, and write "another error" where there are too many errors."""
         self._labels.update(pc.unique(piece["label"]).to_pylist())
         if len(self._labels) > MOST_LABELS:
-            raise RequestsError(message("serving.results.labels", most=MOST_LABELS))
+            raise RowsError(message("serving.results.labels", most=MOST_LABELS))
         for error in pc.unique(pc.drop_null(piece["error"])).to_pylist():
             if len(self._errors) < MOST_ERRORS:
                 self._errors[error] = None
@@ -176,11 +152,11 @@ def check(table: pa.Table) -> None:
 
     Raises
     ------
-    RequestsError
+    RowsError
         If not.
     """
     if not table.num_rows:
-        raise RequestsError(message("serving.results.empty"))
+        raise RowsError(message("serving.results.empty"))
     for name, most in (
         ("intended_ns", MOST_NS),
         ("start_ns", MOST_NS),
@@ -189,9 +165,31 @@ def check(table: pa.Table) -> None:
         column = table[name]
         least, largest = pc.min_max(column).as_py().values()
         if column.null_count or not 0 <= least <= largest <= most:
-            raise RequestsError(message("serving.results.value", column=name))
+            raise RowsError(message("serving.results.value", column=name))
     if pc.any(pc.less(table["start_ns"], table["intended_ns"])).as_py():
-        raise RequestsError(message("serving.results.early"))
+        raise RowsError(message("serving.results.early"))
+
+
+def _failed(table: pa.Table) -> int:
+    found: int = table.num_rows - table["error"].null_count
+    return found
+
+
+def _with_response(table: pa.Table) -> pa.Table:
+    response = pa.array(response_ns(table), pa.int64())
+    return table.add_column(table.column_names.index("label"), "response_ns", response)
+
+
+#: What is kept of them.
+REQUESTS = Kind(
+    name="requests",
+    kept=SCHEMA.insert(0, pa.field("trial", pa.int64())),
+    texts=("label", "error"),
+    optional=("error",),
+    check=check,
+    failed=_failed,
+    derived=_with_response,
+)
 
 
 class Load(NamedTuple):

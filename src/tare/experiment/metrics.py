@@ -10,6 +10,8 @@ PRINTED = "output"
 DRIVER, SUPERVISED = "driver", "supervise"
 #: Of services on each host: the processes of their instances.
 OF_HOSTS = "hosts"
+#: What a distributed job left of its tasks.
+TASKS = "tasks"
 #: What who uses a workload waits for, where some are commands and some serve: an answer may be
 #: about both. Its values are those of :func:`waited_for`, on a source of each workload's own.
 TIME, OF_WORKLOAD = "time_ns", "workload"
@@ -35,6 +37,7 @@ SOURCES = (
     OF_WORKLOAD,
     SUPERVISED,
     OF_HOSTS,
+    TASKS,
     "isolate",
     "qdisc",
 )

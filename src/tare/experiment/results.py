@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.journal import SEEN
-from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TIME, ranked, waited_for
+from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from tare.experiment.specification import Cell, Experiment
-    from tare.experiment.store.requests import Requests
+    from tare.experiment.store.trial_files import TrialFiles
 
 
 def _empty(table: str) -> pd.DataFrame:
@@ -27,10 +27,10 @@ def _empty(table: str) -> pd.DataFrame:
 
 
 class Counted(NamedTuple):
-    """How many requests a trial made, and how many of them failed, by the journal."""
+    """How many requests or tasks a trial had, and how many of them failed, by the journal."""
 
-    requests: int
-    errors: int
+    rows: int
+    failed: int
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -90,8 +90,9 @@ class Results:
     planned : tuple of Cell
         Cells of the plan, also those of which no trial has begun; empty where only some of the
         sessions are looked at.
-    request_files : Requests or None
-        Where the requests of applications that serve are; None: nowhere.
+    request_files, task_files : TrialFiles or None
+        Where the requests of applications that serve are, and the tasks of distributed jobs;
+        None: nowhere.
     """
 
     experiment: Experiment
@@ -110,7 +111,8 @@ class Results:
     network_log: pd.DataFrame = field(default_factory=partial(_empty, "network_log"))
     planned: tuple[Cell, ...] = ()
     levels_of: int | None = None
-    request_files: Requests | None = None
+    request_files: TrialFiles | None = None
+    task_files: TrialFiles | None = None
 
     @cached_property
     def of_levels(self) -> Results:
@@ -185,12 +187,23 @@ class Results:
 
         By the journal, which needs no file of requests.
         """
-        counted, shares = (
+        return self._counts("requests", DRIVER, "request_error_share", share=True)
+
+    def task_counts(self) -> dict[int, Counted]:
+        """How many tasks each good trial had, likewise; none of jobs that leave none."""
+        return self._counts("tasks", TASKS, "tasks_failed")
+
+    def _counts(
+        self, metric: str, source: str, failed: str, *, share: bool = False
+    ) -> dict[int, Counted]:
+        counted, fails = (
             dict(zip(found["trial"], found["value"], strict=True))
-            for found in (self.values(m, DRIVER) for m in ("requests", "request_error_share"))
+            for found in (self.values(m, source) for m in (metric, failed))
         )
         return {
-            int(trial): Counted(round(count), round(count * shares.get(trial, 0.0)))
+            int(trial): Counted(
+                round(count), round(fails.get(trial, 0.0) * (count if share else 1))
+            )
             for trial, count in counted.items()
         }
 
@@ -207,15 +220,23 @@ class Results:
         StoreError
             If those of a trial are missing or damaged.
         """
-        if self.request_files is None:
-            return _empty("requests")
-        read = [self.request_files.read(*one) for one in self.request_counts().items()]
-        if not read:
-            return _empty("requests")
-        import pyarrow as pa
+        return _frame("requests", self.request_files, self.request_counts())
 
-        frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
-        return frame
+    def tasks(self) -> pd.DataFrame:
+        """One row a task of a distributed job, of good trials, read from its file each time.
+
+        Returns
+        -------
+        DataFrame
+            ``trial, host, stage, task, start_ns, duration_ns, read_bytes, local_bytes,
+            written_bytes, wait_ns, failed, offset_ns``.
+
+        Raises
+        ------
+        StoreError
+            If those of a trial are missing or damaged.
+        """
+        return _frame("tasks", self.task_files, self.task_counts())
 
     def with_times(self) -> Results:
         """Return the same with samples of :data:`~tare.experiment.metrics.TIME`.
@@ -291,6 +312,16 @@ class Results:
         """Value of a fact of the machine (the latest session's)."""
         rows = self.facts[self.facts["name"] == name]
         return default if rows.empty else rows["value"].iloc[-1]
+
+
+def _frame(table: str, trial_files: TrialFiles | None, counts: dict[int, Counted]) -> pd.DataFrame:
+    if trial_files is None or not counts:
+        return _empty(table)
+    import pyarrow as pa
+
+    read = [trial_files.read(*one) for one in counts.items()]
+    frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
+    return frame
 
 
 def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataFrame:

@@ -167,6 +167,14 @@ class Driver(_Strict, frozen=True, kw_only=True):
     within_s: float = 600.0
 
 
+class Tasks(_Strict, frozen=True, kw_only=True):
+    """What a distributed job leaves of its tasks."""
+
+    #: A file or directory, with placeholders.
+    results: str
+    format: Literal["tasks", "spark"] = "tasks"
+
+
 class Needs(_Strict, frozen=True, kw_only=True):
     """The least that a size must give."""
 
@@ -190,6 +198,8 @@ class Application(_Strict, frozen=True, kw_only=True):
     #: What a trial executes, with the services if there are any; None: something drives these.
     command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}
+    #: Of a command that runs tasks on several hosts; None: it leaves nothing of them.
+    tasks: Tasks | None = None
     needs: Needs = Needs()
     #: Commands that run before the services of each trial, in none of its times.
     reset: tuple[tuple[str, ...], ...] = ()
@@ -202,7 +212,7 @@ class Application(_Strict, frozen=True, kw_only=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of what serves and what drives that may hold placeholders."""
+        """All texts that may hold placeholders, but for those of the command."""
         driver = () if self.driver is None else (self.driver,)
         programs: tuple[Service | Driver, ...] = (*self.services, *driver)
         return (
@@ -212,6 +222,7 @@ class Application(_Strict, frozen=True, kw_only=True):
             *(one.ready.http or "" for one in self.services),
             *(word for one in self.services for word in one.ready.command or ()),
             *(text for one in driver for text in (one.rate or "", one.users or "", one.errors)),
+            "" if self.tasks is None else self.tasks.results,
         )
 
     @property

@@ -141,6 +141,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     _check_arguments(file, experiment)
     _check_trials(file, experiment)
     _check_serving(top, file, experiment)
+    _check_tasks(top, file, experiment)
     networks.check(file, experiment)
     substitution.check(name, experiment)
     windows.check(file, experiment)
@@ -191,6 +192,25 @@ def _check_serving(table: Table, file: Table, experiment: Experiment) -> None:
         raise file.error("window", f"counts executions, of which {serving} has one a trial")
     if experiment.network.hosts < 2:
         raise file.error("network.hosts", f"is at least 2: the driver of {serving} is on host 2")
+
+
+def _check_tasks(table: Table, file: Table, experiment: Experiment) -> None:
+    """Refuse several executions of a trial of a job that leaves its tasks: it has one file."""
+    job = next(
+        (w.name for w in experiment.workloads if w.application and w.application.tasks), None
+    )
+    if job is None:
+        return
+    for key, value, most in (
+        ("iterations", experiment.iterations, 1),
+        ("warmup", experiment.warmup, 0),
+    ):
+        if value > most:
+            raise table.error(key, f"is {most} for {job}, which leaves the tasks of one execution")
+    if any(workers != 1 for workers in experiment.factors.get("workers", (1,))):
+        raise file.error("factors.workers", f"is 1 for {job}, which leaves the tasks of one job")
+    if experiment.window is not None:
+        raise file.error("window", f"has many executions; {job} leaves the tasks of one")
 
 
 def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:

@@ -23,12 +23,14 @@ from tare.registry import Parameter, expected
 from tare.workloads import placeholders
 from tare.workloads.application import (
     PROGRAMS,
+    SCRATCH,
     Application,
     ApplicationMetric,
     Artefact,
     Check,
     Image,
     OutputCheck,
+    Tasks,
 )
 
 FILE = "application.toml"
@@ -43,8 +45,8 @@ MOST_FILES, MOST_BYTES = 10_000, 2 << 30
 
 STREAM = kinds.choice(("stdout", "stderr"))
 TABLES = (
-    "application", "image", "prepare", "needs", "run", *services.TABLES, "metrics", "check",
-    "parameters",
+    "application", "image", "prepare", "needs", "run", "tasks", *services.TABLES, "metrics",
+    "check", "parameters",
 )  # fmt: skip
 #: Placeholders that are no parameters of the application.
 FACTORS = (
@@ -58,6 +60,11 @@ def _inside(value: Any) -> str:
     if path.is_absolute() or ".." in path.parts or path == PurePosixPath("."):
         raise ValueError
     return str(path)
+
+
+def _in_scratch(value: Any) -> str:
+    text = str(kinds.NAME.read(value)).removeprefix(f"{SCRATCH}/")
+    return f"{SCRATCH}/{_inside(text)}"
 
 
 PACKAGE = kinds.matching(
@@ -162,6 +169,21 @@ RUN = (
         required=True,
     ),
     Key("environment", kinds.TEXTS, "variables that it gets, with placeholders"),
+)
+TASKS = (
+    Key(
+        "results",
+        kinds.Kind("a file or directory in /tmp", _in_scratch),
+        "file or directory in `/tmp` that the command leaves, with a row for each task; with "
+        "placeholders of parameters and factors",
+        required=True,
+    ),
+    Key(
+        "format",
+        kinds.choice(("tasks", "spark")),
+        "`tasks` (default): a CSV, whose times are of CLOCK_MONOTONIC; `spark`: Spark's event log, "
+        "not compressed",
+    ),
 )
 METRIC = (
     Key("meaning", kinds.TEXT, "what it is", required=True),
@@ -374,6 +396,9 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         run = file.table("run").read(RUN)
         environment = run.get("environment", {}).values()
         texts.append((file.table("run"), {"command": run["command"], "environment": environment}))
+        run |= _tasks(file, texts)
+    elif "tasks" in values:
+        raise file.error("tasks", "is for what [run] runs", "remove it")
     if serving:
         serves = services.read(file)
         run |= {"reset": serves.reset, "services": serves.services, "driver": serves.driver}
@@ -411,6 +436,16 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         check=check,
         parameters=parameters,
     )
+
+
+def _tasks(file: Table, texts: services.Texts) -> dict[str, Tasks]:
+    """Read where a job leaves its tasks, if it does."""
+    if "tasks" not in file.values:
+        return {}
+    table = file.table("tasks")
+    found = Tasks(**table.read(TASKS))
+    texts.append((table, {"results": [found.results]}))
+    return {"tasks": found}
 
 
 def _image(table: Table, folder: Path) -> Image:

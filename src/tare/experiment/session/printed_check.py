@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from tare.agent import record
+from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Resident
 from tare.experiment.specification import Cell
 from tare.results.message import message
 from tare.workloads import placeholders
-
-#: How long an application's check may take.
-CHECK_S = 600.0
 
 
 def judged(
@@ -62,25 +58,7 @@ def judged(
 
 def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why | None:
     """Run an application's check where a trial took place; return how it failed, or None."""
-    assert isinstance(job.workload, record.Command)
-    checking = msgspec.structs.replace(
-        job,
-        id=resident.agent.next_id(),
-        # Whoever observes the trial sees nothing of it.
-        nonce=job.nonce ^ 1,
-        observe=False,
-        workload=msgspec.structs.replace(
-            job.workload, argv=argv, capture=record.Capture(limit_bytes=0), ignored_exits=None
-        ),
-        workers=(record.Worker(worker=resident.workers[0], cpus=None),),
-        iterations=1,
-        warmup=0,
-        rendezvous=None,
-        window=None,
-        timeout_ns=round(CHECK_S * 1e9),
-        user=job.user if resident.instance.users else None,
-    )
-    for got in resident.agent.ask(checking, CHECK_S + 10):
+    for got in aside(argv, job, resident):
         if isinstance(got, record.Fault) and got.kind != "warning":
             last = (got.evidence or "").strip().splitlines()[-1:]
             why = "; ".join([got.message, *last])

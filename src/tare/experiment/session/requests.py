@@ -8,21 +8,19 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare import files, workloads
+from tare import workloads
 from tare.agent import record
 from tare.applications import expressions, output
-from tare.errors import StoreError
 from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
+from tare.experiment.session import trial_rows
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
-from tare.experiment.session.printed import Printed, decoded
+from tare.experiment.session.printed import Printed
 from tare.results.message import Amount, Message, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tare.applications import requests as table_of_requests
 
 
@@ -35,8 +33,6 @@ SLACK_S = 2.0
 
 #: What nobody writes to, or what never ends, is not waited for.
 PLAIN = '[ -f "$0" ] && exec cat "$0"'
-#: Largest piece of an output.
-PIECE = 1 << 20
 
 
 class Judging:
@@ -67,7 +63,7 @@ class Judging:
         data: Path | None,
     ) -> None:
         # What is made of Arrow takes a fifth of a second to load.
-        from tare.applications import requests
+        from tare.applications import requests, rows
 
         self._driving = driving
         self._values = values
@@ -81,7 +77,7 @@ class Judging:
         self._driver = self._application.driver
         try:
             self.table = requests.read(_fetched(driving), self._driver.format)
-        except requests.RequestsError as error:
+        except rows.RowsError as error:
             raise Why.of(error.said).error from error
 
     @property
@@ -91,6 +87,10 @@ class Judging:
     @cached_property
     def _load(self) -> table_of_requests.Load:
         return self._requests.load(self.table)
+
+    def keep(self, folder: Path) -> None:
+        """Keep the requests next to the journal."""
+        trial_rows.write(self._requests.REQUESTS, self.table, folder, self._driving.trial)
 
     def refusal(self) -> Message | None:
         """Return why the trial is not valid; None: it is."""
@@ -186,46 +186,17 @@ def _fetched(driving: Driving) -> bytes:
     TrialError
         If there is none, or it is too large.
     """
-    from tare.applications.requests import MOST_BYTES
+    from tare.applications.rows import MOST_BYTES
 
     assert driving.application.driver is not None
     name = driving.application.driver.results
-    found = bytearray()
-    for got in driving.resident.ask(("sh", "-c", PLAIN, name), MOST_BYTES):
-        if isinstance(got, record.Output) and got.stream == "out":
-            found += decoded(got)
-        if isinstance(got, record.Fault) and got.kind != "warning":
-            raise Why.of(message("serving.results.missing", file=name)).error
-    # Where it is cut off is a matter of pieces.
-    if len(found) > MOST_BYTES - PIECE:
-        large = message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes"))
-        raise Why.of(large).error
-    return bytes(found)
-
-
-def write(table: pa.Table, folder: Path, trial: int) -> None:
-    """Keep the requests of a trial as Parquet; the trial is no good trial without.
-
-    Raises
-    ------
-    StoreError
-        If they cannot be written.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    from tare.applications.requests import FOLDER
-
-    made = folder / FOLDER
     try:
-        made.mkdir(exist_ok=True)
-        if made.is_symlink():
-            raise NotADirectoryError(20, "it is a link")
-    except OSError as error:
-        raise StoreError(f"cannot write to {made}: {error.strerror}") from error
-    numbered = table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
-    sink = pa.BufferOutputStream()
-    pyarrow.parquet.write_table(numbered, sink, compression="zstd")
-    files.write(
-        made / f"{trial}.parquet", sink.getvalue().to_pybytes(), "free some room, or another --out"
-    )
+        found = trial_rows.output(
+            driving.resident.ask(("sh", "-c", PLAIN, name), MOST_BYTES), MOST_BYTES
+        )
+    except trial_rows.LargeError:
+        large = message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes"))
+        raise Why.of(large).error from None
+    if found is None:
+        raise Why.of(message("serving.results.missing", file=name)).error
+    return found

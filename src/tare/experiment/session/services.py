@@ -14,7 +14,6 @@ from tare.applications import output
 from tare.errors import TrialError
 from tare.experiment import placement
 from tare.experiment.placement import Machine
-from tare.experiment.session import requests
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
 from tare.experiment.session.output import Outputs
@@ -113,7 +112,7 @@ class Services:
         if failure is None:
             judging = Judging(driving, levels, self.reading, self.roots.data(cell))
             keep(judging.samples())
-            requests.write(judging.table, self.folder, driving.trial)
+            judging.keep(self.folder)
             refused = judging.refusal()
             values.by_chance = refused is not None
             failure = None if refused is None else Why.of(refused)

@@ -37,6 +37,7 @@ from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.services import Services
+from tare.experiment.session.tasks import LeftTasks
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
@@ -223,8 +224,9 @@ class Conductor:
                 network = hosts.during(number, cell, block, began, keep)
             of_hosts = self._clusters.used(cluster, number, partial(self._keep, values=values))
             with of_hosts, self.hooks.around(cell, seed):
-                look = _nothing if cluster is None else cluster.check
-                failure = self._surrounded(job, prepare, cell, cpus, values, network, seed, look)
+                failure = self._surrounded(
+                    job, prepare, cell, cpus, values, network, seed, began, cluster
+                )
                 if cluster is not None and failure is not None:
                     cluster.settle()
         except TareError as error:
@@ -373,7 +375,8 @@ class Conductor:
         values: Values,
         network: AbstractContextManager[None],
         seed: int,
-        look: Callable[[], None],
+        began_ns: int,
+        cluster: Cluster | None,
     ) -> Why | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus, self.roots.of(cell))
@@ -384,6 +387,10 @@ class Conductor:
             )
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
         levels = self._values(cell, seed)
+        left = self._left_tasks(job, cell, residents[0], levels, began_ns, cluster)
+        if left is not None:
+            left.clear()
+        look = _nothing if cluster is None else cluster.check
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:
@@ -401,10 +408,32 @@ class Conductor:
             keep = partial(self._keep, values=values)
             data = self.roots.data(cell)
             failure = printed_check.judged(values.printed, job, cell, levels, data, residents, keep)
+        if failure is None and left is not None:
+            failure = left.judged(partial(self._keep, values=values))
         if self.experiment.fresh == "trial":
             for figure in self.pool.discard(residents):
                 self.write(figure.sample(job.trial))
         return failure
+
+    def _left_tasks(
+        self,
+        job: record.Trial,
+        cell: Cell,
+        resident: Resident,
+        levels: Mapping[str, str],
+        began_ns: int,
+        cluster: Cluster | None,
+    ) -> LeftTasks | None:
+        """Return where a job leaves its tasks; None: it leaves none."""
+        application = cell.workload.application
+        if application is None or application.tasks is None:
+            return None
+        hosts = self._named_hosts(cell, resident.joining, cluster)
+        addresses = hosts[placeholders.HOSTS].split(",") if hosts else ()
+        return LeftTasks(
+            application.tasks, job, resident, began_ns, {**levels, **hosts}, tuple(addresses),
+            self.folder,
+        )  # fmt: skip
 
     def _measured(
         self,

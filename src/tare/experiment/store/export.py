@@ -15,11 +15,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tare.applications.requests import FOLDER
 from tare.errors import StoreError
 from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
-from tare.experiment.store.requests import Requests
 from tare.experiment.tables import TABLES
 from tare.render.escaping import harmless
 
@@ -59,36 +57,39 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     if TABLES[table].files is not None:
-        return _export_requests(folder, format, destination)
+        return _export_files(folder, table, format, destination)
     rows = _rows(folder, table)
     with _opened(destination) as target:
         return _write((rows,), rows.schema, format, target)
 
 
-def _export_requests(folder: Path, format: str, destination: str | Path) -> int:
-    """Write the requests of all good trials, one trial after another."""
+def _export_files(folder: Path, table: str, format: str, destination: str | Path) -> int:
+    """Write the rows that all good trials have in files, one trial after another."""
     results = load(folder)
     lost: dict[int, str] = {}
-    counts = results.request_counts()
-    tables = (read.cast(_REQUESTS) for read in Requests(folder).each(counts, lost))
+    kept, counts = {
+        "requests": (results.request_files, results.request_counts),
+        "tasks": (results.task_files, results.task_counts),
+    }[table]
+    counted = counts()
+    assert kept is not None
+    schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[table].columns])
+    tables = (read.cast(schema) for read in kept.each(counted, lost))
     with _opened(destination) as target:
-        written = _write(tables, _REQUESTS, format, target)
+        written = _write(tables, schema, format, target)
     if lost:
         raise StoreError(
-            f"the requests of {len(lost)} of {len(counts)} trials are not in {destination}: "
+            f"the {table} of {len(lost)} of {len(counted)} trials are not in {destination}: "
             f"{next(iter(lost.values()))}",
-            f"restore the files in {folder / FOLDER} from a copy; all others were written",
+            f"restore the files in {folder / table} from a copy; all others were written",
         )
     return written
 
 
-#: As tables.toml has it.
-_REQUESTS = pa.schema(
-    [
-        (column.name, pa.string() if column.type == "VARCHAR" else pa.int64())
-        for column in TABLES["requests"].columns
-    ]
-)
+#: Types of DuckDB, as tables.toml has them for such files.
+_TYPES = {
+    "BIGINT": pa.int64(), "INTEGER": pa.int32(), "VARCHAR": pa.string(), "BOOLEAN": pa.bool_(),
+}  # fmt: skip
 
 
 def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: Target) -> int:

@@ -9,12 +9,14 @@ import duckdb
 import msgspec
 import pandas as pd
 
+from tare.applications.requests import REQUESTS
+from tare.applications.tasks import TASKS
 from tare.experiment import plan_file
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import TIME
 from tare.experiment.results import Results
 from tare.experiment.store.build import connect
-from tare.experiment.store.requests import Requests
+from tare.experiment.store.trial_files import TrialFiles
 
 _TRIALS = """
     SELECT trial, session, block, position, cell, levels, seed, status, reason, failure_kind,
@@ -87,7 +89,8 @@ def load(folder: str | PathLike[str]) -> Results:
             network_log=_whole(store.sql(_NETWORK_LOG)),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
             planned=made.cells,
-            request_files=Requests(path),
+            request_files=TrialFiles(path, REQUESTS),
+            task_files=TrialFiles(path, TASKS),
         )
     return found.with_times() if made.metric == TIME else found
 

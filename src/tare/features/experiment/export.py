@@ -22,8 +22,8 @@ def export(
         str,
         typer.Option(
             metavar="NAME",
-            help="samples, trials, requests, facts, sessions, faults, stops, notes, findings, "
-            "estimates.",
+            help="samples, trials, requests, tasks, facts, sessions, faults, stops, notes, "
+            "findings, estimates.",
         ),
     ] = "samples",
     file: Annotated[

@@ -1,4 +1,4 @@
-"""The requests of trials, from the files of their own: read only where somebody asks for them.
+"""Rows that trials have in files of their own, such as requests, read where they are asked for.
 
 A folder of results may come from elsewhere, so a file is hostile until checked.
 """
@@ -14,40 +14,39 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from tare import files
-from tare.applications import requests
-from tare.applications.requests import FOLDER, KEPT, LONGEST, MOST_BYTES, RequestsError
+from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
 from tare.errors import StoreError
 from tare.experiment.results import Counted
 from tare.render.words import text
 
-#: Of one trial: more than the largest file of a load generator can hold.
+#: Of one trial: more than the largest file of a program can hold.
 MOST_ROWS = 1 << 25
 #: Texts that repeat are kept once.
-_TEXTS = ("label", "error")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_READ = pa.schema([(f.name, _TEXT if f.name in _TEXTS else f.type) for f in KEPT])
 #: Of all columns, unpacked: so many numbers, and texts that hardly repeat.
 _MOST_UNPACKED = 1 << 31
-#: Of the labels of a file, and of its errors: a trial has few different ones, each kept once.
+#: Of the texts of a column: a trial has few different ones, each kept once.
 _MOST_TEXT = 1 << 26
 #: Of what a file says of itself.
 _MOST_METADATA = 1 << 24
 
 
-class Requests:
-    """The requests of an experiment's trials.
+class TrialFiles:
+    """The rows of one kind of an experiment's trials.
 
     Parameters
     ----------
     folder : Path
         The experiment's.
+    kind : Kind
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / FOLDER
+    def __init__(self, folder: Path, kind: Kind) -> None:
+        self._folder = folder / kind.name
+        self._kind = kind
 
     def read(self, trial: int, counted: Counted) -> pa.Table:
-        """Read the requests of a trial, in order of their intended start.
+        """Read the rows of a trial, in the order in which they were kept.
 
         Parameters
         ----------
@@ -65,8 +64,8 @@ class Requests:
             if self._folder.is_symlink():
                 raise RefusedError("its folder is a link")
             with files.open_plain(path) as file:
-                return _read(file, trial, counted)
-        except RequestsError as error:
+                return _read(file, self._kind, trial, counted)
+        except RowsError as error:
             why = text(error.said)
         except RefusedError as error:
             why = str(error)
@@ -79,7 +78,7 @@ class Requests:
         except (pa.ArrowException, ValueError, OverflowError, MemoryError) as error:
             why = _short(error)
         raise StoreError(
-            f"the requests of trial {trial} cannot be read from {path}: {why}",
+            f"the {self._kind.name} of trial {trial} cannot be read from {path}: {why}",
             "restore the file from a copy",
         )
 
@@ -96,45 +95,48 @@ class RefusedError(Exception):
     """A file that nobody should read; says why."""
 
 
-def _read(file: object, trial: int, counted: Counted) -> pa.Table:
+def _read(file: object, kind: Kind, trial: int, counted: Counted) -> pa.Table:
     if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:  # type: ignore[attr-defined]
         raise RefusedError(f"it has {size:,} bytes")
     found = pyarrow.parquet.ParquetFile(
-        file, read_dictionary=list(_TEXTS), thrift_string_size_limit=_MOST_METADATA,
+        file, read_dictionary=list(kind.texts), thrift_string_size_limit=_MOST_METADATA,
         thrift_container_size_limit=_MOST_METADATA,
     )  # fmt: skip
-    if not found.schema_arrow.equals(_READ, check_metadata=False):
-        raise RefusedError(f"its columns are not {', '.join(KEPT.names)}")
+    read = pa.schema([(f.name, _TEXT if f.name in kind.texts else f.type) for f in kind.kept])
+    if not found.schema_arrow.equals(read, check_metadata=False):
+        raise RefusedError(f"its columns are not {', '.join(kind.kept.names)}")
     if not 0 < found.metadata.num_rows <= MOST_ROWS:
         raise RefusedError(f"it has {found.metadata.num_rows:,} rows")
-    _check_size(found.metadata)
-    if found.metadata.num_rows != counted.requests:
-        raise RefusedError(f"it has {found.metadata.num_rows:,} of {counted.requests:,} requests")
+    _check_size(found.metadata, kind)
+    if found.metadata.num_rows != counted.rows:
+        raise RefusedError(f"it has {found.metadata.num_rows:,} of {counted.rows:,} {kind.name}")
     table = found.read().unify_dictionaries()
     # That places in a dictionary are there, and texts are UTF-8.
     table.validate(full=True)
-    if any(table[name].null_count for name in ("trial", "label")):
-        raise RefusedError("a trial or a label is absent")
+    needed = ["trial", *(name for name in kind.texts if name not in kind.optional)]
+    if any(table[name].null_count for name in needed):
+        raise RefusedError(f"it has a row without {' or '.join(needed)}")
     if pc.min_max(table["trial"]).as_py() != {"min": trial, "max": trial}:
-        raise RefusedError("it has requests of another trial")
-    for name in _TEXTS:
+        raise RefusedError(f"it has {kind.name} of another trial")
+    for name in kind.texts:
         for chunk in table[name].chunks[:1]:
             if (pc.max(pc.utf8_length(chunk.dictionary)).as_py() or 0) > LONGEST:
                 raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
-    requests.check(table)
-    if (errors := table.num_rows - table["error"].null_count) != counted.errors:
-        raise RefusedError(f"{errors:,} of its requests failed, by the journal {counted.errors:,}")
-    response = pa.array(requests.response_ns(table), pa.int64())
-    return table.add_column(table.column_names.index("label"), "response_ns", response)
+    kind.check(table)
+    if (failed := kind.failed(table)) != counted.failed:
+        raise RefusedError(
+            f"{failed:,} of its {kind.name} failed, by the journal {counted.failed:,}"
+        )
+    return kind.derived(table)
 
 
-def _check_size(file: pyarrow.parquet.FileMetaData) -> None:
+def _check_size(file: pyarrow.parquet.FileMetaData, kind: Kind) -> None:
     """Raise RefusedError where it would take too much memory."""
     groups = [file.row_group(i) for i in range(file.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
         raise RefusedError("unpacked, it is too large")
-    for name in _TEXTS:
-        at = KEPT.names.index(name)
+    for name in kind.texts:
+        at = kind.kept.names.index(name)
         if sum(group.column(at).total_uncompressed_size for group in groups) > _MOST_TEXT:
             raise RefusedError(f"its texts of {name} are too many")
 

@@ -1,0 +1,365 @@
+"""The tasks of a distributed job: which host ran each, when, and what it read and waited for.
+
+What a job leaves is hostile until parsed: any of its hosts may have written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tare.applications.rows import (
+    LONGEST,
+    MOST_DURATION_NS,
+    MOST_NS,
+    ColumnError,
+    Kind,
+    RowsError,
+    csv_pieces,
+)
+from tare.results.message import Amount, Message, message
+
+#: Of one trial, and of its different stages.
+MOST_TASKS, MOST_STAGES = 1_000_000, 10_000
+MOST_BYTES_OF_TASK = 1 << 60
+#: By how much tasks may lie outside their trial: Spark cuts times off to milliseconds, and their
+#: clock may be adjusted meanwhile.
+SLACK_NS = 10**9
+_MS = 10**6
+
+_WRITTEN = pa.schema(
+    [
+        ("host", pa.string()),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("stage", pa.string()),
+        ("task", pa.string()),
+        ("read_bytes", pa.int64()),
+        ("local_bytes", pa.int64()),
+        ("written_bytes", pa.int64()),
+        ("wait_ns", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+#: What a job may not know of its tasks.
+_UNKNOWN = ("read_bytes", "local_bytes", "written_bytes", "wait_ns")
+_COLUMNS: Mapping[str, pa.DataType] = MappingProxyType(
+    {name: _WRITTEN.field(name).type for name in _WRITTEN.names}
+)
+
+KEPT = pa.schema(
+    [
+        ("trial", pa.int64()),
+        ("host", pa.int32()),
+        ("stage", pa.string()),
+        ("task", pa.string()),
+        #: From the begin of the trial.
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
+        ("read_bytes", pa.int64()),
+        ("local_bytes", pa.int64()),
+        ("written_bytes", pa.int64()),
+        ("wait_ns", pa.int64()),
+        ("failed", pa.bool_()),
+        #: The begin of the trial by the clock of the tasks.
+        ("offset_ns", pa.int64()),
+    ]
+)
+Format = Literal["tasks", "spark"]
+
+
+def read(
+    data: bytes, format_: Format, hosts: Mapping[str, int], offset_ns: int, whole_ns: int
+) -> pa.Table:
+    """Read the tasks that a job left, in order of their start.
+
+    Parameters
+    ----------
+    data : bytes
+        What it left.
+    format_ : str
+        ``tasks`` or ``spark``.
+    hosts : mapping
+        Numbers of hosts, by all names that they have.
+    offset_ns : int
+        The begin of the trial by the clock of the tasks.
+    whole_ns : int
+        How long the trial took so far.
+
+    Returns
+    -------
+    Table
+        With ``KEPT``, but for the trial.
+
+    Raises
+    ------
+    RowsError
+        If it is none of the trial's.
+    """
+    try:
+        written = _spark(data, hosts) if format_ == "spark" else _csv(data)
+        table = written.combine_chunks()
+    except pa.ArrowInvalid as error:
+        raise RowsError(message("tasks.unread", why=str(error)[:LONGEST])) from None
+    except ColumnError as error:
+        raise RowsError(message("tasks.column", column=error.column)) from None
+    _check_times(table, MOST_NS)
+    numbers = _numbers(table["host"], hosts)
+    start = np.asarray(table["start_ns"]).astype(np.int64) - offset_ns
+    end = start + np.asarray(table["duration_ns"])
+    if start.min() < -SLACK_NS or end.max() > whole_ns + SLACK_NS:
+        raise RowsError(_outside(start, end, whole_ns))
+    texts = {name: pc.utf8_slice_codeunits(table[name], 0, LONGEST) for name in ("stage", "task")}
+    made = pa.table(
+        {
+            "host": pa.array(numbers, pa.int32()),
+            **texts,
+            "start_ns": pa.array(start, pa.int64()),
+            **{name: table[name] for name in ("duration_ns", *_UNKNOWN)},
+            "failed": pc.not_equal(table["error"], ""),
+            "offset_ns": pa.array([offset_ns] * table.num_rows, pa.int64()),
+        },
+        schema=pa.schema([*KEPT][1:]),
+    )
+    check(made)
+    return made.sort_by([("start_ns", "ascending"), ("host", "ascending")])
+
+
+def _outside(start: np.ndarray, end: np.ndarray, whole_ns: int) -> Message:
+    return message(
+        "tasks.outside",
+        first=Amount(float(start.min()), "ns"),
+        last=Amount(float(end.max()), "ns"),
+        whole=Amount(float(whole_ns), "ns"),
+    )
+
+
+def _numbers(names: pa.ChunkedArray, hosts: Mapping[str, int]) -> list[int]:
+    """Return the number of each host."""
+    unknown = next((n for n in pc.unique(names).to_pylist() if n not in hosts), None)
+    if unknown is not None:
+        raise RowsError(message("tasks.host", host=unknown[:LONGEST]))
+    return [hosts[name] for name in names.to_pylist()]
+
+
+def _bounded(pieces: Iterable[pa.Table]) -> pa.Table:
+    """Put pieces together as long as they are not too many."""
+    kept, tasks = [], 0
+    stages: set[str] = set()
+    for piece in pieces:
+        tasks += piece.num_rows
+        stages.update(pc.unique(piece["stage"]).to_pylist())
+        if tasks > MOST_TASKS or len(stages) > MOST_STAGES:
+            raise RowsError(message("tasks.many", tasks=MOST_TASKS, stages=MOST_STAGES))
+        kept.append(piece)
+    if not tasks:
+        raise RowsError(message("tasks.none"))
+    return pa.concat_tables(kept)
+
+
+def _csv(data: bytes) -> pa.Table:
+    # Of several files in a directory, each has the header.
+    head = data.partition(b"\n")[0]
+    data = data.replace(b"\n" + head + b"\n", b"\n")
+    return _bounded(
+        _as_written(piece) for piece in csv_pieces(data, _COLUMNS, (*_UNKNOWN, "error"))
+    )
+
+
+def _as_written(found: pa.Table) -> pa.Table:
+    """Give a piece the columns that it does not have."""
+    columns = []
+    for field in _WRITTEN:
+        if field.name in found.column_names:
+            columns.append(found[field.name])
+        else:
+            none = "" if field.name == "error" else None
+            columns.append(pa.array([none] * found.num_rows, field.type))
+    return pa.table(columns, schema=_WRITTEN)
+
+
+class _Event(msgspec.Struct):
+    Event: str = ""
+
+
+class _Info(msgspec.Struct):
+    launch: int = msgspec.field(name="Launch Time")
+    finish: int = msgspec.field(name="Finish Time")
+    host: str = msgspec.field(name="Host")
+    id: int = msgspec.field(name="Task ID")
+    failed: bool = msgspec.field(name="Failed", default=False)
+    killed: bool = msgspec.field(name="Killed", default=False)
+
+
+class _ShuffleRead(msgspec.Struct):
+    remote: int = msgspec.field(name="Remote Bytes Read", default=0)
+    local: int = msgspec.field(name="Local Bytes Read", default=0)
+    wait_ms: int = msgspec.field(name="Fetch Wait Time", default=0)
+
+
+class _ShuffleWrite(msgspec.Struct):
+    written: int = msgspec.field(name="Shuffle Bytes Written", default=0)
+
+
+class _Metrics(msgspec.Struct):
+    read: _ShuffleRead = msgspec.field(name="Shuffle Read Metrics", default_factory=_ShuffleRead)
+    write: _ShuffleWrite = msgspec.field(
+        name="Shuffle Write Metrics", default_factory=_ShuffleWrite
+    )
+
+
+class _TaskEnd(msgspec.Struct):
+    stage: int = msgspec.field(name="Stage ID")
+    info: _Info = msgspec.field(name="Task Info")
+    attempt: int = msgspec.field(name="Stage Attempt ID", default=0)
+    metrics: _Metrics | None = msgspec.field(name="Task Metrics", default=None)
+
+
+class _Executor(msgspec.Struct):
+    host: str = msgspec.field(name="Host")
+
+
+class _ExecutorAdded(msgspec.Struct):
+    info: _Executor = msgspec.field(name="Executor Info")
+
+
+#: How files begin that Spark has compressed, by what it calls the codec.
+_COMPRESSED = {
+    b"LZ4Block": "lz4", b"\x28\xb5\x2f\xfd": "zstd", b"ZV": "lzf", b"\x82SNAPPY": "snappy",
+}  # fmt: skip
+#: Events that are read at a time.
+_PIECE = 10_000
+_events = msgspec.json.Decoder(_Event)
+_ends = msgspec.json.Decoder(_TaskEnd)
+_added = msgspec.json.Decoder(_ExecutorAdded)
+
+
+def _spark(data: bytes, hosts: Mapping[str, int]) -> pa.Table:
+    """Read Spark's event log, or several of them one after the other."""
+    return _bounded(_pieces(_task_ends(data, hosts)))
+
+
+def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
+    at = 0
+    number = 0
+    while at < len(data):
+        number += 1
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        line = data[at:end]
+        at = end + 1
+        codec = next((name for how, name in _COMPRESSED.items() if line.startswith(how)), None)
+        if codec is not None:
+            raise RowsError(message("tasks.compressed", codec=codec))
+        if not line.strip():
+            continue
+        try:
+            event = _events.decode(line).Event
+            if event == "SparkListenerTaskEnd":
+                yield _ends.decode(line)
+            elif event == "SparkListenerExecutorAdded":
+                host = _added.decode(line).info.host
+                if host not in hosts:
+                    raise RowsError(message("tasks.host", host=host[:LONGEST]))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            why = str(error)[:LONGEST]
+            raise RowsError(message("tasks.event", line=number, why=why)) from None
+
+
+def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[pa.Table]:
+    rows: list[tuple[object, ...]] = []
+    for end in ends:
+        rows.append(_row(end))
+        if len(rows) == _PIECE:
+            yield _of_rows(rows)
+            rows = []
+    if rows:
+        yield _of_rows(rows)
+
+
+def _of_rows(rows: list[tuple[object, ...]]) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    try:
+        return pa.table(columns, schema=_WRITTEN)
+    except OverflowError:
+        raise RowsError(message("tasks.value", column="Task Info")) from None
+
+
+def _row(end: _TaskEnd) -> tuple[object, ...]:
+    info, metrics = end.info, end.metrics
+    stage = f"{end.stage}.{end.attempt}" if end.attempt else f"{end.stage}"
+    found: tuple[int | None, ...] = (None,) * len(_UNKNOWN)
+    if metrics is not None:
+        read = metrics.read
+        found = (read.remote, read.local, metrics.write.written, read.wait_ms * _MS)
+    error = "failed" if info.failed else "killed" if info.killed else ""
+    duration = (info.finish - info.launch) * _MS
+    return (info.host, info.launch * _MS, duration, stage, str(info.id), *found, error)
+
+
+def _check_times(table: pa.Table, most_ns: int) -> None:
+    for name, least, most in (
+        ("start_ns", -SLACK_NS, most_ns),
+        ("duration_ns", 0, MOST_DURATION_NS),
+        ("wait_ns", 0, MOST_DURATION_NS),
+        ("read_bytes", 0, MOST_BYTES_OF_TASK),
+        ("local_bytes", 0, MOST_BYTES_OF_TASK),
+        ("written_bytes", 0, MOST_BYTES_OF_TASK),
+    ):
+        column = table[name]
+        low, high = pc.min_max(column).as_py().values()
+        absent = column.null_count > 0 and name not in _UNKNOWN
+        if absent or (low is not None and not least <= low <= high <= most):
+            raise RowsError(message("tasks.value", column=name))
+
+
+def check(table: pa.Table) -> None:
+    """Look that there are tasks, whose numbers can be those of tasks.
+
+    Raises
+    ------
+    RowsError
+        If not.
+    """
+    if not table.num_rows:
+        raise RowsError(message("tasks.none"))
+    _check_times(table, MOST_DURATION_NS)
+    hosts = table["host"]
+    if hosts.null_count or not 1 <= pc.min(hosts).as_py() <= pc.max(hosts).as_py() <= MOST_HOSTS:
+        raise RowsError(message("tasks.value", column="host"))
+    if table["failed"].null_count or table["offset_ns"].null_count:
+        raise RowsError(message("tasks.value", column="failed"))
+
+
+#: More than any network of ours has.
+MOST_HOSTS = 1 << 16
+
+
+def _failed(table: pa.Table) -> int:
+    return int(pc.sum(table["failed"]).as_py())
+
+
+#: What is kept of them.
+TASKS = Kind(
+    name="tasks",
+    kept=KEPT,
+    texts=("stage", "task"),
+    optional=(),
+    check=check,
+    failed=_failed,
+    derived=lambda table: table,
+)
+
+
+def names_of(addresses: Iterable[str]) -> dict[str, int]:
+    """Return the number of each host, by its address, its number, and ``hostN``."""
+    found: dict[str, int] = {}
+    for number, address in enumerate(addresses, 1):
+        found |= {address: number, str(number): number, f"host{number}": number}
+    return found

@@ -1,0 +1,133 @@
+"""The tasks that a distributed job left of one trial: read where it ran, judged, and kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare.agent import record
+from tare.experiment.metrics import TASKS
+from tare.experiment.session import trial_rows
+from tare.experiment.session.aside import aside
+from tare.experiment.session.failing import Why
+from tare.experiment.session.resident import Resident
+from tare.platforms import clocks
+from tare.results.message import Amount, message
+from tare.workloads import placeholders
+from tare.workloads.application import HOST_NAME, SCRATCH, Tasks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: A plain file, or those of a directory and the directories in it: so Spark's logs may be divided.
+READ = """
+[ -f "$0" ] && exec cat "$0"
+[ -d "$0" ] || exit 1
+for file in "$0"/* "$0"/*/*; do [ ! -f "$file" ] || cat "$file" || exit 1; done
+"""
+CLEAR = 'rm -rf -- "$0"'
+#: How the one host is called where there is no network.
+ALONE = ("127.0.0.1", "localhost", HOST_NAME)
+
+
+@dataclass(frozen=True)
+class LeftTasks:
+    """The tasks of one trial.
+
+    Attributes
+    ----------
+    tasks : Tasks
+        Where its application leaves them.
+    job : Trial
+    resident : Resident
+        Where it takes place.
+    began_ns : int
+        When, by CLOCK_MONOTONIC of this machine.
+    levels : mapping
+        What placeholders stand for.
+    addresses : tuple of str
+        Of the network's hosts; empty: there is none.
+    folder : Path
+        The experiment's.
+    """
+
+    tasks: Tasks
+    job: record.Trial
+    resident: Resident
+    began_ns: int
+    levels: Mapping[str, str]
+    addresses: tuple[str, ...]
+    folder: Path
+
+    def clear(self) -> None:
+        """Remove what the trial before has left: it is not taken for what this one leaves."""
+        aside(("sh", "-c", CLEAR, self._name()), self.job, self.resident)
+
+    def judged(self, keep: Callable[[Iterable[record.Record]], object]) -> Why | None:
+        """Keep the tasks; return why they make no valid trial, or None."""
+        # What is made of Arrow takes a fifth of a second to load.
+        from tare.applications import tasks
+        from tare.applications.rows import MOST_BYTES, RowsError
+
+        whole_ns = time.monotonic_ns() - self.began_ns
+        name = self._name()
+        try:
+            asked = aside(("sh", "-c", READ, name), self.job, self.resident, MOST_BYTES)
+            found = trial_rows.output(asked, MOST_BYTES)
+        except trial_rows.LargeError:
+            most = Amount(MOST_BYTES, "bytes")
+            return Why.of(message("tasks.large", file=name, most=most))
+        if found is None:
+            return Why.of(message("tasks.missing", file=name))
+        hosts = tasks.names_of(self.addresses) or dict.fromkeys((*ALONE, "1", "host1"), 1)
+        try:
+            table = tasks.read(found, self.tasks.format, hosts, self._offset_ns(), whole_ns)
+        except RowsError as error:
+            return Why.of(error.said).in_one_line
+        trial_rows.write(tasks.TASKS, table, self.folder, self.job.trial)
+        keep(self._samples(table))
+        return None
+
+    def _name(self) -> str:
+        """Return the path; raises TrialError where a level has made it one elsewhere."""
+        name = placeholders.fill(self.tasks.results, self.levels)
+        parts = name.removeprefix(f"{SCRATCH}/").split("/")
+        if not name.startswith(f"{SCRATCH}/") or {"", ".", ".."} & {*parts} or "\0" in name:
+            raise Why.of(message("tasks.name", file=name)).error
+        return name
+
+    def _offset_ns(self) -> int:
+        """Return when the trial began by the clock of its tasks."""
+        monotonic_ns = realtime_ns = 0
+        if self.resident.instance.own_machine:
+            offset = clocks.compare(self.resident.agent)
+            monotonic_ns, realtime_ns = offset.monotonic_offset_ns, offset.realtime_offset_ns
+        if self.tasks.format == "tasks":
+            return self.began_ns + monotonic_ns
+        return self.began_ns + _ahead_ns() + realtime_ns
+
+    def _samples(self, table: pa.Table) -> Iterable[record.Sample]:
+        import pyarrow.compute as pc
+
+        for metric, value in (
+            ("tasks", table.num_rows),
+            ("tasks_failed", pc.sum(table["failed"]).as_py()),
+        ):
+            yield record.Sample(
+                id=0, trial=self.job.trial, worker=None, iteration=None, phase="measured",
+                metric=metric, source=TASKS, value=value,
+            )  # fmt: skip
+
+
+def _ahead_ns() -> int:
+    """Return by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, from the quickest reading."""
+    readings = []
+    for _ in range(5):
+        before = time.monotonic_ns()
+        now = time.time_ns()
+        after = time.monotonic_ns()
+        readings.append((after - before, now - (before + after) // 2))
+    return min(readings)[1]

@@ -1,0 +1,269 @@
+"""Tasks by host over the time of one trial, with what hosts send and the tokens that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.errors import StoreError
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.results import Results
+from tare.features.network.findings.task_cells import TaskCell, tasks_seen
+from tare.features.network.findings.task_stragglers import QUESTION, stragglers
+from tare.registry import Description
+from tare.render.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
+from tare.render.escaping import on_one_line
+from tare.render.words import shown
+from tare.results.finding import Finding
+from tare.results.message import Amount, Message, message
+
+#: Cells; each has one trial, and tasks that are drawn at most, the longest.
+_MOST_CELLS = 2
+_MOST_TASKS = MOST_MARKS // 2
+_GUTTER, _HEIGHT = 120, 110
+#: Pixels of a host's lane, of all lanes at most, and of the thinnest.
+_LANE, _MOST_LANES, _LEAST_LANE = 30, 420, 14
+_S, _GBIT, _BYTE = 1e9, 1e9, 8
+#: Hosts that are not in question.
+_OTHERS = "other hosts"
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """One cell's trial that is drawn, and the hosts in question."""
+
+    cell: TaskCell
+    trial: int
+    rows: pd.DataFrame
+    log: pd.DataFrame
+    marked: tuple[int, ...]
+
+    @property
+    def hosts(self) -> list[int]:
+        return sorted({*self.cell.hosts, *self.rows["host"], *self.marked})
+
+    @property
+    def end_s(self) -> float:
+        return float((self.rows["start_ns"] + self.rows["duration_ns"]).max()) / _S
+
+
+def _drawn(results: Results) -> list[_Drawn]:
+    """Choose the cells with a straggler, else the first; of each, the trial of median duration."""
+    seen = tasks_seen(results)
+    named = stragglers(seen)
+    slow = {one.cell.cell for one in named}
+    cells = [cell for cell in seen.cells if cell.cell in slow] or list(seen.cells[:1])
+    lasting = dict(
+        zip(results.trial_table["trial"], results.trial_table["duration_ns"], strict=True)
+    )
+    counts = results.task_counts()
+    found = []
+    for cell in cells[:_MOST_CELLS]:
+        hosts = dict.fromkeys(one.host for one in named if one.cell is cell)
+        trials = sorted((one.trial for one in cell.trials), key=lambda trial: lasting[trial])
+        trial = trials[(len(trials) - 1) // 2]
+        log = results.network_log[results.network_log["trial"] == trial]
+        assert results.task_files is not None
+        try:
+            rows = results.task_files.read(trial, counts[trial]).to_pandas()
+        except StoreError:
+            continue
+        found.append(_Drawn(cell, trial, rows, log, tuple(hosts) or _sends_most(log)))
+    return found
+
+
+def _sends_most(log: pd.DataFrame) -> tuple[int, ...]:
+    sent = log.groupby("host")["sent_bytes"].max()
+    return (int(str(sent.astype(float).idxmax())),) if sent.sum() else ()
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a trial: bars of tasks in lanes of hosts; below, rates and tokens over the same time."""
+    import altair as alt
+
+    panels: list[Any] = []
+    for one in _drawn(results):
+        title = f"trial {one.trial}"
+        if one.cell.levels is not None:
+            title = f"{title} {shown(one.cell.levels)}"
+        x = alt.X(
+            "at:Q", title=None, axis=alt.Axis(tickCount=8, grid=True),
+            scale=alt.Scale(domain=[0, one.end_s or 1.0], nice=False),
+        )  # fmt: skip
+        panels.append(_tasks(one, x, title))
+        lines = _lines(one)
+        last = x.title("seconds since the trial's start")
+        if lines.empty:
+            panels[-1] = _tasks(one, last, title)
+            continue
+        with_tokens = one.cell.bucket
+        panels.append(_course(one, lines, "rate", "sent (Gbit/s)", x if with_tokens else last))
+        if with_tokens:
+            panels.append(_course(one, lines, "tokens", "tokens left (Gbit)", last))
+    if not panels:
+        return None
+    chart = alt.vconcat(*panels, spacing=8).resolve_scale(color="independent")
+    return styled(chart, gutter=_GUTTER)
+
+
+def _tasks(one: _Drawn, x: Any, title: str) -> Any:
+    import altair as alt
+
+    rows = one.rows.nlargest(_MOST_TASKS, "duration_ns").sort_values("start_ns")
+    stages = [on_one_line(str(s)) for s in dict.fromkeys(rows["stage"])]
+    records = [
+        {
+            "at": _rounded(start / _S), "end": _rounded((start + duration) / _S),
+            "host": f"host {host}", "slot": slot, "stage": on_one_line(str(stage)),
+            "task": on_one_line(str(task)), "s": _rounded(duration / _S),
+            "waits": None if pd.isna(wait) else _rounded(wait / _S), "failed": bool(failed),
+        }
+        for start, duration, host, slot, stage, task, wait, failed in zip(
+            rows["start_ns"], rows["duration_ns"], rows["host"], _slots(rows), rows["stage"],
+            rows["task"], rows["wait_ns"], rows["failed"], strict=True,
+        )
+    ]  # fmt: skip
+    lane = max(_LEAST_LANE, min(_LANE, _MOST_LANES // max(1, len(one.hosts))))
+    few = len(stages) <= len(SERIES)
+    return (
+        alt.Chart(data(records))
+        .mark_bar(clip=True, stroke=colour("page"), strokeWidth=0.5)
+        .encode(
+            x=x,
+            x2="end:Q",
+            y=alt.Y("host:N", sort=[f"host {h}" for h in one.hosts], title=None,
+                    scale=alt.Scale(domain=[f"host {h}" for h in one.hosts], paddingInner=0.15)),
+            yOffset=alt.YOffset("slot:O"),
+            color=alt.Color(
+                "stage:N",
+                scale=alt.Scale(
+                    domain=stages, range=[SERIES[i % len(SERIES)] for i in range(len(stages))]
+                ),
+                legend=alt.Legend(title="stage") if few else None,
+            ),
+            tooltip=["host:N", "stage:N", "task:N", alt.Tooltip("at:Q", title="start, s"),
+                     alt.Tooltip("s:Q", title="seconds"),
+                     alt.Tooltip("waits:Q", title="waits, s"), "failed:N"],
+        )
+        .properties(width=panel_width(1, _GUTTER), height=lane * len(one.hosts), title=title)
+    )  # fmt: skip
+
+
+def _slots(rows: pd.DataFrame) -> list[int]:
+    """Give tasks that a host runs at once places of their own."""
+    free: dict[int, list[float]] = {}
+    found = []
+    for host, start, lasts in zip(rows["host"], rows["start_ns"], rows["duration_ns"], strict=True):
+        ends = free.setdefault(host, [])
+        slot = next((i for i, end in enumerate(ends) if end <= start), len(ends))
+        ends[slot : slot + 1] = [start + lasts]
+        found.append(slot)
+    return found
+
+
+def _lines(one: _Drawn) -> pd.DataFrame:
+    """Return rate and tokens of each host at moments of the trial."""
+    hosts = one.log["host"].nunique()
+    parts = []
+    for host, log in one.log.groupby("host"):
+        step = max(1, -(-len(log) * 2 * hosts // MOST_MARKS))
+        kept = log.iloc[::step]
+        at = kept["at_ns"].to_numpy(dtype=float) / _S
+        sent = kept["sent_bytes"].to_numpy(dtype=float) * _BYTE / _GBIT
+        passed = np.diff(at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(passed > 0, np.diff(sent) / passed, np.nan)
+        tokens = kept["tokens_bits"].astype(float).to_numpy() / _GBIT
+        number = int(str(host))
+        name = f"host {number}" if number in one.marked else _OTHERS
+        parts.append(pd.DataFrame({
+            "at": at, "rate": np.concatenate([[np.nan], rate]), "tokens": tokens, "host": number,
+            "name": name,
+        }))  # fmt: skip
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: Any) -> Any:
+    import altair as alt
+
+    records = [
+        {"at": _rounded(at), key: _rounded(y), "host": f"host {host}", "name": name}
+        for at, y, host, name in zip(
+            lines["at"], lines[key], lines["host"], lines["name"], strict=True
+        )
+        if np.isfinite(y) and at <= one.end_s
+    ]
+    names = [f"host {host}" for host in one.marked]
+    colours = [colour("mark"), *SERIES][: len(names)]
+    base = alt.Chart(data(records)).encode(
+        x=x,
+        y=alt.Y(f"{key}:Q", title=title, scale=alt.Scale(zero=True)),
+        color=alt.Color(
+            "name:N",
+            scale=alt.Scale(domain=[*names, _OTHERS], range=[*colours, colour("quiet")]),
+            legend=alt.Legend(title=None),
+        ),
+        detail="host:N",
+        tooltip=["host:N", alt.Tooltip("at:Q", title="s"), f"{key}:Q"],
+    )
+    others = base.transform_filter(alt.datum.name == _OTHERS).mark_line(
+        strokeWidth=1, opacity=0.7, interpolate="linear" if key == "tokens" else "step-before"
+    )
+    marked = base.transform_filter(alt.datum.name != _OTHERS).mark_line(
+        strokeWidth=2, interpolate="linear" if key == "tokens" else "step-before"
+    )
+    return alt.layer(others, marked).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say which trials are drawn, and how often hosts in question had no tokens."""
+    drawn = _drawn(results)
+    if not drawn:
+        return (message("network_chart.tasks.nothing"),)
+    said = [message("network_chart.tasks.drawn", tokens=any(one.cell.bucket for one in drawn))]
+    for one in drawn:
+        trial = next(t for t in one.cell.trials if t.trial == one.trial)
+        hosts = [
+            message(
+                "network_chart.tasks.host",
+                host=host,
+                sent=Amount(trial.sent_bytes.get(host), "bytes"),
+                empty=None if host not in trial.empty else Amount(trial.empty[host], "share"),
+            )
+            for host in one.marked
+            if host in trial.sent_bytes
+        ]
+        said.append(
+            message(
+                "network_chart.tasks.trial",
+                at=one.cell.levels,
+                trial=one.trial,
+                tasks=len(one.rows),
+                more=max(0, len(one.rows) - _MOST_TASKS),
+                hosts=len(one.hosts),
+                stages=one.rows["stage"].nunique(),
+                of=hosts,
+            )
+        )
+    return tuple(said)
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="task_timeline",
+        title="Tasks by host over the time of one trial, what hosts send, and tokens left",
+        question=QUESTION,
+        source="CLOUDNET, Figures 15 and 18",
+    ),
+    draw=draw,
+    alternative=alternative,
+    of_levels=True,
+)

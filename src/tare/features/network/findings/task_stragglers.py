@@ -1,0 +1,221 @@
+"""Which host slows a distributed job, in its tasks: itself, or by what others wait for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.results import Results
+from tare.features.network.findings.task_cells import (
+    BEYOND,
+    Straggler,
+    TaskCell,
+    TasksSeen,
+    tasks_seen,
+)
+from tare.registry import Description
+from tare.render.words import shown
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics.intervals import share_interval
+from tare.statistics.stragglers import ERROR
+from tare.units import p_value
+
+QUESTION = "Which host slows the job, and why?"
+_DESCRIPTION = Description(
+    name="task_stragglers",
+    title="Hosts that slow a distributed job: by their own tasks, or as others wait for them",
+    question=QUESTION,
+    source="CLOUDNET, Figures 15 and 18; binomial test, Holm 1979",
+)
+#: A bucket that is empty for less of the time explains nothing.
+_LEAST_EMPTY = 0.05
+#: Stragglers at the head.
+_MOST_SUMMARY = 2
+
+
+def find(results: Results) -> Finding | None:
+    """Name the stragglers of each cell."""
+    seen = tasks_seen(results)
+    if not seen.cells and not seen.lost:
+        return None
+    if not seen.cells:
+        return uncompared(_DESCRIPTION, _lost(seen))
+    named = stragglers(seen)
+    with_several = [cell for cell in seen.cells if len(cell.hosts) > 1]
+    slow = {one.cell.cell for one in named}
+    enough = [cell.n >= seen.fewest(cell) or cell.cell in slow for cell in with_several]
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=QUESTION,
+        answer=(*(said for one in named for said in (_named(one), _why(one))), *_rest(seen, slow)),
+        summary=tuple(map(_named, named[:_MOST_SUMMARY])),
+        verdict=settled(enough or [False]),
+        settle=None
+        if all(enough)
+        else message("settle.trials", trials=max(seen.fewest(cell) for cell in with_several)),
+        estimates=tuple(map(_estimate, seen.tested)),
+        tables=tuple(_tables(seen)),
+        caveats=tuple(_caveats(results, seen)),
+        charts=("task_timeline",),
+    )
+
+
+def stragglers(seen: TasksSeen) -> list[Straggler]:
+    """Return those that chance does not explain, in order of cells; who is waited for first."""
+    named = [one for one in seen.tested if one.p <= ERROR]
+    return sorted(named, key=lambda one: (one.cell.cell, not one.sends, -one.times))
+
+
+def _named(one: Straggler) -> Message:
+    n = one.cell.n
+    about = {
+        "at": one.cell.levels,
+        "host": one.host,
+        "times": one.times,
+        "trials": n,
+        "share": Amount(one.times / n, "share", *share_interval(one.times, n)),
+    }
+    if one.sends:
+        blamed = _median(one, "blamed")
+        return message("task_stragglers.sends", **about, blamed=Amount(blamed, "share"))
+    own = one.cell.by_host("own_ns")[one.trials]
+    others = np.nanmedian(np.delete(own, one.place, axis=1), axis=1)
+    return message(
+        "task_stragglers.own", **about, factor=float(np.median(own[:, one.place] / others))
+    )
+
+
+def _why(one: Straggler) -> Message:
+    """Say whether its bucket was empty meanwhile, and those of the others were not."""
+    if not one.cell.bucket:
+        return message("task_stragglers.no_bucket", host=one.host)
+    empty = one.cell.by_host("empty")[one.trials]
+    mine = float(np.nanmedian(empty[:, one.place]))
+    others = np.nan_to_num(np.delete(empty, one.place, axis=1)).max(axis=1)
+    if math.isnan(mine) or mine < _LEAST_EMPTY:
+        return message("task_stragglers.not_empty", host=one.host)
+    sent = one.cell.by_host("sent_bytes")[one.trials]
+    return message(
+        "task_stragglers.empty",
+        host=one.host,
+        empty=Amount(mine, "share"),
+        others=Amount(float(np.median(others)), "share"),
+        sent=Amount(float(np.nanmedian(sent[:, one.place] / np.nansum(sent, axis=1))), "share"),
+    )
+
+
+def _median(one: Straggler, name: str) -> float:
+    return float(np.nanmedian(one.cell.by_host(name)[one.trials, one.place]))
+
+
+def _rest(seen: TasksSeen, slow: set[int]) -> Iterator[Message]:
+    """Say where no host is a straggler."""
+    single = [cell for cell in seen.cells if len(cell.hosts) < 2]
+    rest = [cell for cell in seen.cells if cell.cell not in slow and cell not in single]
+    if rest:
+        at = [cell.levels for cell in rest if cell.levels is not None]
+        yield message("task_stragglers.none", at=at, hosts=max(len(cell.hosts) for cell in rest))
+    if single:
+        yield message("task_stragglers.single")
+
+
+def _estimate(one: Straggler) -> Estimate:
+    n = one.cell.n
+    low, high = share_interval(one.times, n)
+    levels = {} if one.cell.levels is None else one.cell.levels.levels
+    return Estimate(
+        name="share of trials in which others wait for it"
+        if one.sends
+        else "share of trials in which its tasks are the slowest",
+        levels={**levels, "host": str(one.host)},
+        value=one.times / n,
+        unit="1",
+        low=low,
+        high=high,
+        confidence=0.95,
+        method="Clopper–Pearson",
+        n=n,
+        trials=tuple(one_trial.trial for one_trial in one.cell.trials),
+    )
+
+
+def _tables(seen: TasksSeen) -> Iterator[Table]:
+    if not seen.tested:
+        return
+    several = any(cell.levels is not None for cell in seen.cells)
+    heads: list[str | Column] = [
+        *([Column(key="where", title="where")] if several else []),
+        Column(key="host", title="host"),
+        Column(key="n", title="trials"),
+        Column(key="own", title="own time vs. others", unit="1"),
+        Column(key="slowest", title="slowest in"),
+        Column(key="slowest_p", title="p"),
+        Column(key="waiting", title="waits", unit="share"),
+        Column(key="empty", title="bucket empty", unit="share"),
+        Column(key="blamed", title="blamed for", unit="share"),
+        Column(key="waited_for", title="waited for in"),
+        Column(key="waited_for_p", title="p"),
+        Column(key="sent", title="sent", unit="bytes"),
+    ]
+    tested = {(one.cell.cell, one.place, one.sends): one for one in seen.tested}
+    rows = [
+        (*([shown(cell.levels) if cell.levels is not None else ""] if several else []),
+         *_row(cell, place, tested[cell.cell, place, False], tested.get((cell.cell, place, True))))
+        for cell in seen.cells if len(cell.hosts) > 1
+        for place in range(len(cell.hosts))
+    ]  # fmt: skip
+    note = message("task_stragglers.note", factor=Chosen(BEYOND - 1, "growth"))
+    yield Table.of("Tasks by host", heads, rows, note)
+
+
+def _row(cell: TaskCell, place: int, own: Straggler, sends: Straggler | None) -> Sequence[object]:
+    times = cell.by_host("own_ns")
+    others = _medians(np.delete(times, place, axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = times[:, place] / others
+    found = {
+        name: _number(_medians(cell.by_host(name)[:, place]))
+        for name in ("waiting", "empty", "blamed", "sent_bytes")
+    }
+    return (
+        str(cell.hosts[place]), cell.n, _number(_medians(ratio)), own.times,
+        own.p, found["waiting"], found["empty"], found["blamed"],
+        None if sends is None else sends.times, None if sends is None else p_value(sends.p),
+        found["sent_bytes"],
+    )  # fmt: skip
+
+
+def _medians(values: np.ndarray) -> np.ndarray:
+    """Return the median of what is known of each row; NaN where nothing is."""
+    rows = [row[np.isfinite(row)] for row in np.atleast_2d(values)]
+    return np.array([np.median(row) if len(row) else np.nan for row in rows])
+
+
+def _number(value: np.ndarray) -> float | None:
+    return None if math.isnan(float(value[0])) else float(value[0])
+
+
+def _lost(seen: TasksSeen) -> Message:
+    return message(
+        "task_stragglers.lost",
+        lost=len(seen.lost),
+        trials=len(seen.lost) + sum(cell.n for cell in seen.cells),
+        why=next(iter(seen.lost.values())),
+    )
+
+
+def _caveats(results: Results, seen: TasksSeen) -> Iterator[Message]:
+    if seen.lost:
+        yield _lost(seen)
+    if any(not one.waiting for cell in seen.cells for one in cell.trials):
+        yield message("task_stragglers.waits")
+    if results.experiment.network.budget == "carry" and any(cell.bucket for cell in seen.cells):
+        yield message("task_stragglers.carried")
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=13, find=find, of_rates=True)

@@ -1,0 +1,124 @@
+"""Distributed jobs in a network: their tasks are kept, and the host that slows them is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import busybox_image
+import cli
+import pytest
+
+import tare
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can shape a network"),
+]
+JOB = Path(__file__).parent.parent / "data" / "shuffle"
+EXPERIMENT = """
+[experiment]
+name = "shuffle"
+question = "Which host slows the job?"
+trials = {trials}
+fingerprint = false
+[[workload]]
+application = "{job}"
+{arguments}
+[factors]
+network = ["bucket high=1Gbit low=100Mbit budget=500Mbit initial=20Mbit"]
+[network]
+hosts = 4
+budget = "reset"
+log = "20 ms"
+serve = [["python3", "{worker}"]]
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Return the folder of an application, whose image is a directory with busybox in it."""
+    folder = tmp_path / "job"
+    shutil.copytree(JOB, folder)
+    busybox_image.make(folder / "root", "sh", "cat", "rm", "nc", "echo")
+    tmp_path.chmod(0o755)
+    return folder
+
+
+def run(tmp_path: Path, arguments: str, trials: int = 6) -> Any:
+    text = EXPERIMENT.format(
+        arguments=arguments, trials=trials, worker=JOB / "worker.py", job=tmp_path / "job"
+    )
+    (tmp_path / "shuffle.toml").write_text(text)
+    out = tmp_path / "out"
+    return cli.run("experiment", "run", str(tmp_path / "shuffle.toml"), "--out", str(out))
+
+
+def finding(tmp_path: Path) -> Any:
+    file = tmp_path / "found.json"
+    cli.run("experiment", "report", str(tmp_path / "out"), "--json", str(file))
+    found = json.loads(file.read_text())["findings"]
+    return next(one for one in found if one["name"] == "task_stragglers")
+
+
+def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, job: Path) -> None:
+    done = run(tmp_path, "bytes = 800000\nsends = 3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = tare.open(tmp_path / "out")
+    tasks = results.tasks()
+    assert len(tasks) == 6 * 12
+    assert set(tasks["host"]) == {2, 3, 4}
+    whole = results.trials().set_index("trial")["duration_ns"]
+    ends = (tasks["start_ns"] + tasks["duration_ns"]).groupby(tasks["trial"]).max()
+    assert (tasks["start_ns"] >= 0).all()
+    assert (ends <= whole[ends.index]).all()
+    reduced = tasks[tasks["stage"].astype(str).str.startswith("reduce")]
+    assert reduced.groupby("host")["read_bytes"].max().to_dict() == {
+        2: 8_800_000, 3: 1_600_000, 4: 8_800_000,
+    }  # fmt: skip
+    said = {one["id"]: one["args"] for one in finding(tmp_path)["answer"]}
+    assert said["task_stragglers.sends"]["host"] == 3
+    assert said["task_stragglers.empty"]["host"] == 3
+    assert said["task_stragglers.empty"]["empty"]["value"] > 0.5
+    csv = cli.run("export", str(tmp_path / "out"), "--table", "tasks").stdout
+    assert len(csv.splitlines()) == 1 + len(tasks)
+
+
+@pytest.mark.parametrize(
+    ("left", "why"),
+    [
+        ("exit 0", "left no file or directory /tmp/tasks.csv"),
+        ("echo host,start_ns,duration_ns,stage,task >/tmp/tasks.csv", "left no task"),
+        (
+            "printf 'host,start_ns,duration_ns,stage,task\\n2,5,5,s,t\\n' >/tmp/tasks.csv",
+            "not within the trial",
+        ),
+        (
+            "printf 'host,start_ns,duration_ns,stage,task\\n9,5,5,s,t\\n' >/tmp/tasks.csv",
+            "no host of the network",
+        ),
+    ],
+)
+def test_a_job_without_tasks_of_its_own_is_not_valid(
+    tmp_path: Path, job: Path, left: str, why: str
+) -> None:
+    file = job / "application.toml"
+    before, _, after = file.read_text().partition("command = [")
+    after = after.partition("]\n")[2]
+    command = json.dumps(["sh", "-c", left, "{bytes}{sends}{computes}"])
+    file.write_text(f"{before}command = {command}\n{after}")
+    assert run(tmp_path, "", trials=1).returncode != 0
+    failed = tare.open(tmp_path / "out").trials()
+    assert failed["status"].tolist()[0] == "failed"
+    assert why in failed["reason"].iloc[0]
+    assert not (tmp_path / "out" / "tasks").exists()
+
+
+def test_what_a_trial_left_is_not_taken_for_the_next_ones(tmp_path: Path, job: Path) -> None:
+    file = job / "application.toml"
+    file.write_text(file.read_text().replace(">/tmp/tasks.csv", "| cat >>/tmp/tasks.csv"))
+    assert run(tmp_path, "bytes = 1000", trials=2).returncode == 0
+    assert tare.open(tmp_path / "out").tasks().groupby("trial").size().tolist() == [12, 12]
