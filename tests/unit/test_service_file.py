@@ -97,7 +97,7 @@ def test_it_becomes_what_the_agent_supervises(folder: Path) -> None:
     values = {
         "port": "8080", "users": "7", "cores": "0.5", "memory_bytes": "1024", "host1": "10.0.0.1",
     }  # fmt: skip
-    given = serving.supervision(found, values, "10.0.0.2:99", 3000)
+    given = serving.supervision(found.services, found.reset, values, "10.0.0.2:99", 3000)
     database, web, cache = given.services
     assert database.command == ("mariadbd", "--memory=1024")
     assert database.environment == {"PORT": "8080"}
@@ -114,6 +114,62 @@ def test_it_becomes_what_the_agent_supervises(folder: Path) -> None:
     assert serving.longest_s(found) > 600
 
 
+SPREAD = """
+[application]
+name = "spread"
+question = "?"
+[image]
+packages = ["python3"]
+[[services]]
+name = "head"
+command = ["head", "{host}"]
+ready = { port = 80 }
+[[services]]
+name = "part"
+hosts = "each"
+command = ["part", "{host}", "{host1}"]
+ready = { port = 81 }
+[run]
+command = ["ask", "{host}", "{hosts}"]
+"""
+
+
+def test_services_of_each_host_have_its_address(folder: Path) -> None:
+    found = read(SPREAD, folder)
+    assert found.spans_hosts
+    assert [one.hosts for one in found.services] == ["first", "each"]
+    values = {"host": "10.0.0.3", "host1": "10.0.0.1"}
+    (part,) = serving.supervision(found.services[1:], (), values, "10.0.0.3:9", 0).services
+    assert part.command == ("part", "10.0.0.3", "10.0.0.1")
+    assert part.ready == record.ReadyPort(address="10.0.0.3:81")
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Application) == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('[run]\ncommand = ["ask", "{host}", "{hosts}"]\n', "", "driver: is missing"),
+        ("[run]", "[reset]\ncommands = [['true']]\n[run]", "reset: excludes run"),
+        ('hosts = "each"', 'hosts = "all"', "services[2].hosts"),
+        ('"{hosts}"', '"{rate}"', "run.command: there is no parameter {rate}"),
+    ],
+)
+def test_what_is_wrong_of_services_on_hosts_names_the_key(
+    folder: Path, old: str, new: str, key: str
+) -> None:
+    assert old in SPREAD
+    with pytest.raises(ExperimentError) as raised:
+        read(SPREAD.replace(old, new), folder)
+    assert key in raised.value.message
+
+
+def test_services_that_a_driver_drives_are_on_the_first_host(folder: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"services\[1\]\.hosts: is \"first\" for services"):
+        read(BLOG.replace("[[services]]", '[[services]]\nhosts = "each"', 1), folder)
+    with pytest.raises(ExperimentError, match="there is no {host}"):
+        read(BLOG.replace("--memory=", "--memory={host}", 1), folder)
+
+
 def test_it_is_stored_and_read_back(folder: Path) -> None:
     found = read(BLOG, folder)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Application) == found
@@ -122,7 +178,7 @@ def test_it_is_stored_and_read_back(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
-        ("[reset]", "[run]\ncommand = ['true']\n[reset]", "reset: excludes run"),
+        ("[reset]", "[run]\ncommand = ['true']\n[reset]", "driver: excludes run"),
         ("[driver]", "[driven]", "driven"),
         ('port = 11211', 'port = 0', "ready.port"),
         ('{ port = 11211 }', '{ port = 1, log = "a" }', "services[3].ready"),
