@@ -184,8 +184,8 @@ def _ready(ready: Ready, values: Mapping[str, str]) -> record.Ready:
         return record.ReadyLog(pattern=ready.log)
     if ready.port is not None:
         # Of services that several hosts have, each has its own.
-        host = values.get(placeholders.HOST) or values[f"{placeholders.HOST}1"]
-        return record.ReadyPort(address=f"{host}:{ready.port}")
+        own = values.get(placeholders.HOST) or values[f"{placeholders.HOST}1"]
+        return record.ReadyPort(address=f"{own}:{ready.port}")
     if ready.http is not None:
         parts = urlsplit(placeholders.fill(ready.http, values))
         host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname
