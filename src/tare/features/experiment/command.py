@@ -279,12 +279,16 @@ def _tell(
         else:
             written = files.write_charts(page, charts, out or folder / "charts")
     if json != "-":
+        from tare.experiment import plan
         from tare.experiment.findings import completeness
+        from tare.experiment.request_quantiles import few_in
 
         # A session that is incomplete ends with an error, which has the next step.
         is_complete = all(f.name != completeness.NAME for f in answers.findings)
         following = again or _longer(results, folder)
-        console.show(page, written, following if is_complete or not keep else None)
+        # More trials do not help where each has too few requests.
+        few = few_in(results, plan.metric(results.experiment))
+        console.show(page, written, following if (is_complete or not keep) and not few else None)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         console.write_json(
