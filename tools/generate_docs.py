@@ -151,7 +151,8 @@ def tables_of_store() -> str:
             parts.append(
                 f"It is not in `store.duckdb`: `{table.files}/TRIAL.parquet` has the requests of a "
                 "trial, without `response_ns`. `tare export` writes those of all good trials, and "
-                'in Python `tare.open("DIR").requests()` returns them.\n'
+                'in Python `tare.open("DIR").requests()` returns them, both with a column for each '
+                "factor that has the level of the trial.\n"
             )
         parts.append("| column | type | meaning |\n| --- | --- | --- |")
         parts += [f"| `{c.name}` | {c.type} | {c.meaning} |" for c in table.columns]

@@ -15,7 +15,9 @@ from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TIME, ranked, waited_fo
 from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from tare.experiment.specification import Cell, Experiment
     from tare.experiment.store.requests import Requests
@@ -194,13 +196,34 @@ class Results:
             for trial, count in counted.items()
         }
 
+    def with_levels(self, requests: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Add the levels of its trial to each table of requests, a column a factor."""
+        import pyarrow as pa
+
+        levels = self.trial_table.set_index("trial")[self.factors]
+        for own in requests:
+            table = own
+            # One text for all rows.
+            first = pa.repeat(pa.scalar(0, pa.int32()), own.num_rows)
+            for factor, level in levels.loc[own["trial"][0].as_py()].items():
+                column = pa.DictionaryArray.from_arrays(first, pa.array([str(level)]))
+                table = table.append_column(self.of_request(str(factor)), column)
+            yield table
+
+    @staticmethod
+    def of_request(factor: str) -> str:
+        """Return the column of a factor next to the requests' own columns."""
+        taken = {column.name for column in TABLES["requests"].columns}
+        return f"{factor}_level" if factor in taken else factor
+
     def requests(self) -> pd.DataFrame:
         """One row a request of a good trial, read from its file each time.
 
         Returns
         -------
         DataFrame
-            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``.
+            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``, and a column
+            a factor.
 
         Raises
         ------
@@ -209,7 +232,8 @@ class Results:
         """
         if self.request_files is None:
             return _empty("requests")
-        read = [self.request_files.read(*one) for one in self.request_counts().items()]
+        counts = self.request_counts()
+        read = [*self.with_levels(self.request_files.read(*one) for one in counts.items())]
         if not read:
             return _empty("requests")
         import pyarrow as pa

@@ -36,8 +36,8 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     folder : Path
         The experiment's folder.
     table : str
-        Name of a table of the store. ``trials`` and ``samples`` have one column a factor and
-        leave out what only rehearsed.
+        Name of a table of the store. ``trials``, ``samples`` and ``requests`` have one column a
+        factor and leave out what only rehearsed.
     format : str
         ``csv``, ``parquet`` or ``json``.
     destination : str or Path
@@ -70,9 +70,11 @@ def _export_requests(folder: Path, format: str, destination: str | Path) -> int:
     results = load(folder)
     lost: dict[int, str] = {}
     counts = results.request_counts()
-    tables = (read.cast(_REQUESTS) for read in Requests(folder).each(counts, lost))
+    levels = [pa.field(results.of_request(factor), pa.string()) for factor in results.factors]
+    schema = pa.schema([*_REQUESTS, *levels])
+    read = results.with_levels(Requests(folder).each(counts, lost))
     with _opened(destination) as target:
-        written = _write(tables, _REQUESTS, format, target)
+        written = _write((table.cast(schema) for table in read), schema, format, target)
     if lost:
         raise StoreError(
             f"the requests of {len(lost)} of {len(counts)} trials are not in {destination}: "
