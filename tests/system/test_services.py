@@ -73,6 +73,7 @@ case $2 in
   late) (sleep 1; kill $$) & ;;
   empty) echo > /tmp/index.html;;
   silent) exec sleep 100;;
+  local) exec httpd -f -p 127.0.0.1:8080 -h /tmp;;
   stays) trap "" INT;;
   stops) (sleep 1; kill -STOP $PPID) & ;;
 esac
@@ -124,6 +125,12 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
+def hurry(pages: Path) -> None:
+    """Give what will never come in time as little time as anything that does is sure to take."""
+    file = pages / "application.toml"
+    file.write_text(file.read_text().replace('"5 s"', '"1 s"').replace('"8 s"', '"2 s"'))
+
+
 def run(pages: Path, out: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], Any]:
     given = ["--application", str(pages), "--out", str(out), "--no-fingerprint", *words]
     return cli.run("run", *given), tare.open(out) if out.exists() else None
@@ -162,10 +169,9 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
         ("endless", "the load generator printed no number of requests"),
         ("dies", "service web ended with exit code 3; its last lines: no more room"),
         ("late", "service web was ended by SIGTERM"),
-        ("empty", "service web is not ready after 5 s: its page of 0 bytes has no match"),
-        ("silent", "service web is not ready after 5 s"),
+        ("empty", "service web is not ready after 1 s: its page of 0 bytes has no match"),
         ("code", "the load generator failed: sh ended with exit code 4; cannot connect"),
-        ("stuck", "the load generator failed: sh exceeded its 8 s"),
+        ("stuck", "the load generator failed: sh exceeded its 2 s"),
         ("missing", "the load generator left no plain file /tmp/rows.csv"),
         ("lost", "the load generator counts 6 requests, but its file has 5"),
         ("errors", "1 of 5 requests failed (20 %); the first: refused"),
@@ -176,11 +182,28 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
 def test_what_was_not_served_is_no_valid_trial(
     pages: Path, tmp_path: Path, fault: str, why: str
 ) -> None:
+    if fault in ("empty", "stuck"):
+        hurry(pages)
     done, results = run(pages, tmp_path / "out", "-n", "1", "--set", f"fault={fault}")
     assert done.returncode == 15, done.stdout + done.stderr
     trials = results.trial_table
     assert set(trials["status"]) == {"failed"}
     assert all(reason.startswith(why) for reason in trials["reason"]), set(trials["reason"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "instead"),
+    [("local", "listening here: 127.0.0.1:8080"), ("silent", "nothing listens on any port")],
+)
+def test_where_a_service_listens_instead_is_named(
+    pages: Path, tmp_path: Path, fault: str, instead: str
+) -> None:
+    hurry(pages)
+    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", f"fault={fault}")
+    assert done.returncode == 15, done.stdout + done.stderr
+    for reason in results.trial_table["reason"]:
+        assert reason.startswith("service web is not ready after 1 s: ")
+        assert f"; {instead}" in reason
 
 
 def test_errors_that_are_allowed_are_counted(pages: Path, tmp_path: Path) -> None:
