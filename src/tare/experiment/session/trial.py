@@ -22,7 +22,7 @@ from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialSt
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import printed_check, services
-from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.answers import Asked, answers, nothing
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
 from tare.experiment.session.failing import Why
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
 
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
-
-
-def _nothing() -> None:
-    """Look at nothing: of a command, all there is comes from its agents."""
 
 
 class Prepare(Protocol):
@@ -341,7 +337,7 @@ class Conductor:
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:
-                look = _nothing
+                look = nothing
                 if driving is not None:
                     prepare, look = partial(prepare, driving=driving), driving.look
                 said = self._measured(job, prepare, cell, residents, values, look)
