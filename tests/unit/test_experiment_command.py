@@ -22,6 +22,7 @@ from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
+from tare.results.finding import Column, Table
 from tare.results.message import Duration, Message, message
 from tare.wiring import SUPPLIES, command_line
 from tare.workloads.specification import WorkloadSpec
@@ -68,13 +69,24 @@ def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
 def test_of_many_cells_those_are_shown_that_differ_most_and_least() -> None:
     rows = [{"n": 9, "ratio": None}, *({"n": 9, "ratio": 1 + i / 100} for i in range(30))]
     rows[5] = {"n": 0, "ratio": None}
-    kept, left_out = screen.most_telling(rows)
+    kept, rule = screen.most_telling(rows)
     assert len(kept) == screen.MOST_ROWS
-    assert left_out == 31 - len(kept)
+    assert rule == "the 9 that differ most, and the 3 that differ least"
     assert {"n": 0, "ratio": None} in kept
     assert [row["ratio"] for row in kept if row["ratio"]] == [
         1.0, 1.01, 1.02, *(1 + i / 100 for i in range(22, 30)),
     ]  # fmt: skip
+
+
+def test_the_rule_by_which_cells_are_shown_is_said() -> None:
+    alone = [{"ratio": None}] * 20
+    assert screen.most_telling(alone)[1] == "the first 12"
+    compared = [*alone, *[{"ratio": 1.1}] * 10]
+    assert screen.most_telling(compared)[1] == "the 10 that are compared, and the first 2 others"
+    assert screen.most_telling(alone[:12])[1] is None
+    table = Table(title="All", columns=(Column(key="name", title="name"),), rows=(*alone,))
+    last = " ".join(screen.table(table, 40)[-2:])
+    assert last == "… and 8 more cells in the report. Shown: the first 12"
 
 
 @pytest.mark.long
