@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from tare.applications import image
 from tare.cli import console
+from tare.errors import IncompleteError
 from tare.experiment import pipeline, plan, plan_file
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
@@ -111,6 +113,21 @@ def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: P
     page = tmp_path / "page.html"
     assert f"Report: {page}" in report(str(folder), "--report", str(page))
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+def test_a_report_of_fewer_trials_than_requested_says_so_and_ends_with_18(tmp_path: Path) -> None:
+    made = synthetic.make(trials=8)
+    stopping = msgspec.structs.replace(made.experiment.stopping, trials=12)
+    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
+    folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "out")
+    done = CliRunner().invoke(command_line(), ["experiment", "report", str(folder)])
+    # Which ends a process with 18.
+    assert isinstance(done.exception, IncompleteError), done.output
+    assert done.exception.exit_code == 18
+    # What there is is reported all the same.
+    assert (folder / "report.html").is_file()
+    assert "Report: " in done.output
+    assert "--resume" in str(done.exception.hint)
 
 
 def test_what_is_missing_in_a_folder_is_told_from_its_trials(folder: Path, tmp_path: Path) -> None:
