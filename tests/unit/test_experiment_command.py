@@ -43,10 +43,21 @@ def report(*words: str) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def reported(folder: Path) -> str:
+    return report(str(folder))
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> pipeline.Answers:
+    return pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
+
+
 @pytest.mark.long
-def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
-    said = report(str(folder))
-    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
+def test_a_report_prints_the_answer_and_where_the_page_is(
+    folder: Path, reported: str, answers: pipeline.Answers
+) -> None:
+    said = reported
     one = " ".join(said.split())
     assert answers.question in one
     for line in sentences(answers.headline):
@@ -55,9 +66,8 @@ def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
 
 
 def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
-    folder: Path,
+    answers: pipeline.Answers,
 ) -> None:
-    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
     overview = answers.overview
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column
@@ -92,8 +102,8 @@ def test_the_rule_by_which_cells_are_shown_is_said() -> None:
 
 
 @pytest.mark.long
-def test_a_terminal_says_in_fifteen_lines_besides_the_table(folder: Path) -> None:
-    said = report(str(folder)).splitlines()
+def test_a_terminal_says_in_fifteen_lines_besides_the_table(reported: str) -> None:
+    said = reported.splitlines()
     assert len(said) <= 15 + screen.MOST_ROWS
 
 
@@ -107,8 +117,10 @@ def test_json_alone_is_what_programs_get(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: Path) -> None:
-    report(str(folder))
+def test_a_report_elsewhere_leaves_the_folder_as_it_is(
+    folder: Path, reported: str, tmp_path: Path
+) -> None:
+    assert reported
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     page = tmp_path / "page.html"
     assert f"Report: {page}" in report(str(folder), "--report", str(page))
