@@ -156,8 +156,9 @@ def tables_of_store() -> str:
             kept += ", without `response_ns`" if name == "requests" else ""
             parts.append(
                 f"It is not in `store.duckdb`: `{table.files}/TRIAL.parquet` has {kept}. "
-                "`tare export` writes those of all good trials, and "
-                f'in Python `tare.open("DIR").{name}()` returns them.\n'
+                "`tare export` writes those of all good trials, and in Python "
+                f'`tare.open("DIR").{name}()` returns them, both with a column for each factor '
+                "that has the level of the trial.\n"
             )
         parts.append("| column | type | meaning |\n| --- | --- | --- |")
         parts += [f"| `{c.name}` | {c.type} | {c.meaning} |" for c in table.columns]

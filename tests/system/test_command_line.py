@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import cli
+import journals
 import pytest
+import synthetic
 from cli import TARE
 
 from tare.experiment import journal, remnants
@@ -262,12 +264,9 @@ def test_a_full_disk_loses_nothing_that_was_measured(question: Path, tmp_path: P
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_a_journal_of_another_version_or_with_garbage_is_refused(
-    question: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    tare("experiment", "run", str(question), "--out", str(out))
-    journal = out / "journal/1.ndjson"
+def test_a_journal_of_another_version_or_with_garbage_is_refused(tmp_path: Path) -> None:
+    out = journals.write(synthetic.make(trials=2), tmp_path / "out")
+    (journal,) = (out / "journal").iterdir()
     text = journal.read_text()
     for broken, words in (
         (text.replace('"version":1', '"version":99', 1), "another tare"),

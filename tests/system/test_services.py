@@ -73,6 +73,7 @@ case $2 in
   late) (sleep 1; kill $$) & ;;
   empty) echo > /tmp/index.html;;
   silent) exec sleep 100;;
+  local) exec httpd -f -p 127.0.0.1:8080 -h /tmp;;
   stays) trap "" INT;;
   stops) (sleep 1; kill -STOP $PPID) & ;;
 esac
@@ -89,7 +90,7 @@ test $2 = stuck && sleep 100
 test $2 = code && { echo "cannot connect" >&2; exit 4; }
 test $2 = late && sleep 5
 # As long as its file says.
-test $2 = slow && sleep 4
+test $2 = slow && sleep 1
 test $2 = stops && sleep 2
 test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
 for ms in 1 2 3 4 100; do
@@ -99,7 +100,7 @@ for ms in 1 2 3 4 100; do
   test $2 = errors && test $ms = 4 && error=refused
   start=$((begin + made * 1000000000 / $3))
   test $2 = clocks && start=$((1800000000000000000 + made))
-  test $2 = slow && start=$((begin + made * 1000000000))
+  test $2 = slow && start=$((begin + made * 250000000))
   echo $((begin + made * 1000000000 / $3)),$start,$((ms * 1000000)),page,$error >> /tmp/rows.csv
   made=$((made + 1))
 done
@@ -122,6 +123,12 @@ def pages(tmp_path: Path) -> Path:
     (folder / "application.toml").write_text(APPLICATION)
     tmp_path.chmod(0o755)
     return folder
+
+
+def hurry(pages: Path) -> None:
+    """Give what will never come in time as little time as anything that does is sure to take."""
+    file = pages / "application.toml"
+    file.write_text(file.read_text().replace('"5 s"', '"1 s"').replace('"8 s"', '"2 s"'))
 
 
 def run(pages: Path, out: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], Any]:
@@ -162,25 +169,41 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
         ("endless", "the load generator printed no number of requests"),
         ("dies", "service web ended with exit code 3; its last lines: no more room"),
         ("late", "service web was ended by SIGTERM"),
-        ("empty", "service web is not ready after 5 s: its page of 0 bytes has no match"),
-        ("silent", "service web is not ready after 5 s"),
+        ("empty", "service web is not ready after 1 s: its page of 0 bytes has no match"),
         ("code", "the load generator failed: sh ended with exit code 4; cannot connect"),
-        ("stuck", "the load generator failed: sh exceeded its 8 s"),
+        ("stuck", "the load generator failed: sh exceeded its 2 s"),
         ("missing", "the load generator left no plain file /tmp/rows.csv"),
         ("lost", "the load generator counts 6 requests, but its file has 5"),
         ("errors", "1 of 5 requests failed (20 %); the first: refused"),
-        ("slow", "the load was not reached: 1.00 of 10.0 requests a second"),
+        ("slow", "the load was not reached: 4.00 of 10.0 requests a second"),
         ("hostile", "the load generator's file is no CSV of requests"),
     ],
 )
 def test_what_was_not_served_is_no_valid_trial(
     pages: Path, tmp_path: Path, fault: str, why: str
 ) -> None:
+    if fault in ("empty", "stuck"):
+        hurry(pages)
     done, results = run(pages, tmp_path / "out", "-n", "1", "--set", f"fault={fault}")
     assert done.returncode == 15, done.stdout + done.stderr
     trials = results.trial_table
     assert set(trials["status"]) == {"failed"}
     assert all(reason.startswith(why) for reason in trials["reason"]), set(trials["reason"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "instead"),
+    [("local", "listening here: 127.0.0.1:8080"), ("silent", "nothing listens on any port")],
+)
+def test_where_a_service_listens_instead_is_named(
+    pages: Path, tmp_path: Path, fault: str, instead: str
+) -> None:
+    hurry(pages)
+    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", f"fault={fault}")
+    assert done.returncode == 15, done.stdout + done.stderr
+    for reason in results.trial_table["reason"]:
+        assert reason.startswith("service web is not ready after 1 s: ")
+        assert f"; {instead}" in reason
 
 
 def test_errors_that_are_allowed_are_counted(pages: Path, tmp_path: Path) -> None:
@@ -213,11 +236,30 @@ def test_what_services_and_their_driver_print_is_kept(pages: Path, tmp_path: Pat
 def test_a_stopped_supervise_costs_a_trial_the_times_of_its_services_alone(
     pages: Path, tmp_path: Path
 ) -> None:
-    done, results = run(pages, tmp_path / "out", "-n", "1", "--set", "fault=stops")
-    assert done.returncode == 15, done.stdout + done.stderr
-    trials = results.trial_table
-    assert set(trials["reason"]) == {"tare-agent supervise did not answer within 32 s"}
-    assert (trials["duration_ns"] < 60e9).all()
+    file, out = pages / "application.toml", tmp_path / "out"
+    # What is waited for is what all services may take, and 20 s.
+    up = 'ready = { log = "^it is up$", within = "20 s" }'
+    file.write_text(file.read_text().replace(up, f'{up}\nstop = {{ within = "1 s" }}'))
+    words = ["run", "--application", str(pages), "--out", str(out), "--no-fingerprint", "-n", "1",
+             "--set", "fault=stops"]  # fmt: skip
+    with subprocess.Popen(
+        [*cli.TARE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        while not ended(out) and running.poll() is None:
+            time.sleep(0.1)
+        # Another trial would be stopped as the first one.
+        running.terminate()
+    assert running.returncode == 143
+    (trial,) = tare.open(out).trial_table.query("status == 'failed'").to_dict("records")
+    assert trial["reason"] == "tare-agent supervise did not answer within 23 s"
+    assert trial["duration_ns"] < 60e9
+    assert cli.run("cleanup").stdout == "Nothing was left behind.\n"
+
+
+def ended(out: Path) -> int:
+    """Count the trials that have ended."""
+    texts = (path.read_text() for path in out.glob("journal/*.ndjson"))
+    return sum(text.count('"record":"ended"') for text in texts)
 
 
 def test_a_taken_port_is_seen_before_the_service_starts(pages: Path, tmp_path: Path) -> None:

@@ -245,3 +245,32 @@ def test_ratings_that_do_not_fit_are_refused(tmp_path: Path, second: str, why: s
     first = ratings(tmp_path, "a.csv", "item,mean\na,y\nb,n\n")
     with pytest.raises(InputError, match=why):
         agreements(first, ratings(tmp_path, "b.csv", second))
+
+
+@pytest.mark.parametrize(("spread", "wide"), [(2.5, 1), (0.002, 0)])
+def test_what_is_sound_but_too_wide_to_compare_is_said(
+    tmp_path: Path, spread: float, wide: int
+) -> None:
+    values = np.random.default_rng(4).lognormal(0, spread, 8)
+    rows = "\n".join(f"{i},{v:.9f}" for i, v in enumerate(values))
+    (tmp_path / "a.csv").write_text(f"run,wall_s\n{rows}\n")
+    found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_s", trial="run")))
+    (s,) = found.series
+    half = s.median.half_width
+    assert half is not None
+    # Width lowers no verdict.
+    assert (found.verdict, s.is_wide, half >= 0.5) == ("TRUST", bool(wide), bool(wide))
+    headline = words.headline(found)
+    said = headline.args["wide"]
+    assert (said is not None) == bool(wide)
+    assert ("can be trusted" in text_of(headline)) == (not wide)
+    # Where another series is worse, it is said after the headline.
+    noisy = np.linspace(1, 5, 40)
+    rows = "\n".join(f"{i},{v:.9f}" for i, v in enumerate(noisy))
+    (tmp_path / "b.csv").write_text(f"run,wall_s\n{rows}\n")
+    both = audit(
+        [tmp_path / f"{n}.csv" for n in "ab"], Question(columns=Columns("wall_s", trial="run"))
+    )
+    ids = [one.id for one in words.precision(both)]
+    assert both.verdict == "DOUBT"
+    assert ids.count("audit.headline.wide") == wide

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from tare.applications import image
 from tare.cli import console
+from tare.errors import IncompleteError
 from tare.experiment import pipeline, plan, plan_file
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
@@ -22,6 +24,7 @@ from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
 from tare.render.words import sentences
+from tare.results.finding import Column, Table
 from tare.results.message import Duration, Message, message
 from tare.wiring import SUPPLIES, command_line
 from tare.workloads.specification import WorkloadSpec
@@ -40,10 +43,21 @@ def report(*words: str) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def reported(folder: Path) -> str:
+    return report(str(folder))
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> pipeline.Answers:
+    return pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
+
+
 @pytest.mark.long
-def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
-    said = report(str(folder))
-    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
+def test_a_report_prints_the_answer_and_where_the_page_is(
+    folder: Path, reported: str, answers: pipeline.Answers
+) -> None:
+    said = reported
     one = " ".join(said.split())
     assert answers.question in one
     for line in sentences(answers.headline):
@@ -52,9 +66,8 @@ def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
 
 
 def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
-    folder: Path,
+    answers: pipeline.Answers,
 ) -> None:
-    answers = pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
     overview = answers.overview
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column
@@ -68,18 +81,29 @@ def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
 def test_of_many_cells_those_are_shown_that_differ_most_and_least() -> None:
     rows = [{"n": 9, "ratio": None}, *({"n": 9, "ratio": 1 + i / 100} for i in range(30))]
     rows[5] = {"n": 0, "ratio": None}
-    kept, left_out = screen.most_telling(rows)
+    kept, rule = screen.most_telling(rows)
     assert len(kept) == screen.MOST_ROWS
-    assert left_out == 31 - len(kept)
+    assert rule == "the 9 that differ most, and the 3 that differ least"
     assert {"n": 0, "ratio": None} in kept
     assert [row["ratio"] for row in kept if row["ratio"]] == [
         1.0, 1.01, 1.02, *(1 + i / 100 for i in range(22, 30)),
     ]  # fmt: skip
 
 
+def test_the_rule_by_which_cells_are_shown_is_said() -> None:
+    alone = [{"ratio": None}] * 20
+    assert screen.most_telling(alone)[1] == "the first 12"
+    compared = [*alone, *[{"ratio": 1.1}] * 10]
+    assert screen.most_telling(compared)[1] == "the 10 that are compared, and the first 2 others"
+    assert screen.most_telling(alone[:12])[1] is None
+    table = Table(title="All", columns=(Column(key="name", title="name"),), rows=(*alone,))
+    last = " ".join(screen.table(table, 40)[-2:])
+    assert last == "… and 8 more cells in the report. Shown: the first 12"
+
+
 @pytest.mark.long
-def test_a_terminal_says_in_fifteen_lines_besides_the_table(folder: Path) -> None:
-    said = report(str(folder)).splitlines()
+def test_a_terminal_says_in_fifteen_lines_besides_the_table(reported: str) -> None:
+    said = reported.splitlines()
     assert len(said) <= 15 + screen.MOST_ROWS
 
 
@@ -93,12 +117,29 @@ def test_json_alone_is_what_programs_get(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: Path) -> None:
-    report(str(folder))
+def test_a_report_elsewhere_leaves_the_folder_as_it_is(
+    folder: Path, reported: str, tmp_path: Path
+) -> None:
+    assert reported
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     page = tmp_path / "page.html"
     assert f"Report: {page}" in report(str(folder), "--report", str(page))
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+def test_a_report_of_fewer_trials_than_requested_says_so_and_ends_with_18(tmp_path: Path) -> None:
+    made = synthetic.make(trials=8)
+    stopping = msgspec.structs.replace(made.experiment.stopping, trials=12)
+    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
+    folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "out")
+    done = CliRunner().invoke(command_line(), ["experiment", "report", str(folder)])
+    # Which ends a process with 18.
+    assert isinstance(done.exception, IncompleteError), done.output
+    assert done.exception.exit_code == 18
+    # What there is is reported all the same.
+    assert (folder / "report.html").is_file()
+    assert "Report: " in done.output
+    assert "--resume" in str(done.exception.hint)
 
 
 def test_what_is_missing_in_a_folder_is_told_from_its_trials(folder: Path, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
+import journals
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -11,14 +14,19 @@ import pytest
 import served
 from served import MS, Served
 
+from tare.cli import console
 from tare.experiment.findings import disturbance, service_load
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.charts import response_course, response_times
+from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.requests_seen import Course, Histogram, seen
 from tare.experiment.findings.service_cells import Driven, driven
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
+from tare.features.run.screen import summarize
+from tare.readers import read, tare_folder
+from tare.readers.series import Columns
 from tare.render import data, html, screen
 from tare.render.words import text
 from tare.results.finding import Finding
@@ -278,3 +286,74 @@ def test_delays_of_the_load_generator_are_a_caveat():
     late = served.make(None, Served(late_ns=20 * MS))
     assert "service_load.late" in ids(found(late.results))
     assert "service_load.late" not in ids(found(served.make(None, Served()).results))
+
+
+def judged_by(results: Results, metric: str, compare: str | None) -> Results:
+    asked = results.experiment
+    stopping = msgspec.structs.replace(asked.stopping, compare=compare)
+    return dataclasses.replace(
+        results, experiment=msgspec.structs.replace(asked, metric=metric, stopping=stopping)
+    )
+
+
+def test_a_quantile_of_few_requests_is_not_judged():
+    # Of 40 requests, none is expected beyond a p99, though docker's are clearly longer.
+    def slow(trial):
+        return Served(seconds=0.4, median_ns=(20 if trial["platform"] == "docker" else 5) * MS)
+
+    made = served.make(None, slow, trials=12).results
+    results = judged_by(made, "response_p99_ns", "platform")
+    (one,) = differences(results)
+    assert not one.comparison.verdict.conclusive
+    assert (one.comparison.low, one.spread, one.medians[1].low) == (None, None, None)
+    assert (one.further.id, one.further.args["needs"]) == ("request_quantiles.few", 1000)
+    by_name = {f.name: f for f in all_findings(results, SUPPLIES.findings())}
+    assert by_name["difference"].verdict == "inconclusive"
+    assert by_name["difference"].settle.id == "request_quantiles.few"
+    # No other answer rests on it either.
+    others = [f for f in by_name.values() if "response_p99_ns" in str(f.basis)]
+    assert [f.name for f in others] == ["difference"]
+    # Of the median there are enough.
+    (one,) = differences(judged_by(made, "response_p50_ns", "platform"))
+    assert one.comparison.verdict.differs
+
+
+def test_a_report_says_that_the_metric_has_too_few_requests():
+    made = served.make(None, Served(seconds=0.4), trials=12).results
+
+    def said(metric):
+        results = judged_by(made, metric, None)
+        caveats = page.make(results, all_findings(results, SUPPLIES.findings()), ORIGIN).caveats
+        return "request_quantiles.few" in [getattr(one, "id", None) for one in caveats]
+
+    assert said("response_p95_ns")
+    assert not said("response_p50_ns")
+
+
+def test_an_audit_rejects_a_quantile_of_few_requests(tmp_path):
+    made = served.make(None, Served(seconds=0.4), trials=12).results
+    folder = journals.write(judged_by(made, "response_p99_ns", None), tmp_path / "out")
+
+    def defects(**columns):
+        series = tare_folder.read(folder, Columns(**columns)).series
+        return {defect.kind for one in series for defect in one.defects}
+
+    assert defects() == {"few requests"}
+    assert not defects(value="response_p50_ns")
+
+
+def test_tare_run_says_that_the_metric_has_too_few_requests(tmp_path):
+    made = served.make(None, Served(seconds=0.4), trials=12, platforms=("bare",)).results
+    folder = journals.write(judged_by(made, "response_p99_ns", None), tmp_path / "out")
+    summary = summarize(folder, "finished")
+    (asked,) = summary.asked
+    assert (asked.why, asked.interval.low, asked.interval.n) == ("few", None, 12)
+    assert asked.interval.refusal == asked.refusal
+    median = summary.known("response_p50_ns")
+    assert median is not None
+    assert median.interval.low is not None
+    # What it writes is refused by an audit as well.
+    file = tmp_path / "run.json"
+    console.write_json(summary.as_json(), str(file))
+    (series,) = read(file, Columns(value="response_p99_ns")).series
+    assert [defect.kind for defect in series.defects] == ["few requests"]

@@ -13,6 +13,7 @@ from tare.render.words import text
 from tare.results.message import Message
 from tare.workloads.serving import AskedLoad
 
+US = 1000
 HEAD = b"intended_ns,start_ns,duration_ns,label,error\n"
 JTL = b"timeStamp,elapsed,label,responseCode,responseMessage,success"
 #: Times of JMeter are since the epoch.
@@ -148,7 +149,7 @@ def test_labels_and_errors_are_bounded() -> None:
 
 
 def evenly(n: int, each_ns: int, late_ns: int = 0) -> bytes:
-    return rows(*((i * each_ns, i * (each_ns + late_ns), 1000, "a", "") for i in range(n)))
+    return rows(*((i * each_ns, i * (each_ns + late_ns), US, "a", "") for i in range(n)))
 
 
 def test_a_load_that_was_not_reached_makes_no_trial() -> None:
@@ -170,11 +171,26 @@ def test_arrivals_at_random_are_not_taken_for_too_few() -> None:
 
 
 def test_errors_and_lost_rows_make_no_trial() -> None:
-    data = rows((0, 0, 1, "a", ""), (1, 1, 1, "a", "refused"), (2, 2, 1, "a", ""))
+    data = rows((0, 0, US, "a", ""), (US, US, US, "a", "refused"), (2 * US, 2 * US, US, "a", ""))
     assert refused(data, closed()) == "serving.errors"
     assert refused(data, closed(errors=0.4)) is None
     assert refused(data, closed(errors=0.4), counted=3) is None
     assert refused(data, closed(errors=0.4), counted=4) == "serving.lost"
+
+
+@pytest.mark.parametrize("load", [closed(), open_()])
+def test_durations_in_another_unit_than_starts_make_no_trial(load: AskedLoad) -> None:
+    def of(durations: list[int], error: str = "") -> bytes:
+        # A request every 100 ms.
+        return rows(*((i * 10**8, i * 10**8, d, "a", error) for i, d in enumerate(durations)))
+
+    milliseconds = [5, 7, 12, 90, 1200, 6, 8, 9, 11, 4]
+    assert refused(of(milliseconds), load) == "serving.results.fast"
+    assert refused(of([d * 10**6 for d in milliseconds]), load) is None
+    # A clock of milliseconds counts most as nothing, and what fails may fail at once.
+    assert refused(of([0] * 9 + [10**6]), load) is None
+    assert refused(of([0] * 10), load) is None
+    assert refused(of(milliseconds, "refused"), load._replace(errors=1.0)) is None
 
 
 def test_few_requests_are_no_load() -> None:
@@ -187,20 +203,20 @@ def test_a_load_that_is_larger_than_asked_makes_no_trial() -> None:
     assert refused(evenly(1000, 5 * 10**7), open_()) == "serving.faster"
     assert refused(evenly(2, 1), open_()) == "serving.faster"
     burst = rows(
-        (0, 0, 1, "a", ""),
-        *((5 * 10**9 + i, 5 * 10**9 + i, 1, "a", "") for i in range(98)),
-        (99 * 10**8, 99 * 10**8, 1, "a", ""),
+        (0, 0, US, "a", ""),
+        *((5 * 10**9 + i, 5 * 10**9 + i, US, "a", "") for i in range(98)),
+        (99 * 10**8, 99 * 10**8, US, "a", ""),
     )
     assert refused(burst, open_()) == "serving.uneven"
 
 
 def test_more_requests_at_once_than_users_make_no_trial() -> None:
-    five = rows(*((0, 0, 100, "a", "") for _ in range(5)))
+    five = rows(*((0, 0, US, "a", "") for _ in range(5)))
     assert refused(five, closed()) is None
-    many = rows(*((0, 0, 100, "a", "") for _ in range(9)))
+    many = rows(*((0, 0, US, "a", "") for _ in range(9)))
     assert refused(many, closed()) == "serving.users"
     # One after another by each of five.
-    turns = rows(*((t, t, 100, "a", "") for t in range(0, 1000, 100) for _ in range(5)))
+    turns = rows(*((t, t, US, "a", "") for t in range(0, 10 * US, US) for _ in range(5)))
     assert refused(turns, closed()) is None
     assert requests.load(requests.read(turns, "requests")).at_once == 5
 

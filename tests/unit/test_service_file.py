@@ -300,3 +300,21 @@ def test_without_enough_cpus_both_share_them(folder: Path) -> None:
     assert cpus(folder, {"size": "2c"}, 2) == ((None,), None)
     assert cpus(folder, {}, 8) == ((None,), None)
     assert cpus(folder, {"size": "2c", "pinning": "pinned"}, 2)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("needs", "cpus", "sizes", "room"),
+    [("0.25", 1, ("0.5c", "1c"), 2), ("1", 2, ("1c",), 3), ("1.5", 1, ("2c",), 3)],
+)
+def test_sizes_of_a_template_leave_cpus_to_the_load_generator(
+    tmp_path: Path, needs: str, cpus: int, sizes: tuple[str, ...], room: int
+) -> None:
+    text = BLOG.replace("cores = 0.5", f"cores = {needs}").replace("cpus = 1", f"cpus = {cpus}")
+    (tmp_path / "application.toml").write_text(text)
+    written = experiment_file.template(str(tmp_path))
+    asked = experiment_file.parse(written, "mine.toml", catalogue())
+    assert asked.factors["size"] == sizes
+    for size in sizes:
+        cell = Cell(cell=0, workload=asked.workloads[0], size=size)
+        assert driver_cpus(asked, cell, machine(room)) is not None
+    assert f"# On {room} CPUs " in written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -160,6 +161,11 @@ def test_all_requests_are_exported(stored, tmp_path):
     csv = pd.read_csv(written["csv"])
     assert len(rows) == parquet.num_rows == len(csv) == sum(made.counts.values())
     assert list(rows[0]) == parquet.column_names == list(csv.columns)
+    # As the trials have them.
+    trials = made.results.trial_table.set_index("trial")
+    assert set(made.results.factors) <= set(csv.columns)
+    assert (csv["platform"] == csv["trial"].map(trials["platform"])).all()
+    assert csv["platform"].nunique() == 2
     assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
 
 
@@ -178,6 +184,16 @@ def test_python_has_them_as_a_frame(stored):
     folder, made = stored
     frame = tare.open(folder).requests()
     assert frame.groupby("trial").size().to_dict() == dict(made.counts)
+    assert set(frame["platform"]) == {"bare", "docker"}
+
+
+def test_a_factor_has_a_column_of_its_own_also_where_it_is_called_like_one(stored):
+    folder, made = stored
+    trials = made.results.trial_table.assign(label="blue")
+    results = dataclasses.replace(tare.open(folder), trial_table=trials)
+    frame = results.requests()
+    assert set(frame["label"]) == {"home", "post"}
+    assert set(frame["label_level"]) == {"blue"}
 
 
 def test_what_is_missing_is_said_once_the_rest_is_written(stored, tmp_path):

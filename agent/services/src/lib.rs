@@ -2,6 +2,7 @@
 
 pub mod attend;
 mod control;
+mod listening;
 mod log;
 mod readiness;
 mod service;

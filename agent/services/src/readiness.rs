@@ -8,6 +8,7 @@ use std::time::Duration;
 use record::services::Ready;
 use regex_lite::Regex;
 
+use crate::listening;
 use crate::log::Log;
 
 /// For a connection and for each answer: then it is asked again.
@@ -53,12 +54,22 @@ impl Readiness {
 
     /// Whether somebody else has its port already.
     pub fn taken(&self) -> Option<SocketAddr> {
+        let address = self.address()?;
+        TcpStream::connect_timeout(&address, PATIENCE)
+            .is_ok()
+            .then_some(address)
+    }
+
+    /// Where something listens instead of where connections are tried.
+    pub fn elsewhere(&self) -> Option<String> {
+        listening::elsewhere(self.address()?)
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
         let (Self::Port(address) | Self::Http { address, .. }) = self else {
             return None;
         };
-        TcpStream::connect_timeout(address, PATIENCE)
-            .is_ok()
-            .then_some(*address)
+        Some(*address)
     }
 
     /// Whether it is; otherwise what is seen instead.

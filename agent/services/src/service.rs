@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use record::services::Service;
-use sys::tree;
+use sys::{signals, tree};
 
 use crate::log::{LineCopy, Log};
 use crate::readiness::Readiness;
@@ -64,7 +64,9 @@ impl<'a> Running<'a> {
                 Err(_) if interrupted() => return Err("nobody waits for it any more".to_string()),
                 Err(seen) if Instant::now() > deadline => {
                     let limit = limit.as_secs_f64();
-                    return Err(format!("is not ready after {limit} s: {seen}"));
+                    let instead = self.readiness.elsewhere();
+                    let instead = instead.map_or(String::new(), |found| format!("; {found}"));
+                    return Err(format!("is not ready after {limit} s: {seen}{instead}"));
                 }
                 Err(_) => thread::sleep(tick),
             }
@@ -145,25 +147,16 @@ fn launched(
             .stderr(writer)
             .process_group(0);
         change(&mut command);
+        // A script or nohup may have this ignore signals; what is asked to end by one is not to.
+        let settle = || {
+            signals::as_by_default(1..=libc::SIGSYS);
+            Ok(())
+        };
         // SAFETY: between fork and exec there are system calls alone.
-        unsafe { command.pre_exec(default_signals) };
+        unsafe { command.pre_exec(settle) };
         Ok((log, command.spawn()?))
     };
     start().map_err(|error| format!("cannot start {program}: {error}"))
-}
-
-/// A script or nohup may have this ignore signals; what is asked to end by one is not to.
-fn default_signals() -> io::Result<()> {
-    // SAFETY: takes no memory of ours but the empty set.
-    unsafe {
-        for signal in 1..libc::SIGSYS + 1 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-    }
-    Ok(())
 }
 
 fn ending(status: ExitStatus) -> String {

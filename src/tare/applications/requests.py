@@ -31,6 +31,8 @@ MOST_LABELS, MOST_ERRORS = 1000, 1000
 DEVIATIONS = 3.0
 #: Of few arrivals no more than this is left to chance.
 MOST_SLACK = 0.5
+#: Nothing answers within a microsecond: what took less was not counted in nanoseconds.
+LEAST_NS = 1000
 #: Requests at once by users of a closed load.
 OVERLAP = 1.05
 
@@ -312,6 +314,8 @@ def refusal(
     counted : float or None
         How many the load generator counted itself; None: it does not.
     """
+    if (typical := _typical_ns(table)) is not None and typical < LEAST_NS:
+        return message("serving.results.fast", typical=Amount(typical, "ns"))
     if counted is not None and counted != found.requests:
         return message("serving.lost", rows=found.requests, counted=round(counted))
     if found.error_share > (asked.errors or 0.0):
@@ -326,6 +330,14 @@ def refusal(
     if asked.users is not None and found.at_once > 1 + asked.users * OVERLAP:
         return message("serving.users", most=found.at_once, users=round(asked.users))
     return None
+
+
+def _typical_ns(table: pa.Table) -> float | None:
+    """Return the median duration of what was answered; None: a clock was too coarse for all."""
+    durations = table["duration_ns"].filter(pc.is_null(table["error"])).to_numpy()
+    # What a coarse clock counts as nothing says nothing of the unit.
+    above = durations[durations > 0]
+    return float(np.median(above)) if len(above) else None
 
 
 def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:

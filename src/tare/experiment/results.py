@@ -15,7 +15,9 @@ from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, wa
 from tare.experiment.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from tare.experiment.specification import Cell, Experiment
     from tare.experiment.store.trial_files import TrialFiles
@@ -207,20 +209,41 @@ class Results:
             for trial, count in counted.items()
         }
 
+    def with_levels(self, table: str, each: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Add its trial's levels to the rows of each trial in a table, a column a factor."""
+        import pyarrow as pa
+
+        levels = self.trial_table.set_index("trial")[self.factors]
+        for own in each:
+            rows = own
+            # One text for all rows.
+            first = pa.repeat(pa.scalar(0, pa.int32()), own.num_rows)
+            for factor, level in levels.loc[own["trial"][0].as_py()].items():
+                column = pa.DictionaryArray.from_arrays(first, pa.array([str(level)]))
+                rows = rows.append_column(self.level_column(table, str(factor)), column)
+            yield rows
+
+    @staticmethod
+    def level_column(table: str, factor: str) -> str:
+        """Return the column of a factor next to a table's own columns."""
+        taken = {column.name for column in TABLES[table].columns}
+        return f"{factor}_level" if factor in taken else factor
+
     def requests(self) -> pd.DataFrame:
         """One row a request of a good trial, read from its file each time.
 
         Returns
         -------
         DataFrame
-            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``.
+            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``, and a column
+            a factor.
 
         Raises
         ------
         StoreError
             If those of a trial are missing or damaged.
         """
-        return _frame("requests", self.request_files, self.request_counts())
+        return self._rows_of("requests", self.request_files, self.request_counts())
 
     def tasks(self) -> pd.DataFrame:
         """One row a task of a distributed job, of good trials, read from its file each time.
@@ -229,14 +252,25 @@ class Results:
         -------
         DataFrame
             ``trial, host, stage, task, start_ns, duration_ns, read_bytes, local_bytes,
-            written_bytes, wait_ns, failed, offset_ns``.
+            written_bytes, wait_ns, failed, offset_ns``, and a column a factor.
 
         Raises
         ------
         StoreError
             If those of a trial are missing or damaged.
         """
-        return _frame("tasks", self.task_files, self.task_counts())
+        return self._rows_of("tasks", self.task_files, self.task_counts())
+
+    def _rows_of(
+        self, table: str, trial_files: TrialFiles | None, counts: dict[int, Counted]
+    ) -> pd.DataFrame:
+        if trial_files is None or not counts:
+            return _empty(table)
+        import pyarrow as pa
+
+        read = [*self.with_levels(table, (trial_files.read(*one) for one in counts.items()))]
+        frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
+        return frame
 
     def with_times(self) -> Results:
         """Return the same with samples of :data:`~tare.experiment.metrics.TIME`.
@@ -312,16 +346,6 @@ class Results:
         """Value of a fact of the machine (the latest session's)."""
         rows = self.facts[self.facts["name"] == name]
         return default if rows.empty else rows["value"].iloc[-1]
-
-
-def _frame(table: str, trial_files: TrialFiles | None, counts: dict[int, Counted]) -> pd.DataFrame:
-    if trial_files is None or not counts:
-        return _empty(table)
-    import pyarrow as pa
-
-    read = [trial_files.read(*one) for one in counts.items()]
-    frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
-    return frame
 
 
 def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.experiment import request_quantiles
 from tare.readers import units
 from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
@@ -222,3 +223,9 @@ def in_one_process(
 def mean_of(numbers: Iterable[int], noun: str) -> Message:
     """Say that values are means: of ``200 loops``, of ``10 to 25 iterations``."""
     return message("interop.mean_of", count=counted(numbers, noun))
+
+
+def few_requests(metric: str, requests: FloatArray) -> tuple[Defect, ...]:
+    """Refuse values that are quantiles of too few requests; ``requests``: of each trial."""
+    few = request_quantiles.few_of(metric, requests)
+    return () if few is None else (Defect("few requests", few),)

@@ -50,7 +50,7 @@ class Defect:
 
     Attributes
     ----------
-    kind : {"corrupt", "mixed units", "summary only"}
+    kind : {"corrupt", "mixed units", "summary only", "few requests"}
         ``corrupt``: not a number, infinite, or negative where that cannot be.
     message : Said
         With the place in the file (line, row, or path inside it) and how many.

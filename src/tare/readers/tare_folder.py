@@ -10,10 +10,11 @@ import pandas as pd
 
 from tare.errors import InputError, StoreError
 from tare.experiment import plan, plan_file, store
+from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
 from tare.readers import units
 from tare.readers.format import Format
-from tare.readers.readings import counted, failed, readings
+from tare.readers.readings import counted, failed, few_requests, readings
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -41,13 +42,18 @@ def read(file: Path, columns: Columns) -> Imported:
     except StoreError as error:
         raise InputError(error.message, error.hint) from error
     metric = columns.value or plan.metric(results.experiment)
-    values = results.values(metric)
+    values, requests = results.values(metric), results.values("requests", DRIVER)
     if values.empty:
         raise _no_values(file, results, metric)
     told = _told(file, results, columns)
     series = tuple(
-        _series(metric, {factor: str(rows[factor].iloc[0]) for factor in told}, rows)
-        for _, rows in values.groupby("cell", sort=True)
+        _series(
+            metric,
+            {factor: str(rows[factor].iloc[0]) for factor in told},
+            rows,
+            requests.loc[requests["cell"] == cell, "value"].to_numpy(),
+        )
+        for cell, rows in values.groupby("cell", sort=True)
     )
     return Imported(
         file=file,
@@ -81,7 +87,7 @@ def _told(file: Path, results: Results, columns: Columns) -> list[str]:
     return told or results.factors[:1]
 
 
-def _series(metric: str, key: dict[str, str], rows: pd.DataFrame) -> Series:
+def _series(metric: str, key: dict[str, str], rows: pd.DataFrame, requests: np.ndarray) -> Series:
     name, unit = units.of_column(metric)
     in_seconds = unit is not None and unit.base == "s"
     rows = rows.sort_values("trial")
@@ -103,7 +109,7 @@ def _series(metric: str, key: dict[str, str], rows: pd.DataFrame) -> Series:
         trial=trials[found.kept],
         block=session * _SESSION + kept["block"].to_numpy(dtype=np.int64),
         position=trials[found.kept].astype(float),
-        defects=found.defects,
+        defects=(*found.defects, *few_requests(metric, requests)),
     )
 
 

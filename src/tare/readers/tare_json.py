@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tare.experiment import metrics
 from tare.readers import json_file, units
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, readings_of, told_apart
+from tare.readers.readings import counted, failed, few_requests, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -86,11 +87,15 @@ def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
     numbers = [one.at("trial") for one in trials]
     if not all(isinstance(one.value, int) and abs(one.value) < 1 << 53 for one in numbers):
         raise numbers[0].wrong("a trial has no number")
+    requests = [one.at("sources").find("requests") for one in trials]
+    counts = [one and one.find(metrics.DRIVER) for one in requests]
     for key in {tuple(key.items()): key for key in keys}.values():
         own = [i for i, other in enumerate(keys) if other == key]
-        yield _series(
+        made = _series(
             key, metric, [values[i] for i in own], np.array([numbers[i].value for i in own])
         )
+        few = few_requests(metric, readings_of([n for i in own if (n := counts[i])]).values)
+        yield replace(made, defects=(*made.defects, *few))
 
 
 def _compared(root: Node, metric: str | None) -> Iterator[Series]:

@@ -74,7 +74,7 @@ def _leading(report: Report) -> Table | None:
 
 def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     """Return the lines of a table, of cells or other rows, no wider than a terminal."""
-    rows, left_out = most_telling(overview.rows)
+    rows, rule = most_telling(overview.rows)
     gone = set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
     # The verdict stands last; what stands before it is the least.
@@ -88,8 +88,9 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     lines = fitted(laid, width, left)
     if overview.id in _BELOW:
         lines += _legend(overview, laid[0], gone - _PAGE_ONLY, width)
-    if left_out:
-        lines.append(f"… and {counted(left_out, f'more {of}')} in the report")
+    if rule is not None:
+        more = counted(len(overview.rows) - len(rows), f"more {of}")
+        lines += textwrap.wrap(f"… and {more} in the report. Shown: {rule}", width)
     return [text(overview.title), *lines]
 
 
@@ -119,16 +120,17 @@ def _laid(overview: Table, rows: Rows, gone: set[str]) -> tuple[list[tuple[str, 
     return [tuple(heads), *laid.rows], left
 
 
-def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], ...], int]:
+def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], ...], str | None]:
     """Keep the rows that differ most and least from the reference, in their order.
 
     Returns
     -------
     rows : tuple of dict
-    left_out : int
+    rule : str or None
+        Which these are; None: all.
     """
     if len(rows) <= MOST_ROWS:
-        return tuple(rows), 0
+        return tuple(rows), None
 
     def size(i: int) -> float:
         ratio = rows[i].get("ratio")
@@ -139,5 +141,11 @@ def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], 
     compared = [i for i in order if size(i) >= 0]
     kept = {*compared[: MOST_ROWS - _LEAST], *compared[-_LEAST:]}
     others = [i for i in range(len(rows)) if i not in kept]
-    kept |= {*others[: MOST_ROWS - len(kept)]}
-    return tuple(row for i, row in enumerate(rows) if i in kept), len(rows) - len(kept)
+    first = {*others[: MOST_ROWS - len(kept)]}
+    if len(first) == MOST_ROWS:
+        rule = f"the first {MOST_ROWS}"
+    elif first:
+        rule = f"the {len(kept)} that are compared, and the first {len(first)} others"
+    else:
+        rule = f"the {MOST_ROWS - _LEAST} that differ most, and the {_LEAST} that differ least"
+    return tuple(row for i, row in enumerate(rows) if i in kept | first), rule

@@ -80,6 +80,10 @@ class Interval:
     refusal: Message | None = None
     tick: float = 0.0
 
+    def refused(self, why: Message) -> Interval:
+        """Return the estimate alone, with the reason why nothing is known of its precision."""
+        return replace(self, low=None, high=None, refusal=why)
+
     @property
     def half_width(self) -> float | None:
         """Larger distance of the two bounds from the estimate, relative to the estimate."""

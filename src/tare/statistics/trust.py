@@ -30,7 +30,7 @@ class Defect(Protocol):
 
     @property
     def kind(self) -> str:
-        """``corrupt``, ``mixed units`` or ``summary only``."""
+        """``corrupt``, ``mixed units``, ``summary only`` or ``few requests``."""
 
     @property
     def message(self) -> Said:
@@ -67,10 +67,11 @@ def trust(
     """Judge one series.
 
     REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the
-    values shows them). DOUBT: autocorrelation (a dependence time above 1.5, or neighbours that
-    alternate), periods, copied stretches, a drift or a change of level larger than the target, a
-    spread that changes, a factor that may be one of units, a resolution that is unknown because
-    (nearly) all values are equal, values that are not known to be trials.
+    values shows them), quantiles of too few requests. DOUBT: autocorrelation (a dependence time
+    above 1.5, or neighbours that alternate), periods, copied stretches, a drift or a change of
+    level larger than the target, a spread that changes, a factor that may be one of units, a
+    resolution that is unknown because (nearly) all values are equal, values that are not known to
+    be trials.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -135,7 +136,7 @@ def _units(units: MixedUnits) -> Message:
 
 
 def _rejection(defect: Defect) -> Message:
-    kind = "units" if defect.kind == "mixed units" else "corrupt"
+    kind = {"mixed units": "units", "few requests": "requests"}.get(defect.kind, "corrupt")
     return message(f"trust.defect.{kind}", said=defect.message)
 
 

@@ -9,6 +9,7 @@ pub mod mapping;
 pub mod pages;
 pub mod perf;
 pub mod secrecy;
+pub mod signals;
 pub mod topology;
 pub mod tree;
 pub mod usage;

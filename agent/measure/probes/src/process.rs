@@ -17,16 +17,14 @@ use crate::probe::Round;
 
 /// Run as the process of a round.
 pub fn run() -> ExitCode {
-    // SAFETY: the descriptor is there for us; plain switches; an empty set, since what the main
-    // process blocks would be blocked here and in everything that a probe starts.
+    // What the main process blocks would be blocked here and in everything that a probe starts.
+    sys::signals::as_by_default([]);
+    // SAFETY: the descriptor is there for us; plain switches.
     let control = unsafe {
         libc::fcntl(CONTROL_FD, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // Where files may not be as long as a probe would have them, that is an error it can tell.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
         UnixStream::from_raw_fd(CONTROL_FD)
     };
     match answer(control) {

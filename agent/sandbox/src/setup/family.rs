@@ -232,12 +232,10 @@ fn launch(
             door.write_all(b"0")?;
         }
         binds.enter()?;
-        // SAFETY: plain switches and a plain question; the set is initialised.
+        // What this process only reads of is to end what it starts.
+        sys::signals::as_by_default([]);
+        // SAFETY: plain switches and a plain question.
         unsafe {
-            // What this process only reads of is to end what it starts.
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid() != parent {
                 libc::_exit(1);

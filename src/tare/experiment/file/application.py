@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -309,6 +310,10 @@ def _based_on(values: dict[str, Any], folder: Path) -> str | None:
     return str(folder / name) if name is not None and "/" in name else name
 
 
+#: Sizes of services that leave one of two CPUs to the load generator.
+_SERVING_CORES = (0.5, 1.0)
+
+
 def template(reference: str) -> str:
     """Return an experiment file about an application, with all of its parameters."""
     found = read(reference)
@@ -332,10 +337,25 @@ def template(reference: str) -> str:
         "# A parameter may be a factor instead, with several levels: leave it out above then.",
         "[factors]",
         'platform = ["bare", "docker", "bubblewrap"]',
-        'size = ["1c", "2c"]',
+        *_sizes(found),
         "",
     ]
     return "\n".join(lines)
+
+
+def _sizes(application: Application) -> list[str]:
+    """Return the levels of the size; of services those that two CPUs have room for."""
+    if application.driver is None:
+        return ['size = ["1c", "2c"]']
+    least = application.needs.cores or 0.0
+    cores = [one for one in _SERVING_CORES if one >= least] or [float(math.ceil(least))]
+    own = application.driver.cpus
+    room = units.counted(math.ceil(cores[-1]) + own, "CPU")
+    return [
+        f"# On {room} or more, these leave {own} to the load generator. Larger sizes may share",
+        "# CPUs with it: do not compare sizes of which one does.",
+        f"size = {_toml([f'{one:g}c' for one in cores])}",
+    ]
 
 
 def _toml(value: Any) -> str:

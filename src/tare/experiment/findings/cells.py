@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tare.experiment import metrics, plan
+from tare.experiment import metrics, plan, request_quantiles
 from tare.experiment.findings import known
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import RATES
@@ -347,6 +347,17 @@ def verdict_words(basis: Basis) -> Words:
 
 
 def basis_of(results: Results, metric: str | None = None) -> Basis | Message:
+    """Return what findings judge; or say why they cannot.
+
+    A quantile of too few requests has values, but none to judge by.
+    """
+    found = values_of(results, metric)
+    if isinstance(found, Message):
+        return found
+    return request_quantiles.few_in(results, found.metric) or found
+
+
+def values_of(results: Results, metric: str | None = None) -> Basis | Message:
     """Choose the best source that every good trial has; or say why there is none."""
     metric = metric or answer_metric(results)
     common = results.sources(metric)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from tare.experiment import request_quantiles
 from tare.experiment.file.kinds import quantile_of
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_words
+from tare.experiment.findings.cells import Basis, Cell, Pair, cells_of, values_of, verdict_words
 from tare.experiment.findings.evidence import without_ratio
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.pairing import confidence, reference_level
@@ -17,7 +18,7 @@ from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
-from tare.results.verdict import GateAnswer
+from tare.results.verdict import INCONCLUSIVE, GateAnswer
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import pair_ratio, pairs_needed
@@ -88,6 +89,8 @@ class Difference:
     paired: bool = True
     #: What would decide it, where it is not more pairs.
     remedy: Message | None = None
+    #: That the values are quantiles of too few requests: no number of pairs decides anything.
+    few: Message | None = None
 
     @property
     def estimate(self) -> Ratio:
@@ -133,6 +136,8 @@ class Difference:
     @property
     def further(self) -> Message | None:
         """What would settle it, where it is inconclusive."""
+        if self.few is not None:
+            return self.few
         if self.gated is not None:
             return self.remedy
         if self.comparison.verdict.conclusive:
@@ -221,6 +226,8 @@ class Difference:
     def steadiness(self) -> Message:
         """The spreads of both compared."""
         s = self.spread
+        if self.few is not None:
+            return message("difference.few_requests")
         if s is None:
             return message("difference.sessions_differ")
         if s.low is None:
@@ -258,7 +265,7 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
     """
     factor = results.experiment.stopping.compare
     assert factor is not None
-    basis = basis_of(results)
+    basis = values_of(results)
     if isinstance(basis, Message):
         return basis
     planned = [str(level) for level in results.trial_table.sort_values("cell")[factor]]
@@ -276,9 +283,29 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
         results.experiment.parallel_growth,
         seed=results.experiment.seed,
     )
-    return tuple(
+    found = tuple(
         _difference(results, basis, p, s, level) for p, s in zip(pairs, spreads, strict=True)
     )
+    few = request_quantiles.few_in(results, basis.metric)
+    return found if few is None else tuple(_unjudged(one, few) for one in found)
+
+
+def _unjudged(found: Difference, few: Message) -> Difference:
+    """Leave the values, and take all that is concluded from them."""
+    first, second = found.medians
+    return replace(
+        found,
+        few=few,
+        looks=(),
+        spread=None,
+        gated=None,
+        means=None,
+        comparison=replace(
+            found.comparison, low=None, high=None, p=1.0, p_adjusted=1.0, verdict=INCONCLUSIVE,
+            more_pairs=None, detectable=None,
+        ),
+        medians=(first.refused(few), second.refused(few)),
+    )  # fmt: skip
 
 
 def _nothing_shared(results: Results, factor: str, reference: str) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,14 +38,15 @@ class Known:
     interval : Interval
         In the metric's unit.
     why, refusal
-        What speaks against relying on it, as a word and as a sentence; None: nothing.
+        What speaks against relying on it, as a word and as a sentence; None: nothing. ``few``:
+        it is a quantile of too few requests.
     """
 
     metric: str
     source: str
     quantile: float
     interval: Interval
-    why: Why | None
+    why: Why | Literal["few"] | None
     refusal: Message | None
 
     def __str__(self) -> str:
@@ -84,6 +85,7 @@ def know(
     *,
     by_hand: bool,
     quantile: float | None = None,
+    few: Message | None = None,
 ) -> Known:
     """Work out how well a quantile is known; by default the one that was asked for.
 
@@ -99,10 +101,14 @@ def know(
         Whether somebody who watched it ended it.
     quantile : float, optional
         Another than was asked for.
+    few : Message, optional
+        That the values are quantiles of too few requests.
     """
     wanted = stopping.quantile if quantile is None else quantile
     tick = metrics.tick(metric, source)
     found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick)
+    if few is not None:
+        return Known(metric, source, wanted, found.refused(few), "few", few)
     why, refusal = unsteady(values, stopping.precision, wanted)
     if why is None and len(values) >= FEWEST_FOR_QUANTILES:
         why, refusal = clock(values, Target(stopping.precision, wanted, tick=tick))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.applications.requests import quantiles
-from tare.experiment.findings.service_cells import QUANTILES, Driven, driven
+from tare.experiment.findings.service_cells import Driven, driven
+from tare.experiment.request_quantiles import QUANTILES
 from tare.experiment.results import Results
 from tare.render.escaping import on_one_line
 from tare.statistics.statistic import FloatArray
@@ -116,7 +117,7 @@ class Label:
     requests: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     mean_ns: list[float] = field(default_factory=list)
-    #: Of each trial, those of :data:`~tare.experiment.findings.service_cells.QUANTILES`.
+    #: Of each trial, those of :data:`~tare.experiment.request_quantiles.QUANTILES`.
     quantiles_ns: list[FloatArray] = field(default_factory=list)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,9 +11,11 @@ import numpy as np
 
 from tare import workloads
 from tare.errors import StoreError
+from tare.experiment import request_quantiles
 from tare.experiment.findings.cells import in_order
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import DRIVER
+from tare.experiment.request_quantiles import QUANTILES
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
 from tare.results.message import Levels
@@ -25,9 +26,7 @@ from tare.workloads.serving import AskedLoad
 #: What the trials of each cell say, by a short name.
 METRICS = {
     "mean": "response_mean_ns",
-    "p50": "response_p50_ns",
-    "p95": "response_p95_ns",
-    "p99": "response_p99_ns",
+    **request_quantiles.METRICS,
     "longest": "response_max_ns",
     "throughput": "request_throughput",
     "rate": "request_rate",
@@ -44,15 +43,6 @@ BUSY = 0.9
 ALL_WAIT = 0.9
 #: Share of the rate of an open load that is answered where requests do not pile up.
 ALL_ANSWERED = 0.95
-#: Quantiles of response times, the furthest last.
-QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-#: Requests of a trial that must be expected beyond a quantile: below, it rests on a few of them.
-BEYOND = 10
-
-
-def requests_needed(name: str) -> int:
-    """Return how many requests a trial must have for a quantile of their response times."""
-    return math.ceil(round(BEYOND / (1 - QUANTILES[name]), 6))
 
 
 @dataclass(frozen=True)
@@ -146,8 +136,8 @@ class Driven:
 
     @property
     def quantiles(self) -> list[str]:
-        """Those of :data:`QUANTILES` for which a trial has enough requests."""
-        return [name for name in QUANTILES if self.requests >= requests_needed(name)]
+        """Those for which a trial has enough requests."""
+        return request_quantiles.known(self.requests)
 
     def known(self, name: str) -> float | None:
         """Return the median over trials, of the longest the longest of all trials.

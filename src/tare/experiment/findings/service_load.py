@@ -18,16 +18,9 @@ from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.known import interval
 from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.overhead import compare_locations
-from tare.experiment.findings.service_cells import (
-    BEYOND,
-    METRICS,
-    QUANTILES,
-    Driven,
-    driven,
-    name_of,
-    requests_needed,
-)
+from tare.experiment.findings.service_cells import METRICS, Driven, driven, name_of
 from tare.experiment.metrics import DRIVER, tick
+from tare.experiment.request_quantiles import BEYOND, QUANTILES, requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import TIMES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.experiment import request_quantiles
 from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.finding import FindingUnit
@@ -57,7 +58,8 @@ def known(results: Results) -> list[Known]:
     for metric in (answer_metric(results), *stopping.also):
         for source in results.sources(metric)[:1]:
             values = results.values(metric, source)["value"].to_numpy(dtype=float)
-            found.append(know(metric, source, values, stopping, by_hand=results.by_hand))
+            few = request_quantiles.few_in(results, metric)
+            found.append(know(metric, source, values, stopping, by_hand=results.by_hand, few=few))
     return found
 
 

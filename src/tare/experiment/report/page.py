@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tare.experiment import request_quantiles
 from tare.experiment.findings import caveats, service_load, sessions
+from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.overview import overview
@@ -44,7 +46,10 @@ def make(
     first, cells = told.answers[0], overview(results)
     # One cell is in the answer.
     shown = cells is not None and len(cells.rows) > 1
-    unread = service_load.unread(results)
+    unread, few = service_load.unread(results), None
+    if results.experiment.stopping.compare is None and results.trial_table["cell"].nunique() > 1:
+        # Nothing is judged by it; of what is asked to be compared, its finding says so.
+        few = request_quantiles.few_in(results, answer_metric(results))
     return Report(
         name=results.experiment.name,
         question=results.experiment.question,
@@ -55,7 +60,7 @@ def make(
         lead=next((f.name for f in findings if first in f.head), None),
         caveats=(
             *caveats.sentences(sessions.caveats(results), results.levels_of),
-            *(() if unread is None else (unread,)),
+            *(said for said in (few, unread) if said is not None),
         ),
         missing=told.missing,
         failed=told.failed,

@@ -30,8 +30,12 @@ class Asked:
     context: str = ""
 
 
+def nothing() -> None:
+    """Look at nothing: of a command, all there is comes from its agents."""
+
+
 def answers(
-    asked: Sequence[Asked], look: Callable[[], None] = lambda: None
+    asked: Sequence[Asked], look: Callable[[], None] = nothing
 ) -> Iterator[tuple[Resident, record.Record]]:
     """Yield what all agents of a trial say, until the last answer is whole.
 

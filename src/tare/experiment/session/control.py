@@ -20,6 +20,7 @@ from tare import workloads
 from tare.agent import client, record
 from tare.agent.client import ProcessChannel, SilenceError
 from tare.errors import AgentError
+from tare.experiment.session.answers import nothing
 from tare.experiment.session.failing import Why
 from tare.networks.emulator import Emulator
 from tare.platforms import processes
@@ -47,10 +48,6 @@ LAST_LINES = 3
 _Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
 
 _reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
-
-
-def nothing() -> None:
-    """Look at nothing else while a report is waited for."""
 
 
 @dataclass

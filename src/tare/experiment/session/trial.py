@@ -22,7 +22,7 @@ from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialSt
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import printed_check, services
-from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.answers import Asked, answers, nothing
 from tare.experiment.session.clusters import Cluster, Clusters
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
@@ -50,10 +50,6 @@ if TYPE_CHECKING:
 
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
-
-
-def _nothing() -> None:
-    """Look at nothing: of a command, all there is comes from its agents."""
 
 
 class Prepare(Protocol):
@@ -390,7 +386,7 @@ class Conductor:
         left = self._left_tasks(job, cell, residents[0], levels, began_ns, cluster)
         if left is not None:
             left.clear()
-        look = _nothing if cluster is None else cluster.check
+        look = nothing if cluster is None else cluster.check
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:

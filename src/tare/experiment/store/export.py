@@ -34,8 +34,8 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     folder : Path
         The experiment's folder.
     table : str
-        Name of a table of the store. ``trials`` and ``samples`` have one column a factor and
-        leave out what only rehearsed.
+        Name of a table of the store. ``trials``, ``samples`` and ``requests`` have one column a
+        factor and leave out what only rehearsed.
     format : str
         ``csv``, ``parquet`` or ``json``.
     destination : str or Path
@@ -73,8 +73,10 @@ def _export_files(folder: Path, table: str, format: str, destination: str | Path
     }[table]
     counted = counts()
     assert kept is not None
-    schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[table].columns])
-    tables = (read.cast(schema) for read in kept.each(counted, lost))
+    own = [(column.name, _TYPES[column.type]) for column in TABLES[table].columns]
+    levels = [(results.level_column(table, factor), pa.string()) for factor in results.factors]
+    schema = pa.schema([*own, *levels])
+    tables = (rows.cast(schema) for rows in results.with_levels(table, kept.each(counted, lost)))
     with _opened(destination) as target:
         written = _write(tables, schema, format, target)
     if lost:

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
-from tare.features.audit.series import SeriesAudit
+from tare.features.audit.series import WIDE, SeriesAudit
 from tare.features.audit.variance import VarianceAudit
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.factorial import Effect
@@ -207,6 +207,7 @@ def headline(audit: Audit) -> Message:
         "audit.headline.all",
         verdict=audit.verdict,
         missed=_missed(audit),
+        wide=_wide(audit),
         total=total,
         median=median(audit.series[0]),
         n=audit.series[0].n,
@@ -220,11 +221,32 @@ def _missed(audit: Audit) -> Message | None:
     return missed(audit.series, is_required=audit.question.precision_required)
 
 
+def _wide(audit: Audit) -> Message | None:
+    """Say which medians are known too badly for a comparison; None: none of those trusted."""
+    wide = [s for s in audit.series if s.is_wide and s.trust.verdict == "TRUST"]
+    if not wide:
+        return None
+    return message(
+        "audit.headline.wide",
+        name=wide[0].name if len(wide) == 1 < len(audit.series) else None,
+        n=len(wide),
+        total=len(audit.series),
+        beyond=Chosen(WIDE),
+    )
+
+
 def precision(audit: Audit) -> list[Message]:
     """Say how exactly the medians are known; nothing where that is in the headline, or unknown.
 
     Trust says nothing of it: a few sound values may still know their median badly.
     """
+    wide = _wide(audit)
+    if wide is not None and audit.count(audit.verdict) < len(audit.series):
+        return [wide, *_precision(audit)]
+    return _precision(audit)
+
+
+def _precision(audit: Audit) -> list[Message]:
     halves = [s.median.half_width for s in audit.series]
     known = [h for h in halves if h is not None]
     if len(audit.series) == 1 or not known or _missed(audit) is not None:

@@ -38,10 +38,15 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
 
 def _cure(audit: Audit) -> Message | None:
     """Return what cures the worst doubt; None where nothing that is typed does."""
-    reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
+    found = {reason.id: reason for s in audit.series for reason in s.trust.reasons}
+    reasons = found.keys()
     several = len(audit.series) > 1
     if "trust.few" in reasons:
         return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
+    if "trust.defect.requests" in found:
+        few = found["trust.defect.requests"].args["said"]
+        assert isinstance(few, Message)
+        return _next("requests", again("audit", {"--value": str(few.args["instead"])}))
     if reasons & _MOVING:
         interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
         if several and not interleaved:

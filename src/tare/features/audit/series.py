@@ -32,6 +32,8 @@ VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 MOST = 20_000
 #: Share of the precision that a clock's tick may take for any number of runs to reach it.
 _MOST_OF_ROOM = 0.9
+#: Half of an interval's width, relative to its median, from which on nothing is compared by it.
+WIDE = 0.5
 _PAGE_BYTES = 4096.0
 
 
@@ -157,6 +159,12 @@ class SeriesAudit:
         """Whether the median's interval is within the precision; None where there is none."""
         half = self.median.half_width
         return None if half is None else half <= self.repetitions.precision
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the median is known too badly for any comparison, sound as the values may be."""
+        half = self.median.half_width
+        return half is not None and half >= WIDE
 
     @property
     def clock_too_coarse(self) -> bool:

@@ -134,8 +134,6 @@ def run(
     supplies: Supplies = ctx.obj
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
-    from tare.experiment.findings import completeness
-    from tare.render.words import paragraph
 
     folder = out or file.with_suffix("")
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
@@ -154,16 +152,21 @@ def run(
         ) from error
     except TrialError as error:
         raise _explained(error, folder, prepared, supplies) from error
-    answers = _tell(
-        folder, json, supplies, again=f"a longer budget or more trials in {file}, then {again}"
-    )
+    _tell(folder, json, supplies, resumed=(str(file), again))
+
+
+def _check_complete(answers: Answers, results: Results, file: str, again: str) -> None:
+    """Raise where cells have fewer good trials than requested; ``again``: what measures them."""
+    from tare.experiment.findings import completeness
+    from tare.render.words import paragraph
+
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
             paragraph(short.answer),
             f"a longer budget in {file}, then {again}   (measures for as long again)"
-            if completeness.over_budget(pipeline.results_of(folder))
-            else _repaired(completeness.failing(pipeline.results_of(folder)), again),
+            if completeness.over_budget(results)
+            else _repaired(completeness.failing(results), again),
         )
 
 
@@ -211,15 +214,22 @@ def report(
     )  # fmt: skip
 
 
-def _longer(results: Results, folder: Path) -> str:
-    """Return what to type for more trials of what is kept in a folder."""
+def _resumed(results: Results, folder: Path) -> tuple[str, str]:
+    """Return the experiment's file, and what to type to go on with what is kept in a folder."""
     typed = results.sessions.get("argv")
     words = [] if typed is None or typed.empty else [str(word) for word in typed.iloc[0][1:]]
     if words[:2] != ["experiment", "run"]:
-        return "the command that measured it, with --resume and more trials or budget"
+        return "the experiment", "the command that measured it, with --resume"
     file = next((word for word in words if word.endswith(".toml")), "FILE")
     again = shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
-    return f"more trials (or a longer time budget) in {file}, then {again}"
+    return file, again
+
+
+def _longer(file: str, again: str) -> str:
+    """Return what to type for more trials of an experiment."""
+    if not again.startswith("tare "):
+        return f"{again} and more trials or budget"
+    return f"a longer budget or more trials in {file}, then {again}"
 
 
 def _explained(
@@ -252,12 +262,12 @@ def _tell(
     charts: str | None = None,
     out: Path | None = None,
     keep: bool = True,
-    again: str | None = None,
-) -> Answers:
-    """Print the answers, write the report, say where it is, and return the answers.
+    resumed: tuple[str, str] | None = None,
+) -> None:
+    """Print the answers, write the report, say where it is; raise where it is incomplete.
 
     ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
-    folder. ``again``: what to type for more trials.
+    folder. ``resumed``: the experiment's file, and what goes on with it.
     """
     from tare.experiment import pipeline
     from tare.experiment import report as pages
@@ -271,6 +281,7 @@ def _tell(
             status.update(f"working out the answers: {done} of {of}")
 
         results = pipeline.results_of(folder, sessions)
+        file, again = resumed or _resumed(results, folder)
         answers = pipeline.answers(folder if keep else None, results, supplies.findings(), tell)
         status.update("drawing the page")
         page = pages.document(folder, supplies, answers.findings, results=results)
@@ -279,12 +290,15 @@ def _tell(
         else:
             written = files.write_charts(page, charts, out or folder / "charts")
     if json != "-":
+        from tare.experiment import plan
         from tare.experiment.findings import completeness
+        from tare.experiment.request_quantiles import few_in
 
         # A session that is incomplete ends with an error, which has the next step.
         is_complete = all(f.name != completeness.NAME for f in answers.findings)
-        following = again or _longer(results, folder)
-        console.show(page, written, following if is_complete or not keep else None)
+        # More trials do not help where each has too few requests.
+        few = few_in(results, plan.metric(results.experiment))
+        console.show(page, written, _longer(file, again) if is_complete and not few else None)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         console.write_json(
@@ -292,7 +306,8 @@ def _tell(
         )
     if not (results.trial_table["status"] == "ok").any():
         raise TrialError(
-            f"no trial of the experiment in {folder} ended well, so nothing can be concluded", again
+            f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
+            _longer(file, again) if resumed else None,
         )
     pipeline.check_same(answers.caveats, results.levels_of, folder)
-    return answers
+    _check_complete(answers, results, file, again)

@@ -12,7 +12,7 @@ import numpy as np
 from tare import units
 from tare.cli import console
 from tare.cli.again import FILES, again
-from tare.experiment import journal, plan_file
+from tare.experiment import journal, plan_file, request_quantiles
 from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failed, Failure, reasons, together
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
@@ -149,7 +149,10 @@ class Summary:
         if source is None:
             return None
         values = self.values(metric, source)
-        return know(metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile)
+        return know(
+            metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile,
+            few=request_quantiles.few_of(metric, self.values("requests", DRIVER)),
+        )  # fmt: skip
 
     @property
     def printed(self) -> list[str]:
@@ -424,7 +427,10 @@ def _show_resources(summary: Summary) -> None:
 def _trust(summary: Summary, time: Known, doubt: Message | None) -> Message:
     """Return how well the median is known, and the largest disturbance."""
     reached = time.interval.half_width
-    refusals: list[Atom] = [known.refusal for known in summary.asked if known.refusal]
+    # What refuses an interval stands next to the figure.
+    refusals: list[Atom] = [
+        known.refusal for known in summary.asked if known.refusal and not known.interval.refusal
+    ]
     if refusals:
         precision = message("run.refused", refusals=refusals)
     elif reached is None:

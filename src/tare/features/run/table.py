@@ -174,11 +174,11 @@ def _write_json(
 def _show_uncompared(folder: Path) -> None:
     """Print what was measured where there is nothing to compare it with."""
     from tare.experiment import pipeline
-    from tare.experiment.findings.cells import basis_of
+    from tare.experiment.findings.cells import values_of
     from tare.results.message import Message
 
     results = pipeline.results_of(folder)
-    if not isinstance(basis_of(results), Message):
+    if not isinstance(values_of(results), Message):
         _print(*_laid_out((), results))
 
 
@@ -238,10 +238,10 @@ def heads_of(factor: str, reference: str | None, metric: str) -> list[str]:
 
 def _laid_out(found: Sequence[Difference], results: Results) -> tuple[list[str], list[Row]]:
     """Return the heads of a table and its rows: what is compared, then what is not."""
-    from tare.experiment.findings.cells import basis_of, cells_of
+    from tare.experiment.findings.cells import cells_of, values_of
     from tare.results.message import Message
 
-    factor, basis = results.experiment.stopping.compare, basis_of(results)
+    factor, basis = results.experiment.stopping.compare, values_of(results)
     assert factor is not None
     assert not isinstance(basis, Message)
     reference = found[0].first if found else None

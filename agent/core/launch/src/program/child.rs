@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use sys::clock;
+use sys::signals;
 use sys::usage;
 
 use super::{Image, Program, Surroundings};
@@ -60,10 +60,7 @@ impl Program {
         // SAFETY: system calls on what was prepared; each refusal is looked at.
         unsafe {
             check(Step::Group, libc::setpgid(0, 0))?;
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
+            signals::as_by_default([libc::SIGPIPE]);
             for (target, stream) in surroundings.streams.iter().enumerate() {
                 check(Step::Streams, libc::dup2(stream.as_raw_fd(), target as i32))?;
             }

@@ -11,7 +11,7 @@ from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.response_times import MOST_SENTENCES, drawn
 from tare.experiment.findings.requests_seen import Course, seen
-from tare.experiment.findings.service_cells import requests_needed
+from tare.experiment.request_quantiles import requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines

@@ -10,7 +10,8 @@ import numpy as np
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.requests_seen import Histogram, seen
-from tare.experiment.findings.service_cells import Driven, driven, name_of, requests_needed
+from tare.experiment.findings.service_cells import Driven, driven, name_of
+from tare.experiment.request_quantiles import requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.axes import upwards
