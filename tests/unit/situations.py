@@ -19,6 +19,7 @@ import pandas as pd
 import served
 import sweeps
 import synthetic
+import tasked
 from synthetic import MS, Behaviour
 
 from tare.experiment.findings.answers import all_findings
@@ -223,6 +224,10 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
         networked.budgets(4, 1), networked.Program(sends={1: 1e8, 2: 3e9}), trials=13,
         budget="carry",
     ),
+    "long network": lambda: networked.make(
+        networked.budgets(400), networked.Program(noise=0.05), trials=40, logged=False,
+    ),
+    "tasks": lambda: tasked.make(tasked.Job(begins={3: 0.05})),
     "changed machine": lambda: judged(
         with_takes(
             in_two_sessions(synthetic.make(trials=20)),

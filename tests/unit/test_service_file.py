@@ -166,7 +166,7 @@ def test_what_is_wrong_of_services_on_hosts_names_the_key(
 def test_services_that_a_driver_drives_are_on_the_first_host(folder: Path) -> None:
     with pytest.raises(ExperimentError, match=r"services\[1\]\.hosts: is \"first\" for services"):
         read(BLOG.replace("[[services]]", '[[services]]\nhosts = "each"', 1), folder)
-    with pytest.raises(ExperimentError, match="there is no {host}"):
+    with pytest.raises(ExperimentError, match=r"there is no \{host\}"):
         read(BLOG.replace("--memory=", "--memory={host}", 1), folder)
 
 

@@ -55,7 +55,9 @@ def measured(monkeypatch: pytest.MonkeyPatch, do: Any, input: str | None = None)
     """Conduct a session in which something happens in place of trials."""
     monkeypatch.setattr("tare.experiment.pipeline.execute", lambda *_, **__: do())
     workload = WorkloadSpec(name="w", command=("true",), input=input)
-    prepared: Any = SimpleNamespace(experiment=SimpleNamespace(workloads=(workload,)))
+    prepared: Any = SimpleNamespace(
+        experiment=SimpleNamespace(workloads=(workload,)), cells=(), machine=None
+    )
     return conduct(prepared, Path("/nowhere"), EXECUTION, Bar())
 
 

@@ -166,8 +166,8 @@ def _table(found: Sequence[Few]) -> Table:
          f.size, f.groups, f.outside, *f.share, f.furthest)
         for f in found
     )  # fmt: skip
-    note = message("few_repetitions.note", confidence=0.95)
+    note = message("few_repetitions.note")
     return Table.of("Few repetitions against all", heads, rows, note)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=13, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=14, find=find)

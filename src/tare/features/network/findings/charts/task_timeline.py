@@ -57,6 +57,8 @@ def _drawn(results: Results) -> list[_Drawn]:
     named = stragglers(seen)
     slow = {one.cell.cell for one in named}
     cells = [cell for cell in seen.cells if cell.cell in slow] or list(seen.cells[:1])
+    if not cells:
+        return []
     lasting = dict(
         zip(results.trial_table["trial"], results.trial_table["duration_ns"], strict=True)
     )
