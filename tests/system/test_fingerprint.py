@@ -28,10 +28,13 @@ pytestmark = [pytest.mark.system, pytest.mark.machine]
 def fingerprint(
     *words: str, check: int | None = 0, before: tuple[str, ...] = (), **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*before, *TARE, "fingerprint", *words],
-        capture_output=True, text=True, timeout=240, check=False, **options,
-    )  # fmt: skip
+    if before or options:
+        done = subprocess.run(
+            [*before, *TARE, "fingerprint", *words],
+            capture_output=True, text=True, timeout=240, check=False, **options,
+        )  # fmt: skip
+    else:
+        done = cli.run("fingerprint", *words)
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done
@@ -138,8 +141,8 @@ def test_inside_of_a_platform() -> None:
 
 
 @contextmanager
-def at_work(*words: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a fingerprint, and wait until it measures."""
+def at_work(*words: str, directory: Path, for_s: float = 0.0) -> Iterator[subprocess.Popen[str]]:
+    """Start a fingerprint, and wait until it measures, and has done so for a while."""
     argv = [*TARE, "fingerprint", *words, "--directory", str(directory)]
     with subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -147,7 +150,7 @@ def at_work(*words: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
         while not list(directory.glob("tare-*")):
             assert running.poll() is None, running.communicate()
             time.sleep(0.05)
-        time.sleep(4)  # for a round, however busy the machine
+        time.sleep(for_s)
         yield running
 
 
@@ -155,7 +158,9 @@ def test_what_was_measured_until_ctrl_c_is_kept(tmp_path: Path) -> None:
     target = tmp_path / "machine.json"
     work = tmp_path / "work"
     work.mkdir()
-    with at_work("clock", "--precision", "0.0001%", "--json", str(target), directory=work) as going:
+    words = ("clock", "--precision", "0.0001%", "--json", str(target))
+    # For a round, however busy the machine.
+    with at_work(*words, directory=work, for_s=4) as going:
         going.send_signal(signal.SIGINT)
         out, err = going.communicate()
     assert going.returncode == 130
