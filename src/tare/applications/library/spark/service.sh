@@ -10,6 +10,8 @@ set -eu
 role=$1 host=$2
 shift 2
 export SPARK_HOME="${SPARK_HOME:-/application/deps}"
+# As `spark-class` sets it for those who start further programs: its jars are where they are.
+export SPARK_SCALA_VERSION=2.12
 export SPARK_CONF_DIR=/tmp/conf SPARK_LOCAL_DIRS=/tmp SPARK_WORKER_DIR=/tmp/work
 mkdir -p "$SPARK_CONF_DIR" "$SPARK_WORKER_DIR"
 cp "$(dirname "$0")/log4j2.properties" "$SPARK_CONF_DIR/"
