@@ -10,23 +10,23 @@ set -eu
 role=$1 host=$2
 shift 2
 export SPARK_HOME="${SPARK_HOME:-/application/deps}"
-# As `spark-class` sets it for those who start further programs: its jars are where they are.
+# As `spark-class` sets it for executors: its jars are where they are.
 export SPARK_SCALA_VERSION=2.12
-export SPARK_CONF_DIR=/tmp/conf SPARK_LOCAL_DIRS=/tmp SPARK_WORKER_DIR=/tmp/work
-mkdir -p "$SPARK_CONF_DIR" "$SPARK_WORKER_DIR"
-cp "$(dirname "$0")/log4j2.properties" "$SPARK_CONF_DIR/"
+export SPARK_LOCAL_DIRS=/tmp SPARK_WORKER_DIR=/tmp/work
+mkdir -p "$SPARK_WORKER_DIR"
 
-heap=${TARE_SPARK_DAEMON_MEMORY:-64m}
+# The classes that `archive.sh` left; Java goes on without them where they do not fit.
+classes=${TARE_SPARK_CLASSES:--XX:SharedArchiveFile=/data/daemon.jsa}
 java="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xss512k -XX:MaxMetaspaceSize=64m"
-# It is what `spark-class` runs after a Java of its own has put this command together.
+# What `spark-class` would run, after another Java has put the command together.
 run() {
     class=$1
     shift
     # shellcheck disable=SC2086 # one word an option
-    exec java $java "-Xmx$heap" $TARE_SPARK_CLASSES \
-        -cp "$SPARK_CONF_DIR:$SPARK_HOME/jars/*" "org.apache.spark.deploy.$class" "$@"
+    exec java $java "-Xmx${TARE_SPARK_DAEMON_MEMORY:-48m}" "$classes" \
+        "-Dlog4j2.configurationFile=file:$(dirname "$0")/log4j2.properties" \
+        -cp "$SPARK_HOME/jars/*" "org.apache.spark.deploy.$class" "$@"
 }
-: "${TARE_SPARK_CLASSES:=}"
 case $role in
 master)
     run master.Master --host "$host" --port 7077 --webui-port 8080
