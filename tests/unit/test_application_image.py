@@ -292,7 +292,7 @@ def index(fakes: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 class SilentHandler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
 

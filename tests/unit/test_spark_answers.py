@@ -100,8 +100,8 @@ def test_duckdb_says_what_limit_cuts_off(answers: ModuleType) -> None:
 
     connection = duckdb.connect()
     connection.execute(
-        "create table t as select * from (values (null, 1.50::decimal(7, 2)), (1, 2), (2, 3), (2, 4),"
-        " (2, 5), (3, 6)) as t(a, b)"
+        "create table t as select * from (values (null, 1.50::decimal(7, 2)), (1, 2), (2, 3),"
+        " (2, 4), (2, 5), (3, 6)) as t(a, b)"
     )
     got = answers.answer(connection, "select a, b from t order by a limit 4;")
     assert got["kinds"] == ["exact", "exact"]
