@@ -56,6 +56,8 @@ def session(asked: argparse.Namespace) -> SparkSession:
         "spark.executor.extraJavaOptions": JAVA,
         # What Spark keeps apart of each heap, 300 MiB unless told: more than small hosts have.
         "spark.testing.reservedMemory": asked.reserved << 20,
+        # Below the heap, which Spark insists on: larger blocks would be fetched into files.
+        "spark.network.maxRemoteBlockSizeFetchToMem": "32m",
         "spark.cores.max": asked.executors * asked.cores,
         "spark.executor.cores": asked.cores,
         # All hosts take part from the first task on.
