@@ -57,7 +57,7 @@ def main() -> None:
             try:
                 kinds, rows = jobs.tpcds(spark, data, number)
                 why = answers.difference(expected, kinds, rows)
-            except Exception as error:  # noqa: BLE001 # whatever Spark says is the reason
+            except Exception as error:  # whatever Spark says is the reason
                 why = " ".join(str(error).split())[:200]
             took = time.monotonic() - began
             equal += why is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -10,7 +11,8 @@ import struct
 import sys
 import tarfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -266,6 +268,68 @@ def test_maven_is_called_once_for_all_artefacts(fakes: Path, tmp_path: Path) -> 
         built(application(tmp_path, packages=("one",), artefacts=wrong), silent)
     with pytest.raises(PlatformError, match="came as 1 files"):
         built(application(tmp_path, packages=("one",), artefacts=(jar, jar)), silent)
+
+
+@pytest.fixture
+def index(fakes: Path, tmp_path: Path) -> Iterator[Path]:
+    """Serve a directory as the mirror that pip is configured for; it holds a distribution."""
+    served = tmp_path / "served"
+    (served / "simple/some-thing").mkdir(parents=True)
+    with tarfile.open(served / "a.tar.gz", "w:gz") as archive:
+        for name in ("lib/a.zip", "deps/run", "deps/test.jar", "deps/a.jar", "setup.py"):
+            info = tarfile.TarInfo(f"Some.thing-1.0/{name}")
+            info.size, info.mode, info.mtime = len(name), 0o755 if name == "deps/run" else 0o644, 9
+            archive.addfile(info, io.BytesIO(name.encode()))
+    handler = functools.partial(SilentHandler, directory=str(served))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/simple"
+        program(fakes / "pip", f"#!/bin/sh\necho \"global.index-url='{url}'\"\n")
+        yield served
+        server.shutdown()
+        thread.join()
+
+
+class SilentHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def distribution(index: Path, *wanted: str) -> Artefact:
+    sha256 = hashlib.sha256((index / "a.tar.gz").read_bytes()).hexdigest()
+    link = f'<a href="../../a.tar.gz#sha256={sha256}">a</a>'
+    (index / "simple/some-thing/index.html").write_text(f"<html>{link}</html>")
+    return Artefact(registry="pypi", name="Some.thing", version="1.0", sha256=sha256, sdist=wanted)
+
+
+def test_of_a_source_distribution_what_is_named_is_unpacked(index: Path, tmp_path: Path) -> None:
+    some = distribution(index, "lib/*", "deps/*", "!deps/test*")
+    got = built(application(tmp_path, packages=("one",), artefacts=(some,)), silent)
+    inside = got.path / "application"
+    assert {str(path.relative_to(inside)) for path in inside.rglob("*") if path.is_file()} == {
+        "lib/a.zip", "deps/run", "deps/a.jar",
+    }  # fmt: skip
+    assert os.access(inside / "deps/run", os.X_OK)
+    assert (inside / "deps/a.jar").stat().st_mtime == 0
+    none = distribution(index, "none/*")
+    with pytest.raises(ExperimentError, match=r"Some\.thing-1\.0 has none of none"):
+        built(application(tmp_path, packages=("one",), artefacts=(none,)), silent)
+
+
+def test_a_source_distribution_is_of_its_digest_or_refused(index: Path, tmp_path: Path) -> None:
+    some = distribution(index, "lib/*")
+    (index / "a.tar.gz").write_bytes(b"another")
+    with pytest.raises(ExperimentError, match="has another SHA-256"):
+        built(application(tmp_path, packages=("one",), artefacts=(some,)), silent)
+    other = msgspec.structs.replace(some, sha256="0" * 64)
+    with pytest.raises(PlatformError, match="has no file with the SHA-256 0000"):
+        built(application(tmp_path, packages=("one",), artefacts=(other,)), silent)
+    (index / "simple/some-thing/index.html").write_text(
+        f'<a href="file:///etc/passwd#sha256={some.sha256}">a</a>'
+    )
+    with pytest.raises(PlatformError, match="no address of the web"):
+        built(application(tmp_path, packages=("one",), artefacts=(some,)), silent)
 
 
 def test_programs_of_tare_are_put_next_to_the_files(

@@ -70,7 +70,9 @@ def fetch(
                 if some[0].sdist:
                     sdist.download(some[0], pip(), folder)
                 else:
-                    command = _maven(some, folder) if maven == some else _pip_download(some[0], folder)
+                    command = (
+                        _maven(some, folder) if maven == some else _pip_download(some[0], folder)
+                    )
                     run(command, FETCH_S, folder)
             except PlatformError as error:
                 what = _what(some[0]) if len(some) == 1 else f"{len(some)} artefacts"

@@ -148,8 +148,8 @@ SDIST = Key(
         kinds.matching("a path with *", r"!?[A-Za-z0-9_*][A-Za-z0-9_.+*/-]{0,200}"),
         'a list of paths with *, such as ["lib/*", "!lib/test*"]',
     ),
-    "of PyPI, makes it a source distribution (`.tar.gz`) in the place of a wheel: what of its files "
-    "is unpacked into `/application`; `*` is any text, and `!` before a path leaves files out",
+    "of PyPI, makes it a source distribution (`.tar.gz`) in the place of a wheel: what of its "
+    "files is unpacked into `/application`; `*` is any text, and `!` leaves files out",
 )
 ARTEFACT_KEYS = {"maven": ARTEFACT, "pypi": (*ARTEFACT, SDIST)}
 PREPARE = (

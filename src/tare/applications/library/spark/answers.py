@@ -22,7 +22,7 @@ MOST_TIED = 1_000_000
 _EXACT = ("decimal", "hugeint", "bigint", "integer", "int", "smallint", "tinyint")
 _DOUBLE = ("double", "float")
 _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
-_DIRECTION = re.compile(r"\s+(asc|desc)$|\s+nulls\s+(first|last)$", re.IGNORECASE)
+_DIRECTION = re.compile(r"( asc| desc)?( nulls (first|last))?$", re.IGNORECASE)
 
 
 def kind(type_name: str) -> str:
@@ -59,10 +59,7 @@ def sort_keys(query: str, columns: list[str]) -> list[Key]:
         return keys
     names = [_bare(name) for name in columns]
     for item in _split(query[begins:]):
-        item = " ".join(item.split())
-        while _DIRECTION.search(item):
-            item = _DIRECTION.sub("", item).strip()
-        key = _key(item, names)
+        key = _key(_DIRECTION.sub("", " ".join(item.split())), names)
         if key is None:
             break
         keys.append(key)

@@ -50,11 +50,7 @@ def wrong(data: Path, result: dict) -> str | None:
 
 def _alike(one, other) -> bool:
     if isinstance(other, list):
-        return (
-            isinstance(one, list)
-            and len(one) == len(other)
-            and all(map(_alike, one, other))
-        )
+        return isinstance(one, list) and len(one) == len(other) and all(map(_alike, one, other))
     if isinstance(other, float):
         return isinstance(one, int | float) and math.isclose(one, other, rel_tol=RELATIVE)
     return one == other
@@ -92,6 +88,7 @@ def _bad_centres(data: Path, result: dict, facts: dict) -> str | None:
 
 
 def main() -> None:
+    """Do what the arguments say."""
     result = Path(sys.argv[1] if len(sys.argv) > 1 else "/tmp/result.json")
     data = Path(sys.argv[2] if len(sys.argv) > 2 else "/data")
     why = wrong(data, json.loads(result.read_text()))

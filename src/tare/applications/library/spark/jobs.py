@@ -26,13 +26,19 @@ import dialect  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import functions as f  # noqa: E402
 
-#: Of the serial collector: no threads of its own, and the least memory. A class archive of the JDK
-#: is used as it is.
-JAVA = "-XX:+UseSerialGC -XX:-UsePerfData -Xss512k"
+#: The archive of classes is what `archive.sh` left; Java goes on without it where it does not fit.
+#: The serial collector has no threads of its own, and takes the least memory.
+JAVA = "-XX:SharedArchiveFile=/data/job.jsa -XX:+UseSerialGC -XX:-UsePerfData -Xss512k"
 ITERATIONS = 5
 CENTRES, DIMENSIONS = 8, 10
 FEATURES = 1 << 16
 DAMPING = 0.85
+
+
+def heap() -> str:
+    """Return half of the memory of this instance, at most 2 GiB: threads and code need the rest."""
+    memory = int(os.environ.get("TARE_MEMORY_BYTES") or 4 << 30)
+    return f"{min(2048, memory // 2 >> 20)}m"
 
 
 def session(asked: argparse.Namespace) -> SparkSession:
@@ -45,11 +51,13 @@ def session(asked: argparse.Namespace) -> SparkSession:
         "spark.driver.port": asked.port,
         "spark.blockManager.port": asked.port + 1,
         "spark.driver.memory": asked.driver_memory,
-        "spark.driver.extraJavaOptions": JAVA,
+        "spark.driver.extraJavaOptions": asked.java,
         "spark.executor.memory": asked.executor_memory,
         "spark.executor.extraJavaOptions": JAVA,
         # What Spark keeps apart of each heap, 300 MiB unless told: more than small hosts have.
         "spark.testing.reservedMemory": asked.reserved << 20,
+        # Below the heap, which Spark insists on: larger blocks would be fetched into files.
+        "spark.network.maxRemoteBlockSizeFetchToMem": "32m",
         "spark.cores.max": asked.executors * asked.cores,
         "spark.executor.cores": asked.cores,
         # All hosts take part from the first task on.
@@ -208,8 +216,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--host", default="127.0.0.1", help="where executors reach the driver")
     parser.add_argument("--port", type=int, default=7100, help="of the driver; the next as well")
-    parser.add_argument("--driver-memory", default="512m")
+    parser.add_argument("--driver-memory", default=heap())
     parser.add_argument("--executor-memory", default="256m")
+    parser.add_argument("--java", default=JAVA, help="options of the driver's Java")
     parser.add_argument("--reserved", type=int, default=32, help="MiB of each heap")
     parser.add_argument("--executors", type=int, default=1)
     parser.add_argument("--cores", type=int, default=1, help="of each executor")
@@ -220,6 +229,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main() -> None:
+    """Do what the arguments say."""
     asked = arguments().parse_args()
     # Bytes that random records have in the network are those of the records.
     asked.compress = asked.job != "terasort"
@@ -236,7 +246,11 @@ def main() -> None:
     else:
         kept = result = JOBS[asked.job](spark, asked.data)
     ended = time.monotonic()
+    java = spark.sparkContext._gateway.proc
     spark.stop()
+    # Otherwise Java would end some time after this process.
+    java.stdin.close()
+    java.wait()
     asked.result.write_text(json.dumps(kept))
     shown = {key: value for key, value in result.items() if not isinstance(value, list)}
     print(

@@ -42,7 +42,7 @@ def text(size: int, seed: int, labelled: bool = False) -> tuple[list[list[str]],
         one = draw.randrange(CLASSES) if labelled else 0
         if labelled:
             # Words of its class: a tenth of all.
-            line[:4] = draw.choices(words[one :: CLASSES], k=4)
+            line[:4] = draw.choices(words[one::CLASSES], k=4)
         lines.append(line)
         classes.append(one)
         total += sum(map(len, line)) + len(line)
@@ -59,6 +59,7 @@ def write(data: Path, lines: list[bytes]) -> None:
 
 
 def wordcount(data: Path, size: int, seed: int) -> dict:
+    """Make text; the counts are Python's."""
     lines, _ = text(size, seed)
     write(data, [" ".join(line).encode() for line in lines])
     counts = Counter(word for line in lines for word in line)
@@ -70,12 +71,14 @@ def wordcount(data: Path, size: int, seed: int) -> dict:
 
 
 def sort(data: Path, size: int, seed: int) -> dict:
+    """Make text; the check sorts it."""
     lines, _ = text(size, seed)
     write(data, [" ".join(line).encode() for line in lines])
     return {"lines": len(lines)}
 
 
 def terasort(data: Path, size: int, seed: int) -> dict:
+    """Make random lines of 100 bytes with keys that differ."""
     draw = random.Random(seed)
     printable = bytes(32 + value % 95 for value in range(256))
     lines = [draw.randbytes(LINE - 1).translate(printable) for _ in range(size // LINE)]
@@ -86,6 +89,7 @@ def terasort(data: Path, size: int, seed: int) -> dict:
 
 
 def kmeans(data: Path, size: int, seed: int) -> dict:
+    """Make points around centres."""
     draw = np.random.Generator(np.random.PCG64(seed))
     # So near to each other that no start of the iterations ends far above the least cost.
     centres = draw.uniform(-1, 1, (CENTRES, DIMENSIONS)) + 3 * np.eye(CENTRES, DIMENSIONS)
@@ -98,8 +102,12 @@ def kmeans(data: Path, size: int, seed: int) -> dict:
 
 
 def bayes(data: Path, size: int, seed: int) -> dict:
+    """Make documents; the model is NumPy's."""
     lines, classes = text(size, seed, labelled=True)
-    write(data, [f"{one}\t{' '.join(line)}".encode() for one, line in zip(classes, lines, strict=True)])
+    write(
+        data,
+        [f"{one}\t{' '.join(line)}".encode() for one, line in zip(classes, lines, strict=True)],
+    )
     counts = np.zeros((CLASSES, FEATURES))
     words = {word for line in lines for word in line}
     places = {word: murmur(word.encode(), 42) % FEATURES for word in words}
@@ -140,6 +148,7 @@ def murmur(data: bytes, seed: int) -> int:
 
 
 def pagerank(data: Path, size: int, seed: int) -> dict:
+    """Make links; the ranks are NumPy's."""
     draw = np.random.Generator(np.random.PCG64(seed))
     links = size // 16
     pages = max(2, links // 8)
@@ -182,6 +191,7 @@ def table(data: Path, columns: dict[str, np.ndarray]) -> None:
 
 
 def tpcds(data: Path, scale: float) -> dict:
+    """Make the tables, and DuckDB's answers to all queries."""
     import answers
 
     connection = load_duckdb().connect()
@@ -225,6 +235,7 @@ JOBS = {one.__name__: one for one in (wordcount, sort, terasort, kmeans, bayes, 
 
 
 def main() -> None:
+    """Do what the arguments say."""
     job, size, scale, seed = sys.argv[1:5]
     data = Path(sys.argv[5] if len(sys.argv) > 5 else "/data")
     facts = (
