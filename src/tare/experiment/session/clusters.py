@@ -434,15 +434,21 @@ class Clusters:
 
     def _close(self, members: list[Member]) -> None:
         """End the services of all hosts, those of host 1 last, and their instances."""
-        for member in reversed(members):
-            idle = member.close()
-            if self.outputs is not None and member.output:
-                with self.outputs.trial(
-                    workloads.CAPTURE_LIMIT_BYTES, f"host{member.number}"
-                ) as kept:
-                    for piece in member.output:
-                        kept.add(piece)
-            self.pool.discard([member.resident], lost=not idle)
+        with contextlib.ExitStack() as stack:
+            for member in members:
+                stack.callback(self._close_one, member)
+
+    def _close_one(self, member: Member) -> None:
+        is_idle = False
+        try:
+            is_idle = member.close()
+        finally:
+            self.pool.discard([member.resident], lost=not is_idle)
+        if self.outputs is not None and member.output:
+            limit_bytes, of = workloads.CAPTURE_LIMIT_BYTES, f"host{member.number}"
+            with self.outputs.trial(limit_bytes, of) as kept:
+                for piece in member.output:
+                    kept.add(piece)
 
 
 def _sample(trial: int, cpu_ns: int) -> record.Sample:
