@@ -231,7 +231,8 @@ def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("size", ["1c", "2c"])
 @pytest.mark.parametrize(
-    "application", ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra"]
+    "application",
+    ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra", "spark"],
 )
 @pytest.mark.parametrize(
     "platform",
@@ -247,6 +248,7 @@ def test_every_application_is_right_everywhere(
         "wordpress": ("users=5", "ramp=1"),
         "wordpress-open": ("rate=1", "seconds=5"),
         "cassandra": ("rate=20", "seconds=3", "warm_up=2"),
+        "spark": ("input=1",),
     }
     given = [word for one in less[application] for word in ("--set", one)]
     where = ["-p", platform, "--size", size, "-n", "2"]
