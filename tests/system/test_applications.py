@@ -231,7 +231,8 @@ def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("size", ["1c", "2c"])
 @pytest.mark.parametrize(
-    "application", ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra"]
+    "application",
+    ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra"],
 )
 @pytest.mark.parametrize(
     "platform",

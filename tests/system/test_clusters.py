@@ -80,7 +80,7 @@ def run(parts: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]
 
 def said(out: Path) -> list[list[str]]:
     """Return the lines that each trial's command wrote."""
-    return [path.read_text().splitlines() for path in sorted((out / "output").glob("*.out"))]
+    return [path.read_text().splitlines() for path in sorted((out / "output").glob("*.0.0.out"))]
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -35,12 +35,6 @@ FEATURES = 1 << 16
 DAMPING = 0.85
 
 
-def heap() -> str:
-    """Return half of the memory of this instance, at most 2 GiB: threads and code need the rest."""
-    memory = int(os.environ.get("TARE_MEMORY_BYTES") or 4 << 30)
-    return f"{min(2048, memory // 2 >> 20)}m"
-
-
 def session(asked: argparse.Namespace) -> SparkSession:
     """Return the session, on a driver in this process's own Java."""
     set_ = {
@@ -216,7 +210,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--host", default="127.0.0.1", help="where executors reach the driver")
     parser.add_argument("--port", type=int, default=7100, help="of the driver; the next as well")
-    parser.add_argument("--driver-memory", default=heap())
+    parser.add_argument("--driver-memory", default="512m")
     parser.add_argument("--executor-memory", default="256m")
     parser.add_argument("--java", default=JAVA, help="options of the driver's Java")
     parser.add_argument("--reserved", type=int, default=32, help="MiB of each heap")
