@@ -75,7 +75,7 @@ def parts(tmp_path: Path) -> Path:
 
 def run(parts: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     given = ["--application", str(parts), "--out", str(out), "--no-fingerprint", "--capture"]
-    return cli.run("run", *given, "--network", "none", "--hosts", "3", *words)
+    return cli.run("run", *given, "--hosts", "3", *words)
 
 
 def said(out: Path) -> list[list[str]]:
@@ -155,3 +155,9 @@ def test_hosts_that_were_not_started_do_not_hold_up_the_end(parts: Path, tmp_pat
     assert done.returncode != 0
     assert "on host 1: service part" in done.stderr
     assert time.monotonic() - began < 15
+
+
+def test_hosts_of_no_network_are_refused(tmp_path: Path) -> None:
+    done = cli.run("run", "--hosts", "3", "true", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "--hosts says how many a network has" in done.stderr

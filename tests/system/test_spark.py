@@ -73,6 +73,7 @@ def test_every_job_is_right_everywhere(tmp_path: Path, job: str, platform: str) 
         "--no-fingerprint",
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert len(tare.open(out).network_use) == 2 * 3
 
 
 @pytest.mark.applications

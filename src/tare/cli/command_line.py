@@ -115,22 +115,30 @@ def places(
     image: str | None,
     size: str,
     network: str | None,
-    hosts: int,
+    hosts: int | None,
     serve: Sequence[str],
+    *,
+    of_application: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run, and in which network.
+
+    ``of_application``: they are one, which may need a network of its own.
 
     Raises
     ------
     ExperimentError
-        If there are servers and no network.
+        If there are servers, or hosts, and no network.
     """
     from tare.workloads.placeholders import literal_but_hosts
 
     if serve and network is None:
         raise ExperimentError("--serve serves on hosts of a network", "--network none")
+    if hosts is not None and network is None and not of_application:
+        raise ExperimentError("--hosts says how many a network has", "--network none")
     commands = [[literal_but_hosts(word) for word in split(line)] for line in serve]
-    of_network = {"hosts": hosts, **({"serve": commands} if commands else {})}
+    of_network = {
+        **({} if hosts is None else {"hosts": hosts}), **({"serve": commands} if commands else {}),
+    }  # fmt: skip
     return {
         "factors": {
             "platform": platforms,
@@ -140,7 +148,7 @@ def places(
             **({} if network is None else {"network": [network]}),
         },
         **({"platforms": {"docker": {"image": image}}} if image else {}),
-        **({} if network is None else {"network": of_network}),
+        **({"network": of_network} if of_network else {}),
     }
 
 

@@ -59,11 +59,11 @@ Network = Annotated[
     typer.Option(metavar="SPEC", help="Emulated network: none, rate 200Mbit, bucket:c5.large …"),
 ]
 Hosts = Annotated[
-    int,
+    int | None,
     rare(
         metavar="N",
         min=1,
-        help="Hosts of --network; the command runs on the first, and {host2} is the second.",
+        help="Hosts of the network (2); the command is on the first, {host2} is the second.",
     ),
 ]
 _SERVE = "With --network: run on every other host meanwhile; repeatable."

@@ -104,7 +104,7 @@ def compare(
     shell: lines.Shell = None,
     ignore_failure: lines.IgnoreFailure = None,
     input: lines.Input = None,
-    hosts: options.Hosts = 2,
+    hosts: options.Hosts = None,
     serve: options.Serve = None,
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,

@@ -101,7 +101,7 @@ def run(
     parameter_list: lines.Listed = None,
     input: lines.Input = None,
     export_json: lines.ExportJson = None,
-    hosts: options.Hosts = 2,
+    hosts: options.Hosts = None,
     serve: options.Serve = None,
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,
@@ -152,7 +152,10 @@ def run(
         measured = [applications.line(application, set_ or (), of_commands)]
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
-    where = places(platforms, workers, pinning, image, size, network, hosts, serve or ())
+    where = places(
+        platforms, workers, pinning, image, size, network, hosts, serve or (),
+        of_application=application is not None,
+    )  # fmt: skip
     cells = len(platforms) * len(measured)
     several = cells > 1
     compared = "platform" if len(platforms) > 1 else "workload"
