@@ -445,10 +445,8 @@ class Clusters:
         finally:
             self.pool.discard([member.resident], lost=not is_idle)
         if self.outputs is not None and member.output:
-            limit_bytes, of = workloads.CAPTURE_LIMIT_BYTES, f"host{member.number}"
-            with self.outputs.trial(limit_bytes, of) as kept:
-                for piece in member.output:
-                    kept.add(piece)
+            of = f"host{member.number}"
+            self.outputs.keep(member.output, workloads.CAPTURE_LIMIT_BYTES, of)
 
 
 def _sample(trial: int, cpu_ns: int) -> record.Sample:

@@ -6,7 +6,7 @@ import base64
 import binascii
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tare.agent import record
@@ -58,6 +58,12 @@ class Outputs:
             yield keep
         finally:
             keep.close()
+
+    def keep(self, pieces: Iterable[record.Output], limit_bytes: int, of: str) -> None:
+        """Keep what somebody else than a worker wrote, as :meth:`trial` does."""
+        with self.trial(limit_bytes, of) as kept:
+            for piece in pieces:
+                kept.add(piece)
 
     def close(self) -> None:
         """Let go of the folder."""

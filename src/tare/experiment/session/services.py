@@ -123,9 +123,7 @@ class Services:
         """Keep what the driver wrote, where output is wanted; that of services is the trial's."""
         if self.outputs is None or not cell.workload.capture:
             return
-        with self.outputs.trial(workloads.CAPTURE_LIMIT_BYTES, DRIVER) as kept:
-            for piece in driving.output:
-                kept.add(piece)
+        self.outputs.keep(driving.output, workloads.CAPTURE_LIMIT_BYTES, DRIVER)
 
     def _ended(
         self, driving: Driving, cell: Cell, values: Values, failure: Why | None
