@@ -116,12 +116,37 @@ def test_services_start_anew_for_each_trial_where_instances_do(parts: Path, tmp_
     assert not set(first[1:]) & set(second[1:])
 
 
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_services_of_two_cells_are_there_side_by_side(
+    parts: Path, tmp_path: Path, platform: str
+) -> None:
+    """Both listen on the same ports of the same hosts."""
+    found = platforms.availability(platform)
+    if not found.works:
+        pytest.skip(f"{platform}: {found.why}")
+    one = f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+    experiment = tmp_path / "two.toml"
+    experiment.write_text(
+        '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\n'
+        + one.format("none")
+        + one.format("calm")
+        + f'[factors]\nplatform = ["{platform}"]\nnetwork = ["none"]\n[network]\nhosts = 2\n'
+    )
+    out = tmp_path / "out"
+    done = cli.run("experiment", "run", str(experiment), "--out", str(out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = [tuple(lines[1:]) for lines in said(out)]
+    # Each cell's trials asked its own two services, which stayed.
+    assert sorted(answers.count(one) for one in set(answers)) == [2, 2]
+    assert len({line for lines in answers for line in lines}) == 4
+
+
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
         (
             "dies",
-            r"on host [23]: service part ended with exit code 3; .*no room on 10\.77\.0\.[23]",
+            r"on host [23]: service part ended with exit code 3; .*no room on 10\.77\.0\.\d+",
         ),
         ("later", r"on host [23]: service part was ended by SIGTERM"),
         ("fails", r"sh ended with exit code 6"),
@@ -158,6 +183,7 @@ def test_hosts_that_were_not_started_do_not_hold_up_the_end(parts: Path, tmp_pat
 
 
 def test_hosts_of_no_network_are_refused(tmp_path: Path) -> None:
-    done = cli.run("run", "--hosts", "3", "true", cwd=tmp_path)
-    assert done.returncode != 0
-    assert "--hosts says how many a network has" in done.stderr
+    for what in (["true"], ["--application", "ffmpeg"]):
+        done = cli.run("run", "--hosts", "3", *what, cwd=tmp_path)
+        assert done.returncode != 0
+        assert "--hosts says how many a network has" in done.stderr

@@ -8,6 +8,7 @@ from networked import Program, budgets, make
 from scipy import stats
 
 from tare.experiment.findings.network_cells import networks_of
+from tare.features.network.findings.charts import few_repetitions as chart
 from tare.features.network.findings.few_repetitions import few, find, groups_of
 from tare.render.words import text
 from tare.results.message import Message
@@ -49,3 +50,22 @@ def test_what_few_repetitions_would_have_said_is_told_with_its_distance() -> Non
 
 def test_short_runs_are_not_asked() -> None:
     assert find(make(budgets(400), trials=30, logged=False)) is None
+
+
+def test_the_chart_has_a_mark_a_group_which_stands_out_where_it_is_outside() -> None:
+    results = make(budgets(400), Program(noise=0.1), trials=50, logged=False)
+    networks = networks_of(results)
+    assert not isinstance(networks, Message)
+    drawn = chart.draw(results, [])
+    marks = [one for panel in drawn.hconcat for one in panel.layer[1].data.values]
+    found = few(networks)
+    assert len(marks) == sum(f.groups for f in found)
+    assert [m["where"] for m in marks].count("outside") == sum(f.outside for f in found)
+    said = [text(one) for one in chart.alternative(results, [])]
+    shares = [
+        f.outside / f.groups
+        for f in found
+        if (f.quantile, f.rung.level.name) == (0.5, said[1].split(",")[0])
+    ]
+    assert len(shares) == 2
+    assert f"{shares[0]:.0%}".replace("%", " %") in said[1].replace("\u00a0", " ")

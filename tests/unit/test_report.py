@@ -30,8 +30,8 @@ pytestmark = pytest.mark.long
 
 CHARTS = sorted(SUPPLIES.charts())
 #: Situations that show every chart together.
-SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network", "services",
-           "tasks")  # fmt: skip
+SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network",
+           "long network", "services", "tasks")  # fmt: skip
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
 
 

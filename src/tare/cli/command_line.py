@@ -118,11 +118,11 @@ def places(
     hosts: int | None,
     serve: Sequence[str],
     *,
-    of_application: bool = False,
+    networked: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run, and in which network.
 
-    ``of_application``: they are one, which may need a network of its own.
+    ``networked``: they are an application that has a network without being asked.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def places(
 
     if serve and network is None:
         raise ExperimentError("--serve serves on hosts of a network", "--network none")
-    if hosts is not None and network is None and not of_application:
+    if hosts is not None and network is None and not networked:
         raise ExperimentError("--hosts says how many a network has", "--network none")
     commands = [[literal_but_hosts(word) for word in split(line)] for line in serve]
     of_network = {

@@ -96,9 +96,9 @@ class Hosts:
         """What makes the network."""
         return self._emulator
 
-    def join(self, stack: str, host: int = 1) -> Joining:
+    def join(self, stack: str, serves_on: int | None) -> Joining:
         """Put an instance of a stack on a host of the network, or behind it."""
-        return Joining(self._emulator, stack, self.folder, self.placeholders, host)
+        return Joining(self._emulator, stack, self.folder, self.placeholders, serves_on)
 
     def wait_s(self, cell: Cell) -> float:
         """Return how long a cell's next trial is to rest before it begins."""

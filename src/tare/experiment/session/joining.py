@@ -30,8 +30,9 @@ class Joining:
         What instances are shown; a file of the hosts' addresses, as seen by this one, is put there.
     hosts : mapping
         The placeholders of what is on host 1 itself.
-    host : int
-        On which it is.
+    serves_on : int or None
+        The host whose services it has. It gets an address of its own, as those of another
+        application may listen on the same ports there. None: it is on host 1, and has none.
 
     Raises
     ------
@@ -45,12 +46,12 @@ class Joining:
         stack: str,
         folder: Path,
         hosts: Mapping[str, str],
-        host: int = 1,
+        serves_on: int | None = None,
     ) -> None:
         self._emulator = emulator
         self._stack = stack
         self._folder = folder
-        self._host = host
+        self._host = host = serves_on or 1
         self._built: record.BuiltPort | None = None
         self._file: Path | None = None
         #: Path of the network namespace in which its layers start.
@@ -60,7 +61,7 @@ class Joining:
         #: What the hosts of the network stand for in a command that it runs.
         self.placeholders = hosts
         end = platforms.network_end(stack)
-        if end == "own_namespace":
+        if end == "own_namespace" or (end == "host" and serves_on is not None):
             self._add(record.OwnNamespace())
         elif end == "tap":
             self._add(record.Tap())

@@ -201,7 +201,7 @@ class Pool:
     def _start(self, key: Key, number: int) -> Resident:
         if self._hosts is None or not key.joins:
             return self._start_joined(key, number, None)
-        joining = self._hosts.join(key.platform, key.serves_on or 1)
+        joining = self._hosts.join(key.platform, key.serves_on)
         try:
             return self._start_joined(key, number, joining)
         except BaseException:

@@ -52,6 +52,13 @@ def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> L
     return Line(found.name, text, [found.name], options={"application": reference, **values})
 
 
+def needs_network(reference: str) -> bool:
+    """Whether an application has services, and with them a network without being asked."""
+    from tare.experiment.file import application
+
+    return bool(application.read(reference).services)
+
+
 def _value(given: str, known: Mapping[str, Parameter]) -> tuple[str, Any]:
     """Return name and value of a parameter, of the type that it has."""
     name, sign, text = given.partition("=")

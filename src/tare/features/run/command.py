@@ -154,7 +154,7 @@ def run(
     main = next((one for one in platforms if own_files(one)), platforms[0])
     where = places(
         platforms, workers, pinning, image, size, network, hosts, serve or (),
-        of_application=application is not None,
+        networked=application is not None and applications.needs_network(application),
     )  # fmt: skip
     cells = len(platforms) * len(measured)
     several = cells > 1

@@ -27,7 +27,7 @@ _DESCRIPTION = Description(
 GROUPS, QUANTILES = (3, 10), (0.5, 0.9)
 #: Below, the interval of all is not one that a long run has, and too few groups stand against it.
 FEWEST = 40
-_NAMES = {0.5: "median", 0.9: "p90"}
+NAMES = {0.5: "median", 0.9: "p90"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,9 @@ class Few:
         Repetitions of a group; groups share none.
     quantile : float
     all : Interval
-        The quantile's, of all repetitions.
-    outside, groups : int
-        Groups whose own quantile lies outside of it, of how many.
-    furthest : float
-        The largest distance of a group's from the estimate of all, relative to that.
+        The quantile's, of all repetitions; both ends are known.
+    each : array, shape (groups,)
+        The quantile of each group.
     """
 
     ladder: Ladder
@@ -52,9 +50,34 @@ class Few:
     size: int
     quantile: float
     all: Interval
-    outside: int
-    groups: int
-    furthest: float
+    each: FloatArray
+
+    @property
+    def is_outside(self) -> np.ndarray:
+        """Which groups are outside the interval of all, shape (groups,)."""
+        return (self.each < self.ends[0]) | (self.each > self.ends[1])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Those of the interval of all."""
+        assert self.all.low is not None
+        assert self.all.high is not None
+        return self.all.low, self.all.high
+
+    @property
+    def outside(self) -> int:
+        """How many groups are outside."""
+        return int(self.is_outside.sum())
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return len(self.each)
+
+    @property
+    def furthest(self) -> float:
+        """The largest distance of a group's from the estimate of all, relative to that."""
+        return float(np.abs(self.each / self.all.estimate - 1).max())
 
     @property
     def share(self) -> tuple[float, float, float]:
@@ -85,10 +108,7 @@ def _few(ladder: Ladder, rung: Rung, size: int, quantile: float) -> Few | None:
     whole = quantile_interval(values, quantile)
     if len(values) < FEWEST or whole.low is None or whole.high is None:
         return None
-    each = groups_of(values, size, quantile)
-    outside = int(((each < whole.low) | (each > whole.high)).sum())
-    furthest = float(np.abs(each / whole.estimate - 1).max())
-    return Few(ladder, rung, size, quantile, whole, outside, len(each), furthest)
+    return Few(ladder, rung, size, quantile, whole, groups_of(values, size, quantile))
 
 
 def find(results: Results) -> Finding | None:
@@ -110,6 +130,7 @@ def find(results: Results) -> Finding | None:
         estimates=tuple(map(_estimate, found)),
         tables=(_table(found),),
         caveats=(message("few_repetitions.chance"),),
+        charts=("few_repetitions",),
     )
 
 
@@ -123,7 +144,7 @@ def _answer(found: Sequence[Few]) -> Iterator[Message]:
             worst = max(some, key=lambda f: f.furthest)
             yield message(
                 "few_repetitions.outside",
-                name=_NAMES[quantile],
+                name=NAMES[quantile],
                 size=size,
                 outside=sum(f.outside for f in some),
                 groups=sum(f.groups for f in some),
@@ -135,7 +156,7 @@ def _answer(found: Sequence[Few]) -> Iterator[Message]:
 def _estimate(f: Few) -> Estimate:
     share, low, high = f.share
     return Estimate(
-        name=f"share of groups of {f.size} whose {_NAMES[f.quantile]} is outside that of all",
+        name=f"share of groups of {f.size} whose {NAMES[f.quantile]} is outside that of all",
         levels={**f.rung.cell.levels},
         value=share,
         unit="1",
@@ -162,7 +183,7 @@ def _table(found: Sequence[Few]) -> Table:
         Column(key="furthest", title="furthest", unit="share"),
     ]
     rows = (
-        (*([f.ladder.where] if several else []), f.rung.level.name, f.rung.n, _NAMES[f.quantile],
+        (*([f.ladder.where] if several else []), f.rung.level.name, f.rung.n, NAMES[f.quantile],
          f.size, f.groups, f.outside, *f.share, f.furthest)
         for f in found
     )  # fmt: skip

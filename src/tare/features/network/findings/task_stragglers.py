@@ -169,7 +169,8 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
         for cell in seen.cells if len(cell.hosts) > 1
         for place in range(len(cell.hosts))
     ]  # fmt: skip
-    note = message("task_stragglers.note", factor=Chosen(BEYOND - 1, "growth"))
+    bucket = any(cell.bucket for cell in seen.cells)
+    note = message("task_stragglers.note", factor=Chosen(BEYOND - 1, "growth"), bucket=bucket)
     yield Table.of("Tasks by host", heads, rows, note)
 
 
