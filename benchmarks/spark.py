@@ -24,6 +24,7 @@ from tare.experiment.findings.network_cells import networks_of
 from tare.features.network.findings import task_cells, task_stragglers
 from tare.features.network.findings.depletion import courses
 from tare.results.message import Message
+from tare.statistics.comparison import compare
 
 LOW_MBIT = 6
 WIRE = f"""
@@ -57,7 +58,7 @@ network = [
 [network]
 hosts = 4
 """
-#: 16 MiB between two hosts: each sends some 67 Mbit in a trial.
+#: Of 16 MiB, each of two hosts sends some 67 Mbit in a trial; more than is refilled meanwhile.
 REPETITIONS = """
 [experiment]
 name = "repetitions"
@@ -73,15 +74,16 @@ partitions = 2
 [factors]
 platform = ["bare"]
 size = ["1c512m"]
-network = ["bucket high=50Mbit low=4Mbit budget=600Mbit"]
+network = ["bucket high=100Mbit low=2Mbit budget=250Mbit"]
 
 [network]
 hosts = 2
 budget = "{budget}"
 """
 TERASORT = ("--application", "spark", "--set", "job=terasort", "--size", "1c512m", "-p", "bare")
-STRAGGLER = (*TERASORT, "--set", "input=24", "--set", "partitions=3", "--hosts", "3", "-n", "6")
-BUCKET = "bucket high=100Mbit low=5Mbit budget=400Mbit"
+STRAGGLER = (*TERASORT, "--set", "input=48", "--set", "partitions=3", "--hosts", "3", "-n", "6")
+#: Each of three hosts sends some 100 Mbit; 5 % of the budget are 20 Mbit.
+BUCKET = "bucket high=100Mbit low=2Mbit budget=400Mbit"
 
 
 def tare_does(*words: str) -> tare.Results:
@@ -118,8 +120,13 @@ def wire() -> None:
             print(f"  at the low rate / full {np.median(by_bytes) / full.median():.2f};", end=" ")
             print(f"between maximum and sum ± 10 % in {within.sum()} of {len(slow)}")
         else:
-            ratio = paired_ratio(times, full.index, slow.index)
-            print(f"  empty / full, paired by block: {ratio}")
+            by_block = (
+                times[of_job].pivot(index="block", columns="network", values="value").dropna()
+            )
+            found = compare(*(by_block[level].to_numpy() for level in sorted(by_block)))
+            print(
+                f"  empty / full, by block: {found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+            )
 
 
 def straggler() -> None:

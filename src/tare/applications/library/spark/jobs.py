@@ -68,7 +68,8 @@ def session(asked: argparse.Namespace) -> SparkSession:
         "spark.sql.shuffle.partitions": asked.partitions,
         "spark.sql.files.maxPartitionBytes": asked.split,
         "spark.sql.files.openCostInBytes": 0,
-        "spark.sql.files.minPartitionNum": asked.partitions,
+        # Else Spark cuts a job's input at the rounded down share, and has a task for what is left.
+        "spark.sql.files.minPartitionNum": asked.partitions if asked.job == "tpcds" else 1,
         # Queries are planned again from what was measured; the jobs always do the same.
         "spark.sql.adaptive.enabled": str(asked.job == "tpcds").lower(),
         "spark.sql.session.timeZone": "UTC",
@@ -228,7 +229,8 @@ def main() -> None:
     # Bytes that random records have in the network are those of the records.
     asked.compress = asked.job != "terasort"
     size = sum(path.stat().st_size for path in asked.data.glob("input*/*"))
-    asked.split = max(1 << 16, -(-size // asked.partitions)) if size else 128 << 20
+    # A little more than a task's share: files are not of exactly the same size.
+    asked.split = max(1 << 16, size // asked.partitions * 51 // 50) if size else 128 << 20
     began = time.monotonic()
     spark = session(asked)
     spark.sparkContext.setLogLevel("ERROR")
