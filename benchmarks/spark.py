@@ -81,7 +81,7 @@ hosts = 2
 budget = "{budget}"
 """
 TERASORT = ("--application", "spark", "--set", "job=terasort", "--size", "1c512m", "-p", "bare")
-STRAGGLER = (*TERASORT, "--set", "input=48", "--set", "partitions=3", "--hosts", "3", "-n", "6")
+STRAGGLER = (*TERASORT, "--set", "input=48", "--set", "partitions=3", "--hosts", "3", "-n", "5")
 #: Each of three hosts sends some 100 Mbit; 5 % of the budget are 20 Mbit.
 BUCKET = "bucket high=100Mbit low=2Mbit budget=400Mbit"
 

@@ -5,6 +5,7 @@ What a job leaves is hostile until parsed: any of its hosts may have written it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -164,11 +165,14 @@ def _bounded(pieces: Iterable[pa.Table]) -> pa.Table:
 
 
 def _csv(data: bytes) -> pa.Table:
+    head, _, rest = data.lstrip(b"\r\n").partition(b"\n")
+    if not head:
+        raise RowsError(message("tasks.none"))
     # Of several files in a directory, each has the header.
-    head = data.partition(b"\n")[0]
-    data = data.replace(b"\n" + head + b"\n", b"\n")
+    rest = re.sub(rb"(?m)^" + re.escape(head) + rb"$\n?", b"", rest)
+    rows = head + b"\n" + rest
     return _bounded(
-        _as_written(piece) for piece in csv_pieces(data, _COLUMNS, (*_UNKNOWN, "error"))
+        _as_written(piece) for piece in csv_pieces(rows, _COLUMNS, (*_UNKNOWN, "error"))
     )
 
 

@@ -38,6 +38,11 @@ class Level:
         return self.shaping if isinstance(self.shaping, Bucket) else None
 
     @property
+    def uneven(self) -> bool:
+        """Whether hosts begin with different tokens."""
+        return self.bucket is not None and bool(self.bucket.hosts_bits)
+
+    @property
     def budget_bits(self) -> int | None:
         """Tokens that each host begins with."""
         return None if self.bucket is None else self.bucket.begins_with()

@@ -8,7 +8,7 @@ from tare.agent import record
 from tare.experiment.session.resident import Resident
 
 #: How long one may take.
-LIMIT_S = 600.0
+LIMIT_S = 60.0
 
 
 def aside(

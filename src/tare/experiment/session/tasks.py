@@ -23,10 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: A plain file, or those of a directory and the directories in it: so Spark's logs may be divided.
+#: Links are not followed: what they lead to may never end. The last line of a file may be open.
 READ = """
+[ ! -L "$0" ] || exit 1
 [ -f "$0" ] && exec cat "$0"
 [ -d "$0" ] || exit 1
-for file in "$0"/* "$0"/*/*; do [ ! -f "$file" ] || cat "$file" || exit 1; done
+for file in "$0"/* "$0"/*/*; do
+    if [ -f "$file" ] && [ ! -L "$file" ] && [ ! -L "${file%/*}" ]; then
+        cat "$file" && echo || exit 1
+    fi
+done
 """
 CLEAR = 'rm -rf -- "$0"'
 #: How the one host is called where there is no network.

@@ -157,10 +157,11 @@ def unhindered(rung: Rung) -> list[int]:
 
 @lru_cache(maxsize=4)
 def needs(networks: Networks) -> tuple[Need, ...]:
-    """Find which budgets matter, for each ladder that has buckets."""
+    """Find which budgets matter, for each ladder that has buckets alike for all hosts."""
     made = []
     for ladder in networks.ladders:
-        found = [s for s in map(spending, ladder.buckets) if s is not None]
+        even = [rung for rung in ladder.buckets if not rung.level.uneven]
+        found = [s for s in map(spending, even) if s is not None]
         if not found:
             continue
         taken = [(max(some), s) for s in found if (some := unhindered(s.rung))]

@@ -45,7 +45,9 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, networks)
     found = needs(networks)
     if not found:
-        return uncompared(_DESCRIPTION, message("network_spending.no_bucket"))
+        uneven = any(rung.level.uneven for _, rung in networks.rungs)
+        why = "network_spending.uneven" if uneven else "network_spending.no_bucket"
+        return uncompared(_DESCRIPTION, message(why))
     decided = [part for need in found for part in _decided(need, networks)]
     answer = tuple(said for need in found for said in _answer(need, networks))
     return Finding(

@@ -97,6 +97,19 @@ class TaskCell:
         rows = [[getattr(t, name).get(h, np.nan) for h in self.hosts] for t in self.trials]
         return np.array(rows, dtype=float).reshape(self.n, len(self.hosts))
 
+    def among(self, *, sends: bool) -> tuple[int, ...]:
+        """Return the places of those that may be stragglers in one way: of some trial it is known.
+
+        One that runs no task has no time of its own.
+        """
+        known = ~np.isnan(self.by_host("blamed" if sends else "own_ns"))
+        return tuple(int(place) for place in np.flatnonzero(known.any(axis=0)))
+
+    def fewest(self, *, sends: bool) -> int:
+        """Return how many may lead in the trial with the fewest, of those that have a leader."""
+        known = (~np.isnan(self.by_host("blamed" if sends else "own_ns"))).sum(axis=1)
+        return int(min(known[known > 1], default=0))
+
     @cached_property
     def slowest(self) -> np.ndarray:
         """The place of the host whose own tasks take longest, in each trial."""
@@ -161,17 +174,20 @@ class TasksSeen:
         some = [
             (cell, place, sends, int((_led(cell, sends=sends) == place).sum()))
             for cell in self.cells
-            if len(cell.hosts) > 1
-            for place in range(len(cell.hosts))
             # What has no bucket is never empty.
             for sends in ((False, True) if cell.bucket else (False,))
+            if cell.fewest(sends=sends) > 1
+            for place in cell.among(sends=sends)
         ]
-        p = holm([chance(times, cell.n, len(cell.hosts)) for cell, _, _, times in some])
+        p = holm(
+            [chance(times, cell.n, cell.fewest(sends=sends)) for cell, _, sends, times in some]
+        )
         return tuple(Straggler(*one, adjusted) for one, adjusted in zip(some, p, strict=True))
 
     def fewest(self, cell: TaskCell) -> int:
         """Return how many trials a cell must have for a straggler to be shown."""
-        return fewest_trials(len(cell.hosts), len(self.tested))
+        hosts = [cell.fewest(sends=sends) for sends in (False, True)]
+        return fewest_trials(min((n for n in hosts if n > 1), default=2), len(self.tested))
 
 
 def _led(cell: TaskCell, *, sends: bool) -> np.ndarray:

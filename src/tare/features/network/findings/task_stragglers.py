@@ -22,7 +22,6 @@ from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.intervals import share_interval
 from tare.statistics.stragglers import ERROR
-from tare.units import p_value
 
 QUESTION = "Which host slows the job, and why?"
 _DESCRIPTION = Description(
@@ -52,7 +51,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         closed=False,
         question=QUESTION,
-        answer=(*(said for one in named for said in (_named(one), _why(one))), *_rest(seen, slow)),
+        answer=(*_answer(named), *_rest(seen, slow)),
         summary=tuple(map(_named, named[:_MOST_SUMMARY])),
         verdict=settled(enough or [False]),
         settle=None
@@ -69,6 +68,16 @@ def stragglers(seen: TasksSeen) -> list[Straggler]:
     """Return those that chance does not explain, in order of cells; who is waited for first."""
     named = [one for one in seen.tested if one.p <= ERROR]
     return sorted(named, key=lambda one: (one.cell.cell, not one.sends, -one.times))
+
+
+def _answer(named: Sequence[Straggler]) -> Iterator[Message]:
+    """Name each, and say once for each host of a cell whether its bucket was empty."""
+    told = set()
+    for one in named:
+        yield _named(one)
+        if (one.cell.cell, one.host) not in told:
+            yield _why(one)
+        told.add((one.cell.cell, one.host))
 
 
 def _named(one: Straggler) -> Message:
@@ -154,18 +163,18 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
         Column(key="n", title="trials"),
         Column(key="own", title="own time vs. others", unit="1"),
         Column(key="slowest", title="slowest in"),
-        Column(key="slowest_p", title="p"),
+        Column(key="slowest_p", title="p", unit="1"),
         Column(key="waiting", title="waits", unit="share"),
         Column(key="empty", title="bucket empty", unit="share"),
         Column(key="blamed", title="blamed for", unit="share"),
         Column(key="waited_for", title="waited for in"),
-        Column(key="waited_for_p", title="p"),
+        Column(key="waited_for_p", title="p", unit="1"),
         Column(key="sent", title="sent", unit="bytes"),
     ]
     tested = {(one.cell.cell, one.place, one.sends): one for one in seen.tested}
     rows = [
         (*([shown(cell.levels) if cell.levels is not None else ""] if several else []),
-         *_row(cell, place, tested[cell.cell, place, False], tested.get((cell.cell, place, True))))
+         *_row(cell, place, *(tested.get((cell.cell, place, sends)) for sends in (False, True))))
         for cell in seen.cells if len(cell.hosts) > 1
         for place in range(len(cell.hosts))
     ]  # fmt: skip
@@ -174,7 +183,9 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
     yield Table.of("Tasks by host", heads, rows, note)
 
 
-def _row(cell: TaskCell, place: int, own: Straggler, sends: Straggler | None) -> Sequence[object]:
+def _row(
+    cell: TaskCell, place: int, own: Straggler | None, sends: Straggler | None
+) -> Sequence[object]:
     times = cell.by_host("own_ns")
     others = _medians(np.delete(times, place, axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,9 +195,10 @@ def _row(cell: TaskCell, place: int, own: Straggler, sends: Straggler | None) ->
         for name in ("waiting", "empty", "blamed", "sent_bytes")
     }
     return (
-        str(cell.hosts[place]), cell.n, _number(_medians(ratio)), own.times,
-        own.p, found["waiting"], found["empty"], found["blamed"],
-        None if sends is None else sends.times, None if sends is None else p_value(sends.p),
+        str(cell.hosts[place]), cell.n, _number(_medians(ratio)),
+        *((None, None) if own is None else (own.times, own.p)),
+        found["waiting"], found["empty"], found["blamed"],
+        *((None, None) if sends is None else (sends.times, sends.p)),
         found["sent_bytes"],
     )  # fmt: skip
 
@@ -219,4 +231,4 @@ def _caveats(results: Results, seen: TasksSeen) -> Iterator[Message]:
         yield message("task_stragglers.carried")
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=13, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=4, find=find, of_rates=True)
