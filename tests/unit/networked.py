@@ -89,7 +89,7 @@ def make(
                 if bucket is None:
                     ends.append(one.cpu_s + bits / UNSHAPED_BPS)
                     continue
-                tokens = _begin(bucket, left.get((int(cell), host)), budget, gap_s)
+                tokens = _begin(bucket, host, left.get((int(cell), host)), budget, gap_s)
                 spent = _send(bucket, tokens, bits, one.cpu_s)
                 ends.append(spent.end_s)
                 left[int(cell), host] = spent.tokens(spent.end_s)
@@ -146,10 +146,9 @@ def _results(
     )
 
 
-def _begin(bucket: Bucket, left: float | None, budget: str, gap_s: float) -> float:
-    first = bucket.capacity_bits if bucket.initial_bits is None else bucket.initial_bits
+def _begin(bucket: Bucket, host: int, left: float | None, budget: str, gap_s: float) -> float:
     if left is None or budget == "reset":
-        return float(first)
+        return float(bucket.begins_with(host))
     return min(float(bucket.capacity_bits), left + bucket.refill_bps * gap_s)
 
 

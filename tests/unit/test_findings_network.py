@@ -262,7 +262,7 @@ def test_an_experiment_that_drains_its_network_is_told_to_rest(carried: Results)
     assert level(only("steady", found)["level"]) == "400 Gbit"
     assert level(only("lasting", found)["level"]) == "400 Gbit"
     advised = only("rest", found)
-    assert shown(advised["rest"]) == "14 s"
+    assert shown(advised["rest"]) == "15 s"
     assert shown(advised["refill"]) == "200 Mbit/s"
     assert '[network] rest = "refill"' in text(Message("network_repetitions.rest", advised))
     rest = next(c.rest_s for c in courses(networks(carried)) if c.state == "drained")
@@ -275,6 +275,21 @@ def test_a_machine_that_drifts_is_not_taken_for_a_network(carried: Results) -> N
     states = {c.rung.level.name: c.state for c in courses(networks(drifting))}
     assert states["400 Gbit"] != "drained"
     assert states["unshaped"] == "changing"
+
+
+def test_a_bucket_that_refills_before_it_is_asked_for_is_told() -> None:
+    """Of 8 s in which 0.2 Gbit/s come back: 0.1 Gbit at first, 1.7 Gbit when host 3 sends."""
+    levels = [f"{RATES} budget=8Gbit initial3=0.1Gbit"]
+    slow = Program(sends={1: 1e9, 3: 1e9}, cpu_s=8.0)
+    results = make(levels, slow, trials=8)
+    told = only("refilled", ask("network_stragglers", results))
+    assert told["host"] == 3
+    assert shown(told["began"]) == "100 Mbit"
+    assert float(told["held"].value) == pytest.approx(1.7e9, rel=0.1)
+    # Where hosts begin with different tokens no budget is asked for.
+    assert said(ask("network_spending", results)) == ["network_spending.uneven"]
+    quick = make(levels, dataclasses.replace(slow, cpu_s=0.1), trials=8)
+    assert "network_stragglers.refilled" not in said(ask("network_stragglers", quick))
 
 
 def rested(results: Results) -> Results:

@@ -18,10 +18,12 @@ def network(table: Table) -> NetworkSpec:
 def named(table: Table) -> dict[str, str]:
     """Read the specifications that have a short name."""
     found: dict[str, str] = {}
-    for name, one in table.subtables().items():
+    for name, value in table.values.items():
         if name == NO_NETWORK:
             raise table.error(name, "is unshaped by definition", "choose another name")
-        found[name] = one.read(keys.NETWORKS)["spec"]
+        if isinstance(value, str):
+            raise table.error(name, "is a table of its own", f'[networks.{name}] with spec = "…"')
+        found[name] = table.table(name).read(keys.NETWORKS)["spec"]
     return found
 
 

@@ -197,14 +197,14 @@ def _rung(level: Level, cell: Cell, values: pd.DataFrame, results: Results) -> R
 def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -> dict[str, Level]:
     """Read levels as written, and give each a short name where that says all.
 
-    Buckets that differ in nothing but their budget are called by it, unless the experiment has a
-    name for them: ``named_by`` has the specification of each.
+    Buckets that differ in nothing but their budget, which all hosts have, are called by it, unless
+    the experiment has a name for them: ``named_by`` has the specification of each.
     """
     known = named_by or {}
     read = {text: _parsed(known.get(text, text)) for text in texts}
     buckets = [s for s in read.values() if isinstance(s, Bucket)]
     others = {(b.high_bps, b.low_bps, b.refill_bps, b.queue_bytes, b.hosts_bits) for b in buckets}
-    alike = len(others) == 1
+    alike = len(others) == 1 and not any(b.hosts_bits for b in buckets)
     short = [chosen(b.begins_with(), "bits") for b in buckets]
     by_budget = alike and len(set(short)) == len(short)
     named = {}

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
@@ -119,14 +121,31 @@ class Need:
         return self.spendings[0].busiest
 
 
-def taken_of(rung: Rung) -> Iterator[tuple[int, int, int]]:
-    """Give trial, host, and what the trial took out of its bucket: at the least that was left."""
-    log = rung.log.dropna(subset=["tokens_bits"])
-    least = log.groupby(["trial", "host"])["tokens_bits"].min()
+class Fall(NamedTuple):
+    """The largest fall of a host's tokens in a trial: what the trial took, and of how much.
+
+    A bucket that is not full refills before a program sends: it holds more than it began with.
+    """
+
+    trial: int
+    host: int
+    began: int
+    held: int
+    taken: int
+
+
+def falls_of(rung: Rung) -> Iterator[Fall]:
+    """Return the falls of each trial and host whose tokens are known."""
     known = rung.use.dropna(subset=["tokens_start_bits", "tokens_end_bits"])
+    log = dict(tuple(rung.log.dropna(subset=["tokens_bits"]).groupby(["trial", "host"])))
     columns = ("trial", "host", "tokens_start_bits", "tokens_end_bits")
     for trial, host, start, end in zip(*(known[c] for c in columns), strict=True):
-        yield int(trial), int(host), int(start) - min(int(end), int(least.get((trial, host), end)))
+        seen = log.get((trial, host))
+        between = [] if seen is None else seen.sort_values("at_ns")["tokens_bits"].tolist()
+        tokens = np.array([start, *between, end], dtype=float)
+        most = np.maximum.accumulate(tokens)
+        at = int(np.argmax(most - tokens))
+        yield Fall(int(trial), int(host), int(start), int(most[at]), int(most[at] - tokens[at]))
 
 
 def spending(rung: Rung) -> Spending | None:
@@ -134,8 +153,8 @@ def spending(rung: Rung) -> Spending | None:
     if rung.use.empty:
         return None
     most: dict[int, int] = {}
-    for _, host, taken in taken_of(rung):
-        most[host] = max(most.get(host, 0), taken)
+    for fall in falls_of(rung):
+        most[fall.host] = max(most.get(fall.host, 0), fall.taken)
     hosts = []
     for number, rows in rung.use.groupby("host"):
         host = int(str(number))
@@ -149,9 +168,9 @@ def unhindered(rung: Rung) -> list[int]:
     """Give what trials in which no bucket was empty took out of the one they took most from."""
     dry = set(rung.use.loc[rung.use["times_dry"] > 0, "trial"])
     most: dict[int, int] = {}
-    for trial, _, taken in taken_of(rung):
-        if trial not in dry:
-            most[trial] = max(most.get(trial, 0), taken)
+    for fall in falls_of(rung):
+        if fall.trial not in dry:
+            most[fall.trial] = max(most.get(fall.trial, 0), fall.taken)
     return list(most.values())
 
 

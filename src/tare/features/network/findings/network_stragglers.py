@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.network_cells import Networks, applies, networks_of
 from tare.experiment.results import Results
 from tare.features.network.findings.dry import Dry, DryHost, droughts
-from tare.features.network.findings.need import FEWEST_TRIALS
+from tare.features.network.findings.need import FEWEST_TRIALS, Fall, falls_of
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
@@ -22,6 +24,9 @@ _DESCRIPTION = Description(
     source="CLOUDNET, Figure 18",
 )
 _ERROR = 0.05
+#: What a bucket gains before it is asked for, relative to what it begins with and to what is taken
+#: from it, to be told.
+_GAINED, _MATTERS = 0.5, 0.25
 
 
 def find(results: Results) -> Finding | None:
@@ -39,9 +44,17 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=(*(said for d in dry for said in (_hosts(d), _effect(d))), *_never(found)),
+        answer=(
+            *(said for d in dry for said in (_hosts(d), _effect(d))),
+            *_never(found),
+            *filter(None, map(_refilled, found)),
+        ),
         # What stands at the head: the one that is depleted while the others are not.
-        summary=tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
+        # A host that is meant to begin with less, and does not send with less, answers nothing.
+        summary=(
+            *tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
+            *filter(None, (_refilled(d) for d in found if d.rung.level.uneven)),
+        ),
         # Who was depleted in few trials says little of others; whether it takes time may be open.
         verdict=settled(
             [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
@@ -111,6 +124,31 @@ def _effect(d: Dry) -> Message:
             p=p_value(d.p),
         )
     return message("network_stragglers.not_longer", correlation=correlation)
+
+
+def _refilled(d: Dry) -> Message | None:
+    """Name the host whose bucket has refilled most before it is asked for; None: none has."""
+    falls: dict[int, list[Fall]] = {}
+    for fall in falls_of(d.rung):
+        falls.setdefault(fall.host, []).append(fall)
+    gained = []
+    for host, each in falls.items():
+        began, held, taken = (
+            float(np.median([getattr(fall, name) for fall in each]))
+            for name in ("began", "held", "taken")
+        )
+        if held - began > max(_GAINED * began, _MATTERS * taken):
+            gained.append((held - began, host, began, held))
+    if not gained:
+        return None
+    _, host, began, held = max(gained)
+    return message(
+        "network_stragglers.refilled",
+        level=d.level,
+        host=host,
+        began=Amount(began, "bits"),
+        held=Amount(held, "bits"),
+    )
 
 
 def _never(found: Sequence[Dry]) -> Iterator[Message]:
