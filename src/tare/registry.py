@@ -30,6 +30,12 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
+    #: Of other parameters, the values with which it says something; None: always.
+    of: Mapping[str, tuple[str, ...]] | None = None
+
+    def applies(self, values: Mapping[str, str]) -> bool:
+        """Whether it says something where other parameters have these values."""
+        return all(values.get(name) in some for name, some in (self.of or {}).items())
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

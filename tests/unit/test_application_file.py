@@ -371,3 +371,21 @@ def test_an_application_is_based_on_another(tmp_path):
     (third / "application.toml").write_text(text.replace("../base", "../other"))
     with pytest.raises(ExperimentError, match="based on another one itself"):
         application.read(str(third))
+
+
+@pytest.mark.parametrize(
+    ("of", "wrong"),
+    [
+        ('{ speed = ["1"] }', "speed is no other parameter"),
+        ('{ orders = ["1"] }', "orders is no other parameter"),
+        ('{ mode = ["slow motion"] }', "mode is never 'slow motion'"),
+        ('{ mode = "fast" }', "expected a table of parameters"),
+    ],
+)
+def test_what_a_parameter_depends_on_is_another_one(tmp_path, of, wrong):
+    (tmp_path / "application.toml").write_text(
+        SHOP.replace("[parameters.orders]\n", f"[parameters.orders]\nof = {of}\n")
+    )
+    (tmp_path / "sorted.py").write_text("")
+    with pytest.raises(ExperimentError, match=wrong):
+        application.read(str(tmp_path))

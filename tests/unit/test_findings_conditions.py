@@ -36,6 +36,24 @@ def test_a_factor_sets_a_parameter() -> None:
     assert set(rows(results)["rate"].split(", ")) == {"50", "70"}
 
 
+def test_a_parameter_that_says_nothing_there_is_no_row() -> None:
+    results = served.make(None, Served()).results
+    (spec,) = results.experiment.workloads
+    assert spec.application is not None
+    own = tuple(
+        msgspec.structs.replace(one, of={"users": ("5",)}) if one.name == "rate" else one
+        for one in spec.application.parameters
+    )
+    application = msgspec.structs.replace(spec.application, parameters=own)
+    spec = msgspec.structs.replace(spec, application=application)
+    asked = msgspec.structs.replace(results.experiment, workloads=(spec,))
+    levels: list[Any] = results.trial_table.astype(str).to_dict("records")
+    assert "rate" not in {row["name"] for row in conditions.conditions(asked, levels, {})}
+    for row in levels[:1]:
+        row["users"] = "5"
+    assert "rate" in {row["name"] for row in conditions.conditions(asked, levels, {})}
+
+
 def test_where_the_generator_ran_is_said_of_all_cells() -> None:
     def how(trial: dict[str, str]) -> Served:
         return Served(own_cpus=0 if trial["platform"] == "docker" else 1)

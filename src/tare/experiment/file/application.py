@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -245,6 +245,7 @@ PARAMETER = (
     Key("minimum", kinds.NUMBER, "least value"),
     Key("maximum", kinds.NUMBER, "largest value"),
     Key("choices", kinds.NAMES, "all values that it can have"),
+    Key("of", kinds.OF_VALUES, "with which values of other parameters it says something"),
 )  # fmt: skip
 
 #: What a printed unit is kept as: the end of the metric's name, and the factor.
@@ -404,6 +405,7 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         raise file.error("run", "is missing", f"[run], or [[services]] and [driver] ({DOCUMENT})")
     image = _image(file.table("image"), folder)
     parameters = tuple(_parameter(one) for one in file.table("parameters").subtables().values())
+    _of_others(file.table("parameters"), parameters)
     prepare: tuple[tuple[str, ...], ...] = ()
     if "prepare" in values:
         prepare = file.table("prepare").read(PREPARE)["commands"]
@@ -580,6 +582,19 @@ def _parameter(table: Table) -> Parameter:
     except ValueError:
         raise table.error("default", f"{shown(found.default)} is not in its own range") from None
     return found
+
+
+def _of_others(table: Table, parameters: Iterable[Parameter]) -> None:
+    """Refuse what depends on no other parameter, or on a value that it cannot have."""
+    known = {one.name: one for one in parameters}
+    for one in parameters:
+        for name, values in (one.of or {}).items():
+            if name not in known or name == one.name:
+                raise table.error(f"{one.name}.of", f"{name} is no other parameter")
+            possible = known[name].choices
+            wrong = next((v for v in values if possible is not None and v not in possible), None)
+            if wrong is not None:
+                raise table.error(f"{one.name}.of", f"{name} is never {shown(wrong)}")
 
 
 def _placeholders(

@@ -92,6 +92,10 @@ def _levels(value: Any) -> dict[str, Any]:
     return value
 
 
+def _of_values(value: Any) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(_names(some)) for name, some in _levels(value).items()}
+
+
 def _quantile(value: Any) -> float:
     if isinstance(value, str):
         value = units.quantile(value)
@@ -135,6 +139,7 @@ QUANTILE = Kind('a quantile, such as "p95" or 0.95, or "median"', _quantile)
 GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
+OF_VALUES = Kind('a table of parameters, such as {mode = ["fast"]}', _of_values)
 LEVELS = Kind('a table of factors, such as {platform = ["bare", "docker"]}', _levels)
 
 

@@ -15,7 +15,6 @@ from tare.networks.shaping.messages import describe
 from tare.registry import Description, Parameter
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Message, message
-from tare.workloads.specification import WorkloadSpec
 
 _DESCRIPTION = Description(
     name="conditions",
@@ -77,8 +76,10 @@ def conditions(
         known = (spec.application.name, spec.application.question)
         for name, value in zip(_IS, known, strict=True):
             yield {**about, "name": name, "value": value}
+        values = [workloads.parameters(spec, levels) for levels in own]
         for parameter in spec.application.parameters:
-            yield {**about, **_parameter(spec, parameter, own)}
+            if any(parameter.applies(one) for one in values):
+                yield {**about, **_parameter(parameter, values)}
         networks = [*dict.fromkeys(one[FACTOR] for one in own if FACTOR in one)]
         if networks and experiment.joins(spec):
             said = [
@@ -89,10 +90,8 @@ def conditions(
             yield {**about, "name": _GENERATOR, "value": _cpus(own_cpus[spec.name])}
 
 
-def _parameter(
-    spec: WorkloadSpec, parameter: Parameter, cells: Iterable[Mapping[str, str]]
-) -> dict[str, Any]:
-    values = dict.fromkeys(workloads.parameters(spec, own).get(parameter.name) for own in cells)
+def _parameter(parameter: Parameter, cells: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    values = dict.fromkeys(one.get(parameter.name) for one in cells if parameter.applies(one))
     return {
         "name": parameter.name,
         "value": ", ".join(one for one in values if one is not None),
