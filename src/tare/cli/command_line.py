@@ -164,6 +164,16 @@ def as_option(message: str) -> str:
     )
 
 
+def in_options(error: ExperimentError) -> ExperimentError:
+    """Return a complaint about an experiment file as one about options, with what is proposed."""
+    hint = error.hint and re.sub(
+        r"^(\w+) = (\d+)(?: in \[\w+\])?$",
+        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
+        error.hint,
+    )
+    return ExperimentError(as_option(error.message), hint)
+
+
 def metric_name(asked: str, known: Container[str]) -> str:
     """Return the name of a metric that may have been asked for without its unit."""
     return next((name for unit in ("_ns", "_bytes") if (name := asked + unit) in known), asked)

@@ -14,11 +14,11 @@ from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.cli.command_line import (
     COMMAND_LINE,
-    as_option,
     explained,
     folder_in_memory,
     hiding,
     how_to_see,
+    in_options,
     metric_name,
     spent_s,
 )
@@ -91,7 +91,7 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
         question = file.from_table(table, COMMAND_LINE, known)
         return pipeline.check(question, network=network)
     except ExperimentError as error:
-        raise ExperimentError(as_option(error.message), error.hint) from error
+        raise in_options(error) from error
 
 
 def measure(
