@@ -124,7 +124,9 @@ def test_services_of_two_cells_are_there_side_by_side(
     found = platforms.availability(platform)
     if not found.works:
         pytest.skip(f"{platform}: {found.why}")
-    one = f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+    one = (
+        f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+    )
     experiment = tmp_path / "two.toml"
     experiment.write_text(
         '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\n'
