@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -105,6 +106,32 @@ def test_nothing_is_told_of_a_run_without_a_trial() -> None:
     told, complaints = process.communicate(timeout=60)
     assert (process.returncode, told) == (130, "")
     assert "interrupted" in complaints
+
+
+@pytest.mark.parametrize(
+    ("replaced", "told"),
+    [
+        ("tare.experiment.pipeline.results_of", ["measured is kept in {}", "experiment report {}"]),
+        ("tare.experiment.session.session.weigh", ["interrupted before the first trial ended"]),
+    ],
+)
+def test_what_is_kept_is_told_whenever_it_is_interrupted(
+    replaced: str, told: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    module, _, _ = replaced.rpartition(".")
+    script = (
+        f"import signal, sys, {module}; from tare.wiring import main; "
+        f"{replaced} = lambda *_, **__: signal.raise_signal(signal.SIGINT); sys.exit(main())"
+    )
+    words = ["compare", "-n", "3", "--no-fingerprint", "--out", str(out), "true", "true"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert all(one.format(out) in done.stderr for one in [*told, "the same line with --resume"])
+    assert ("is kept" in done.stderr) == ("kept" in told[0])
 
 
 def stopped(n: int, *, kept: bool = False) -> Message:

@@ -14,6 +14,7 @@ from tare.cli import again as module
 from tare.cli.again import FILES, again
 from tare.errors import UsageError
 from tare.features.compare import screen
+from tare.features.run import screen as run_screen
 from tare.measure.comparison import session
 from tare.wiring import SUPPLIES, command_line
 
@@ -105,6 +106,25 @@ def test_files_of_the_answer_to_another_question_are_left_out(monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "run", *shlex.split(typed)])
     found = again("run", {"--platform": "unshare"}, FILES)
     assert found == "tare run -n 6 --out o --platform unshare -- a --json c"
+
+
+@pytest.mark.parametrize(
+    ("there", "of_application", "proposed"),
+    [
+        ({"docker", "runc"}, True, "docker"),
+        ({"runc"}, True, "runc"),
+        (set(), True, "unshare"),
+        ({"docker", "runc"}, False, "unshare"),
+    ],
+)
+def test_a_container_that_is_there_is_proposed_for_an_application(
+    there, of_application, proposed, monkeypatch
+):
+    monkeypatch.setattr("sys.argv", ["tare", "run", "--application", "wordpress"])
+    monkeypatch.setattr(run_screen.shutil, "which", lambda name: name if name in there else None)
+    found = run_screen._further("bare", of_application=of_application)
+    typed = f"tare run --application wordpress --platform {proposed}"
+    assert found.args["command"] == typed
 
 
 @pytest.mark.parametrize(

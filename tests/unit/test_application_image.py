@@ -227,7 +227,9 @@ def test_files_are_copied_and_links_are_not_followed(fakes: Path, tmp_path: Path
     assert set(got.lock.files) == {"sub/run.sh", "data"}
     # Another file is another image of the same packages.
     (folder / "data").write_text("2")
-    other = built(application(folder, packages=("one",), files=("sub", "data")), silent)
+    said: list[Said] = []
+    other = built(application(folder, packages=("one",), files=("sub", "data")), said.append)
+    assert {one.id for one in said if isinstance(one, Message)} == {"application.image.files"}
     assert other.made
     assert other.digest != got.digest
     assert (got.path / "application/data").read_text() == "1"
@@ -614,13 +616,17 @@ def test_a_layer_is_made_once_by_all_its_commands(fakes: Path, tmp_path: Path) -
         ["sh", "-c", "umask 077; mkdir $DATA/d; env > $DATA/d/env"],
         ["sh", "-c", "cat $DATA/d/env > $DATA/copy"],
     ]
-    path, digest = prepared(wanted, image, commands, silent)
+    said: list[Said] = []
+    path, digest = prepared(wanted, image, commands, said.append)
+    ids = [one.id for one in said if isinstance(one, Message)]
+    assert ids == [*["application.image.prepare"] * 2, "application.image.prepared"]
     seen = dict(line.split("=", 1) for line in (path / "copy").read_text().splitlines())
     assert set(seen) - {"DATA", "PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "HOME", "LANG"}
     assert (path / "d").stat().st_mode & 0o777 == 0o755
     assert (path / "d/env").stat().st_mode & 0o777 == 0o644
     inode = (path / "copy").stat().st_ino
-    again = prepared(wanted, image, commands, silent)
+    again = prepared(wanted, image, commands, said.append)
+    assert len(said) == len(ids)
     assert again == (path, digest)
     assert (path / "copy").stat().st_ino == inode
     assert prepared(wanted, image, commands[:1], silent)[1] != digest

@@ -146,6 +146,12 @@ def test_folders_with_something_in_them_are_refused(tmp_path: Path) -> None:
         sweep_command.check_free(tmp_path / "some.txt")
 
 
+def test_a_sweep_is_gone_on_with_only_where_there_is_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no sweep to go on with") as told:
+        sweep_command.stored(tmp_path, Options())
+    assert "leave --resume out" in (told.value.hint or "")
+
+
 def test_a_free_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert calibrate_asked.free_folder() == Path("calibration")

@@ -16,7 +16,7 @@ from said import args, ids
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
-from tare.cli.command_line import as_option, split
+from tare.cli.command_line import as_option, in_options, split
 from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError, IncompleteError, InputError
 from tare.experiment.findings.cells import Basis
@@ -246,6 +246,20 @@ def test_commands_are_called_as_briefly_as_tells_them_apart(
 )
 def test_complaints_name_the_command_or_the_option(complaint: str, option: str) -> None:
     assert as_option(complaint) == option
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("hosts = 4 in [network]", "--hosts 4"),
+        ("hosts = 2", "--hosts 2"),
+        ('platform = ["bare"], or another', 'platform = ["bare"], or another'),
+        (None, None),
+    ],
+)
+def test_hints_name_the_option(hint: str | None, told: str | None) -> None:
+    error = in_options(ExperimentError("the command line: network.hosts: 'x'", hint))
+    assert (error.message, error.hint) == ("--hosts: 'x'", told)
 
 
 @pytest.mark.long

@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import served
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +19,7 @@ from tare.experiment import plan
 from tare.experiment.placement import Cpu, Machine, cpu_sets, placement
 from tare.experiment.specification import Cell, Experiment, SizeSpec, listed_cpus, named_size
 from tare.results.message import message
+from tare.workloads.application import Needs
 from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float")
@@ -181,6 +184,33 @@ def test_what_cannot_be_pinned_is_left_out_and_told() -> None:
     with pytest.raises(ExperimentError, match="nothing is left to measure") as caught:
         plan.cells(asked(factors={"pinning": ("pinned",)}), HERE)
     assert "1c" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("size", "enough"),
+    [
+        ("1c256m", "1c512m"),
+        ("2.5c500m", "2.5c512m"),
+        ("0.1c", "0.2c"),
+        ("0.1c2g", "0.2c2g"),
+        ("0.1c256m", "0.2c512m"),
+        ("own", "3c512m"),
+    ],
+)
+def test_a_size_that_is_too_small_for_an_application_comes_with_one_that_is_enough(
+    size: str, enough: str
+) -> None:
+    needs = Needs(cores=0.2, memory_bytes=512 << 20)
+    shop = msgspec.structs.replace(served.application(), needs=needs)
+    workload = WorkloadSpec(name="shop", application=shop)
+    e = asked(
+        workloads=(workload,), factors={"size": (size,)},
+        sizes={"own": SizeSpec(cpuset=3, memory_bytes=1 << 20)},
+    )  # fmt: skip
+    with pytest.raises(ExperimentError, match="shop needs at least") as caught:
+        plan.cells(e, HERE)
+    assert caught.value.hint == f"a larger size, such as {enough}"
+    assert plan.cells(asked(workloads=(workload,), factors={"size": (enough,)}), HERE)
 
 
 def test_a_list_beyond_the_machine_or_below_the_size_is_refused() -> None:

@@ -274,6 +274,13 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_what_is_no_plan_is_told_apart(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no experiment"):
         plan_file.read(tmp_path)
+    page = tmp_path / "page.html"
+    page.touch()
+    for none in (page, tmp_path / "nothere"):
+        with pytest.raises(StoreError, match="is no folder that tare run --out has made") as caught:
+            plan_file.read(none)
+        assert caught.value.hint == "name the folder that --out named"
+    page.unlink()
     plan_file.write(rich(), tmp_path)
     path = tmp_path / plan_file.FILE
     text = path.read_text()

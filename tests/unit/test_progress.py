@@ -14,7 +14,7 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "LONG_S", 0.0)
     monkeypatch.setattr(progress.err, "print", told.append)
     bar = progress.Bar(budget_s=0.01)
-    bar.begins(serves=True)
+    bar.begins(serves=True, application=False)
     assert bar._announcement is not None
     bar._announcement.join()
     said = message("progress.first_trial", after=Duration(0.01), over_budget=True, file=None)
@@ -23,8 +23,22 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
 
 def test_a_first_trial_of_services_is_announced_beyond_a_budget_alone() -> None:
     bar = progress.Bar()
-    bar.begins(serves=True)
+    bar.begins(serves=True, application=False)
     assert bar._announcement is None
-    bar.begins(serves=False)
+    bar.begins(serves=False, application=False)
     assert bar._announcement is not None
+    bar._announcement.cancel()
+
+
+@pytest.mark.parametrize(
+    ("application", "budget_s", "after_s"),
+    [(False, None, 2), (True, None, 60), (True, 30.0, 60), (True, 90.0, 90), (False, 30.0, 30)],
+)
+def test_a_first_trial_of_an_application_is_announced_later(
+    application: bool, budget_s: float | None, after_s: float
+) -> None:
+    bar = progress.Bar(budget_s=budget_s)
+    bar.begins(serves=False, application=application)
+    assert bar._announcement is not None
+    assert bar._announcement.interval == after_s
     bar._announcement.cancel()

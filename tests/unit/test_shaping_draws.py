@@ -70,7 +70,7 @@ def test_the_bucket_of_one_host_may_begin_with_less() -> None:
     assert tokens == [10 * GBIT, 10 * GBIT, GBIT // 2]
     assert parse(specification(shaping)) == shaping
     assert "full at the start, 500 Mbit on host 3;" in text_of(describe(shaping))
-    with pytest.raises(ExperimentError, match="initial=20 Gbit is more than the budget"):
+    with pytest.raises(ExperimentError, match="initial2=20 Gbit is more than the budget"):
         parse("bucket high=2Gbit low=200Mbit budget=10Gbit initial2=20Gbit")
     with pytest.raises(ExperimentError, match="bucket has no initial0="):
         parse("bucket high=2Gbit low=200Mbit budget=10Gbit initial0=1Gbit")

@@ -86,6 +86,14 @@ def test_a_cloud_of_which_a_figure_alone_is_known_says_so() -> None:
         ("bucket high=2Gbit budget=1Gbit", "lacks low=", "low="),
         ("bucket high=2Gbit low=200Mbit", "lacks budget=", "budget="),
         ("bucket high=2Gbit low=1Gbit budget=1Gbit refil=1Gbit", "refill= is meant", "bucket"),
+        (
+            "bucket high=2Gbit low=1Gbit budget=1Gbit initial2=9Mbit inital3=1Mbit",
+            "bucket has no inital3=, but high=, low=, budget=, refill=, initial=, queue=, "
+            "initialN=; initial3= is meant?",
+            "bucket",
+        ),
+        ("bucket high=2Gbit low=1Gbit budget=1Gbit initialN=1Mbit", "no initialN=", "bucket"),
+        ("rate 1Gbit qeue3=1MB", "queue= is meant?", "rate"),
         ("bucket high=1Gbit low=1Gbit budget=1Gbit", "tokens change nothing", "rate 1Gbit"),
         ("bucket high=2Gbit low=1Gbit budget=1Gbit refill=2Gbit", "never empties", "rate 2Gbit"),
         ("bucket high=2Gbit low=1Gbit budget=1Gbit initial=2Gbit", "more than the budget", "2Gbit"),

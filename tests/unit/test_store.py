@@ -376,6 +376,14 @@ def test_export_says_what_is_wrong(folder, tmp_path, table, format, destination)
         store.export(folder, table, format, tmp_path / destination)
 
 
+def test_a_table_that_was_probably_meant_is_proposed(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no table 'task'; tasks is meant") as told:
+        store.export(tmp_path, "task", "csv", "-")
+    assert "tasks" in (told.value.hint or "")
+    with pytest.raises(StoreError, match=r"there is no table 'xyzzy'$"):
+        store.export(tmp_path, "xyzzy", "csv", "-")
+
+
 def test_tables_have_the_columns_that_are_documented(folder):
     store.load(folder)
     with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:

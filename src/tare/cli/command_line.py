@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.errors import ExperimentError, StoreError, TrialError, UsageError
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
 from tare.experiment.specification import WHOLE_SIZE
 from tare.host import lease
 
@@ -164,6 +164,16 @@ def as_option(message: str) -> str:
     )
 
 
+def in_options(error: ExperimentError) -> ExperimentError:
+    """Return a complaint about an experiment file as one about options, with what is proposed."""
+    hint = error.hint and re.sub(
+        r"^(\w+) = (\d+)(?: in \[\w+\])?$",
+        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
+        error.hint,
+    )
+    return ExperimentError(as_option(error.message), hint)
+
+
 def metric_name(asked: str, known: Container[str]) -> str:
     """Return the name of a metric that may have been asked for without its unit."""
     return next((name for unit in ("_ns", "_bytes") if (name := asked + unit) in known), asked)
@@ -289,6 +299,32 @@ def hiding(stacks: Iterable[str], experiment: Experiment) -> list[str]:
         for stack in dict.fromkeys(stacks if experiment.runs_commands else ())
         if platforms.own_files(stack) and platforms.brings_files(stack, experiment.platforms)
     ]
+
+
+def interrupted(folder: Path, goes_on: str, shows: str | None = None) -> InterruptError:
+    """Return what is said where somebody interrupts a session whose folder stays.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the session.
+    goes_on : str
+        What to type to measure what is missing.
+    shows : str, optional
+        What to type to see what there is.
+    """
+    from tare.experiment import journal
+
+    begun: set[int] = set()
+    for line in journal.read_all(folder):
+        if isinstance(line, journal.TrialStart) and not line.rehearsal:
+            begun.add(line.trial)
+        elif isinstance(line, journal.TrialEnd) and line.trial in begun:
+            return InterruptError(
+                f"interrupted; what was measured is kept in {folder}",
+                f"{goes_on}   (goes on)" + (f"   or: {shows}" if shows else ""),
+            )
+    return InterruptError("interrupted before the first trial ended", f"{goes_on}   (goes on)")
 
 
 def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -> TrialError:

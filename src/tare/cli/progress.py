@@ -21,6 +21,8 @@ from tare.results.message import Duration, message
 LOG_EVERY_S = 10.0
 #: A first trial that takes so long is announced while it runs.
 LONG_S = 2.0
+#: The same of an application, which often takes so long.
+APPLICATION_S = 60.0
 #: A terminal is drawn so often.
 REFRESH_S = 0.1
 
@@ -123,7 +125,7 @@ class Bar(Live):
         """Tell something once, above the bar."""
         err.print(f"Note: {message}")
 
-    def begins(self, *, serves: bool) -> None:
+    def begins(self, *, serves: bool, application: bool) -> None:
         """Tell that the first trial begins; announce it where it takes long.
 
         Until it ends nothing else is known. That services take long is no news: their load lasts
@@ -133,7 +135,7 @@ class Bar(Live):
         self._show(f"the first trial{ending}")
         if serves and self._budget_s is None:
             return
-        limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
+        limit_s = max(APPLICATION_S if application else LONG_S, self._budget_s or 0.0)
         said = message(
             "progress.first_trial",
             after=Duration(limit_s),

@@ -25,6 +25,7 @@ from tare.experiment.specification import (
 )
 from tare.render.words import text
 from tare.results.message import Amount, Message, Said, message
+from tare.workloads.application import Needs
 from tare.workloads.specification import WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
@@ -177,8 +178,17 @@ def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftO
     return LeftOut(
         levels=(("workload", cell.workload.name), ("size", cell.size)),
         why=why,
-        fix="a larger size, such as 1c or 1c2g: CPUs, and GiB of memory",
+        fix=f"a larger size, such as {_enough(application.needs, experiment.limits(cell.size))}",
     )
+
+
+def _enough(needs: Needs, given: SizeSpec) -> str:
+    """Return the name of the size that is given, with the CPUs and memory that are needed."""
+    cores = max(given.cores or given.cpuset or 1, needs.cores or 0)
+    if given.memory_bytes is None:
+        return f"{cores:g}c"
+    mib = math.ceil(max(given.memory_bytes, needs.memory_bytes or 0) / MIB)
+    return f"{cores:g}c{mib}m" if mib % 1024 else f"{cores:g}c{mib // 1024}g"
 
 
 def instances(experiment: Experiment, cell: Cell) -> int:

@@ -33,10 +33,12 @@ def read(folder: Path) -> Plan:
     try:
         data = content(path)
     except OSError as error:
-        raise StoreError(
-            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
-            "name the folder that --out named; where nothing was measured yet, leave --resume out",
-        ) from error
+        found = (
+            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})"
+            if folder.is_dir()
+            else f"{folder} is no folder that tare run --out has made"
+        )
+        raise StoreError(found, "name the folder that --out named") from error
     try:
         version = msgspec.json.decode(data, type=_Versioned).version
         if version == VERSION:

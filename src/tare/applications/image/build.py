@@ -251,12 +251,13 @@ def _with_files(
         return base, False
 
     def make(root: Path) -> tuple[Package, ...]:
+        stage(message("application.image.files"))
         tree.link_copy(base.path, root)
         target = root / FILES[1:]
         artefacts.fetch(application.image.artefacts, target, root.parent, stage)
         if artefacts.files(application, target) != files:
             raise ExperimentError(f"files of {application.name} changed while they were copied")
-        stage(message("application.image.digest"))
+        stage(message("application.image.files"))
         return base.about.packages
 
     return cache.entry(_key(application, base, files), make, _waiting(stage))

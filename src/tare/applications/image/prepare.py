@@ -73,7 +73,7 @@ def prepared(
             tree.make_readable(data)
         else:
             _take(own, data, user)
-        stage(message("application.image.digest"))
+        stage(message("application.image.prepared"))
         return ()
 
     # What a user made, others do not use: it need not be what the commands leave.

@@ -39,10 +39,11 @@ class Progress(Protocol):
     def note(self, message: str) -> None:
         """Tell what a missing right costs, or what else is to be known of the figures."""
 
-    def begins(self, *, serves: bool) -> None:
+    def begins(self, *, serves: bool, application: bool) -> None:
         """Tell that the first trial begins, which may have to start its platform.
 
         ``serves``: trials are of services, whose load lasts as long as it was asked to.
+        ``application``: trials are of an application, of which many take long.
         """
 
     def planned(self, trials: int | None, seconds: float | None) -> None:

@@ -193,7 +193,10 @@ class _Session:
     def _conduct(self) -> str:
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
-        self.request.progress.begins(serves=any(cell.workload.serves for cell in cells))
+        self.request.progress.begins(
+            serves=any(cell.workload.serves for cell in cells),
+            application=any(cell.workload.application is not None for cell in cells),
+        )
         self.budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
         ended = "finished"
         for index, group in enumerate(groups):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import difflib
 import io
 import sys
 from collections.abc import Iterable, Iterator
@@ -53,7 +54,11 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
         are written, if the requests of some trials cannot be read.
     """
     if table not in TABLES:
-        raise StoreError(f"there is no table {table!r}", f"choose one of {', '.join(TABLES)}")
+        near = difflib.get_close_matches(table, TABLES, n=1)
+        meant = f"; {near[0]} is meant?" if near else ""
+        raise StoreError(
+            f"there is no table {table!r}{meant}", f"choose one of {', '.join(TABLES)}"
+        )
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     if TABLES[table].files is not None:

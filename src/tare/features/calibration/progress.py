@@ -31,7 +31,7 @@ class SweepBar(Live):
         """Tell something once, above the bar."""
         err.print(f"Note    {message}", soft_wrap=True)
 
-    def begins(self, *, serves: bool) -> None:
+    def begins(self, *, serves: bool, application: bool) -> None:
         """Say nothing: the windows are counted from the first on."""
 
     def planned(self, trials: int | None, seconds_left: float | None) -> None:

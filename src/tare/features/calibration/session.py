@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import console
-from tare.errors import InterruptError, StoreError, TrialError
+from tare.cli.command_line import interrupted
+from tare.errors import StoreError, TrialError
 from tare.experiment.specification import Experiment
 from tare.features.calibration import sweep as sweeps
 from tare.render.words import text
@@ -93,7 +94,8 @@ def measure(
         MachineFact(name=f"held.{name}", value=value, source="tare calibrate --settings")
         for name, value in (settings or {}).items()
     ]
-    goes_on = f"tare calibrate --resume --out {again or folder}   (goes on)"
+    goes_on = f"tare calibrate --resume --out {again or folder}"
+    hint = f"{goes_on}   (goes on)"
     windows = found.stopping.trials or sweeps.WINDOWS
     try:
         with SweepBar(len(prepared.cells), windows, each_s) as bar:
@@ -101,12 +103,10 @@ def measure(
                 prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
             )
     except KeyboardInterrupt as error:
-        raise InterruptError(
-            f"interrupted; what was measured is kept in {folder}", goes_on
-        ) from error
+        raise interrupted(folder, goes_on) from error
     except TrialError as error:
         raise TrialError(
-            f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
+            f"{error.message}; what was measured is kept in {folder}", error.hint or hint
         ) from error
     told = conclusion(folder, ended, supplies)
     for caveat in sentences(caveats.sentences(told.caveats, told.levels_of)):

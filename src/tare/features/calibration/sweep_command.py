@@ -12,6 +12,7 @@ import msgspec
 from tare.cli import console
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import plan_file
+from tare.experiment.session import folder as folders
 from tare.experiment.specification import Experiment, Stopping
 from tare.features.calibration import matrix
 from tare.features.calibration import options as calibrate_asked
@@ -79,6 +80,11 @@ def _resumed(options: Options, out: Path | None) -> Path:
 
 def stored(folder: Path, options: Options) -> Experiment:
     """Return the sweep that a folder holds, to go on with it."""
+    if not folders.has_begun(folder):
+        raise StoreError(
+            f"{folder} holds no sweep to go on with",
+            "name the folder that --out named; where nothing was measured yet, leave --resume out",
+        )
     found = plan_file.read(folder).experiment
     if found.window is None:
         raise StoreError(

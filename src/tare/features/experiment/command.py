@@ -11,7 +11,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
+from tare.errors import IncompleteError, StoreError, TrialError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +132,7 @@ def run(
     tare experiment run examples/demo.toml --out demo-results
     """
     supplies: Supplies = ctx.obj
+    from tare.cli.command_line import interrupted
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
 
@@ -141,18 +142,17 @@ def run(
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")
     try:
-        with Bar(file=file) as bar:
-            pipeline.execute(
-                prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
-            )
+        try:
+            with Bar(file=file) as bar:
+                pipeline.execute(
+                    prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
+                )
+        except TrialError as error:
+            raise _explained(error, folder, prepared, supplies) from error
+        _tell(folder, json, supplies, resumed=(str(file), again))
     except KeyboardInterrupt as error:
-        raise InterruptError(
-            f"interrupted; what was measured is kept in {folder}",
-            f"{again}   (goes on)",
-        ) from error
-    except TrialError as error:
-        raise _explained(error, folder, prepared, supplies) from error
-    _tell(folder, json, supplies, resumed=(str(file), again))
+        shows = shlex.join(["tare", "experiment", "report", str(folder)])
+        raise interrupted(folder, again, shows) from error
 
 
 def _check_complete(answers: Answers, results: Results, file: str, again: str) -> None:

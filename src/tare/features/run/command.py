@@ -12,9 +12,9 @@ import typer
 from tare.cli import console, lines, options
 from tare.cli.command_line import (
     COMMAND_LINE,
-    as_option,
     explained,
     how_to_see,
+    in_options,
     metric_name,
     places,
     workload,
@@ -204,7 +204,7 @@ def run(
         try:
             asked = experiment_file.from_table(table, COMMAND_LINE, known)
         except ExperimentError as error:
-            raise ExperimentError(as_option(error.message), error.hint) from error
+            raise in_options(error) from error
         _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 VERSION = 2
 #: Budgets that are worth typing.
 BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+#: In which an application is most likely to run elsewhere, the first that is installed.
+CONTAINERS = ("docker", "runc")
 #: Of the trials that are projected: spreads are not known exactly.
 RESERVE = 1.2
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
@@ -562,18 +565,23 @@ def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool)
         longer = _longer(summary)
         if longer is not None:
             return longer
-    return _disturbs() if doubtful else _further(platform)
+    if doubtful:
+        return _disturbs()
+    return _further(platform, of_application=bool(summary.conditions))
 
 
 def _disturbs() -> Message:
     return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
 
 
-def _further(platform: str) -> Message:
+def _further(platform: str, *, of_application: bool) -> Message:
     """Return what else can be measured, where nothing is wrong with what was."""
     if platform == "bare":
         overhead = message("run.brings.overhead")
-        command = again("run", {"--platform": "unshare"}, FILES)
+        # Applications bring their files, which a container has as well.
+        containers = CONTAINERS if of_application else ()
+        container = next((one for one in containers if shutil.which(one)), "unshare")
+        command = again("run", {"--platform": container}, FILES)
         return message("run.next", command=command, brings=overhead)
     platforms = message("run.brings.platforms")
     return message("run.next", command="tare experiment new", brings=platforms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.cli.command_line import (
     COMMAND_LINE,
-    as_option,
     explained,
     folder_in_memory,
     hiding,
     how_to_see,
+    in_options,
+    interrupted,
     metric_name,
     spent_s,
 )
@@ -69,9 +71,18 @@ class Wanted:
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
-        """Give the folder of the results; one that nobody keeps where none was named."""
+        """Give the folder of the results; one that nobody keeps where none was named.
+
+        Raises
+        ------
+        InterruptError
+            If somebody interrupts what is done with it, and it is kept.
+        """
         if self.out is not None:
-            yield self.out
+            try:
+                yield self.out
+            except KeyboardInterrupt as error:
+                raise _kept(self.out) from error
             return
         with folder_in_memory() as folder:
             yield folder
@@ -91,7 +102,7 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
         question = file.from_table(table, COMMAND_LINE, known)
         return pipeline.check(question, network=network)
     except ExperimentError as error:
-        raise ExperimentError(as_option(error.message), error.hint) from error
+        raise in_options(error) from error
 
 
 def measure(
@@ -209,10 +220,12 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
         return InterruptError(
             "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
         )
-    return InterruptError(
-        f"interrupted; what was measured is kept in {folder}",
-        "the same line with --resume   (goes on)",
-    )
+    return _kept(folder)
+
+
+def _kept(folder: Path) -> InterruptError:
+    shows = shlex.join(["tare", "experiment", "report", str(folder)])
+    return interrupted(folder, "the same line with --resume", shows)
 
 
 def by_hand(results: Results, *, kept: bool) -> Message:

@@ -12,6 +12,9 @@ from tare.errors import ExperimentError
 #: Longer than any specification that a person writes.
 LONGEST = 10_000
 
+#: The host whose option it is ends the name: ``initial3``.
+_HOST = re.compile(r"[1-9][0-9]{0,2}\Z", re.ASCII)
+
 #: What shapers elsewhere can do and tare's cannot, with what to write instead.
 _NOT_EMULATED = ("delay", "latency", "rtt", "jitter", "loss", "duplicate", "corrupt", "reorder")
 
@@ -37,20 +40,27 @@ class Words:
     value: str
     options: dict[str, str]
 
-    def only(self, known: Iterable[str], example: str) -> None:
-        """Refuse an option that this kind does not have."""
-        known = tuple(known)
+    def only(self, known: Iterable[str], example: str, by_host: Iterable[str] = ()) -> None:
+        """Refuse an option that this kind does not have; each host may have one ``by_host``."""
+        known, by_host = tuple(known), tuple(by_host)
+        of_hosts = [name for one in by_host for name in self.of_hosts(one)]
+        shown = [f"{one}=" for one in known] + [f"{one}N=" for one in by_host]
         for name in self.options:
-            if name in known:
+            if name in known or name in of_hosts:
                 continue
             if name in _NOT_EMULATED:
                 raise _not_emulated(f"{name}=", example)
-            near = nearest(name, known)
+            near = _meant(name, known, by_host)
             raise ExperimentError(
-                f"{self.kind} has no {name}=, but {', '.join(f'{one}=' for one in known)}"
+                f"{self.kind} has no {name}=, but {', '.join(shown)}"
                 + (f"; {near}= is meant?" if near else ""),
                 example,
             )
+
+    def of_hosts(self, option: str) -> dict[str, int]:
+        """Return the names of an option that are of single hosts, with their numbers."""
+        ends = {name: name.removeprefix(option) for name in self.options if name.startswith(option)}
+        return {name: int(end) for name, end in ends.items() if _HOST.match(end)}
 
     def needed(self, name: str, meaning: str, example: str) -> str:
         """Return an option that must be there."""
@@ -98,6 +108,15 @@ def taken_apart(text: str) -> Words:
     if (wish := kind.partition("=")[0]) in _NOT_EMULATED:
         raise _not_emulated(wish, "rate 200Mbit")
     return Words(kind, "", value.strip(), options)
+
+
+def _meant(name: str, known: Iterable[str], by_host: Iterable[str]) -> str | None:
+    """Return the option that was probably meant; where the name ends with a host, that host's."""
+    word = name.rstrip("0123456789")
+    host = name[len(word) :]
+    if _HOST.match(host) and (near := nearest(word, by_host)):
+        return near + host
+    return nearest(name, known)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, get_args
 
 import msgspec
@@ -82,8 +81,6 @@ EVERY_S = 5.0
 LEAST_QUEUE_BYTES = 66_000
 #: What the kernel counts a queue in.
 _MOST_QUEUE_BYTES = 2**32 - 1
-#: Tokens with which the bucket of one host begins.
-_OF_HOST = re.compile(r"initial([1-9][0-9]{0,2})\Z", re.ASCII)
 #: Less than a byte a second; and beyond, the kernel's rates are not exact.
 _LEAST_BPS, _MOST_BPS = 8, 10**14
 
@@ -142,8 +139,8 @@ def _rate(words: Words) -> Rate:
 
 def _bucket(words: Words) -> Bucket:
     example = EXAMPLES["bucket"]
-    of_hosts = {name: int(found[1]) for name in words.options if (found := _OF_HOST.match(name))}
-    words.only(("high", "low", "budget", "refill", "initial", *of_hosts, "queue"), example)
+    words.only(("high", "low", "budget", "refill", "initial", "queue"), example, ("initial",))
+    of_hosts = words.of_hosts("initial")
     _nothing_else(words, example)
     preset = _preset(words.name) if words.name else None
     given = words.options
@@ -205,10 +202,10 @@ def _possible(bucket: Bucket) -> None:
             "bucket never empties",
             f"rate {typed_bits(bucket.high_bps)}",
         )
-    most = max(bucket.begins_with(host) for host in (None, *dict(bucket.hosts_bits)))
+    most, host = max((bucket.begins_with(host), host) for host in (0, *dict(bucket.hosts_bits)))
     if most > bucket.capacity_bits:
         raise ExperimentError(
-            f"initial={chosen(most, 'bits')} is more than the budget, "
+            f"initial{host or ''}={chosen(most, 'bits')} is more than the budget, "
             f"{chosen(bucket.capacity_bits, 'bits')}, that the bucket holds",
             f"budget={typed_bits(most)}",
         )

@@ -146,7 +146,7 @@ class _Silent:
     def note(self, message: str) -> None:
         """Say nothing: it would be said of every comparison."""
 
-    def begins(self, *, serves: bool) -> None:
+    def begins(self, *, serves: bool, application: bool) -> None:
         """Say nothing."""
 
     def planned(self, trials: int | None, seconds: float | None) -> None:

@@ -46,8 +46,8 @@ def find(results: Results) -> Finding | None:
     found = needs(networks)
     if not found:
         uneven = any(rung.level.uneven for _, rung in networks.rungs)
-        why = "network_spending.uneven" if uneven else "network_spending.no_bucket"
-        return uncompared(_DESCRIPTION, message(why))
+        why = message("network_spending.uneven" if uneven else "network_spending.no_bucket")
+        return uncompared(_DESCRIPTION, why)
     decided = [part for need in found for part in _decided(need, networks)]
     answer = tuple(said for need in found for said in _answer(need, networks))
     return Finding(

@@ -43,9 +43,9 @@ class _Counting(Bar):
         self.counts: list[tuple[int, float, float, float]] = []
         self.failed: dict[int, str] = {}
 
-    def begins(self, *, serves: bool) -> None:
+    def begins(self, *, serves: bool, application: bool) -> None:
         """Begin to count with the first trial."""
-        super().begins(serves=serves)
+        super().begins(serves=serves, application=application)
         self._before = interface.counted(self._name)
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
