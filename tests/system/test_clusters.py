@@ -46,6 +46,7 @@ SERVE = """\
 test $2 = 8080 && { wget -q -O /dev/null http://$4:8081/index.html || exit 9; }
 test $3 = dies && test $1 != $4 && { echo "no room on $1"; exit 3; }
 test $3 = later && test $1 != $4 && (sleep 1; kill $$) &
+test $3 = stays && test $1 != $4 && trap '' TERM
 mkdir /tmp/$2
 echo "I am $1, started as $(cat /proc/sys/kernel/random/uuid)" > /tmp/$2/index.html
 exec httpd -f -p $1:$2 -h /tmp/$2
@@ -124,7 +125,9 @@ def test_services_of_two_cells_are_there_side_by_side(
     found = platforms.availability(platform)
     if not found.works:
         pytest.skip(f"{platform}: {found.why}")
-    one = f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+    one = (
+        f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+    )
     experiment = tmp_path / "two.toml"
     experiment.write_text(
         '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\n'
@@ -180,6 +183,25 @@ def test_hosts_that_were_not_started_do_not_hold_up_the_end(parts: Path, tmp_pat
     assert done.returncode != 0
     assert "on host 1: service part" in done.stderr
     assert time.monotonic() - began < 15
+
+
+def test_services_that_do_not_end_are_killed_side_by_side_and_named(
+    parts: Path, tmp_path: Path
+) -> None:
+    text = (parts / "application.toml").read_text()
+    within = 'body = "I am", within = "5 s" }\n'
+    (parts / "application.toml").write_text(
+        text.replace(within, within + 'stop = { within = "6 s" }\n')
+    )
+    out = tmp_path / "out"
+    began = time.monotonic()
+    done = run(parts, out, "-n", "1", "--set", "fault=stays")
+    took_s = time.monotonic() - began
+    assert done.returncode == 0, done.stdout + done.stderr
+    note = "Service part on 2 hosts did not end within 6 s of its stop signal and was killed"
+    assert " ".join(done.stderr.split()).count(f"Note: {note}") == 1
+    # One after another they take twice as long.
+    assert 6 < took_s < 12, done.stderr
 
 
 def test_hosts_of_no_network_are_refused(tmp_path: Path) -> None:

@@ -239,11 +239,11 @@ class Driving:
         """What a valid trial is to be kept with."""
         for service in self.application.services:
             if service.name in self.killed:
-                limit = Duration(service.stop_s)
-                yield record.Fault(
-                    id=0, trial=self.trial, kind="warning",
-                    message=text(message("serving.killed", service=service.name, limit=limit)),
+                said = message(
+                    "serving.killed", service=service.name, hosts=None,
+                    limit=Duration(service.stop_s),
                 )  # fmt: skip
+                yield record.Fault(id=0, trial=self.trial, kind="warning", message=text(said))
 
     def _drive(self) -> None:
         """Have services driven as soon as they are ready, then ended."""
