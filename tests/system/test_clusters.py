@@ -48,6 +48,7 @@ test $3 = dies && test $1 != $4 && { echo "no room on $1"; exit 3; }
 test $3 = later && test $1 != $4 && (sleep 1; kill $$) &
 mkdir /tmp/$2
 echo "I am $1, started as $(cat /proc/sys/kernel/random/uuid)" > /tmp/$2/index.html
+test $3 = orphaned && test $1 != $4 && (sleep 1; kill -9 $PPID) &
 test $3 = stays && test $2 = 8080 || exec httpd -f -p $1:$2 -h /tmp/$2
 trap 'read now rest < /proc/uptime; echo "asked at $now"; test $1 = $4 && exit 0' TERM
 httpd -f -p $1:$2 -h /tmp/$2 &
@@ -58,6 +59,7 @@ ASK = """\
 echo "I am $1"
 for host in $(echo $2 | tr , ' '); do wget -q -O - http://$host:8080/index.html || exit 5; done
 test $3 = later && sleep 10
+test $3 = orphaned && sleep 10
 test $3 = fails && exit 6
 exit 0
 """
@@ -155,6 +157,7 @@ def test_services_of_two_cells_are_there_side_by_side(
             r"on host [23]: service part ended with exit code 3; .*no room on 10\.77\.0\.\d+",
         ),
         ("later", r"on host [23]: service part was ended by SIGTERM"),
+        ("orphaned", r"on host [23]: what starts the services has ended"),
         ("fails", r"sh ended with exit code 6"),
     ],
 )

@@ -140,8 +140,7 @@ class Member:
             failure = self._control.failure
             assert failure is not None
             self._note()
-            reason = message("serving.on_host", host=self.number, why=failure.reason)
-            raise Why(Why.of(reason).reason, failure.kind).in_one_line.error
+            raise Why(self._here(failure.reason), failure.kind).in_one_line.error
 
     @property
     def killed(self) -> list[Service]:
@@ -172,10 +171,16 @@ class Member:
         try:
             while (got := self._next(0.0)) is not None:
                 if isinstance(got, record.Fault) and got.kind != "warning":
-                    raise TrialError(f"host {self.number}: {got.message}")
+                    break
         except SilenceError:
             return
-        raise AgentError(f"host {self.number}: what starts services has ended")
+        if isinstance(got, record.Fault) and got.kind not in ("exit", "signal"):
+            raise TrialError(self._here(got.message))
+        raise AgentError(self._here(message("serving.gone", who=message("serving.who.supervise"))))
+
+    def _here(self, why: Message | str) -> str:
+        """Return what went wrong, with where."""
+        return text(message("serving.on_host", host=self.number, why=why))
 
     def _next(self, timeout_s: float) -> record.Record | None:
         """Return what the agent says next of what started the services; None: that was all."""

@@ -131,7 +131,7 @@ class DriverInstance:
         try:
             return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
         except SilenceError as error:
-            why = control.unanswered("the load generator's agent", limit_s)
+            why = control.unanswered("driver", limit_s)
             raise AgentError(why.reason) from error
 
 

@@ -88,10 +88,16 @@ class Summary:
         return [trial for trial in self.trials if trial.status == "ok"]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether there are as many good trials as were asked for."""
+        asked = self.stopping.trials
+        return asked is not None and len(self.good) >= asked
+
+    @property
     def short(self) -> Message | None:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
-        if asked is not None and len(self.good) < asked and not self.by_hand:
+        if asked is not None and not self.is_complete and not self.by_hand:
             return message("run.short", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
             return message("run.given_up", good=len(self.good))
