@@ -99,6 +99,9 @@ def test_each_host_has_its_service_which_stays_from_trial_to_trial(
     out = tmp_path / "out"
     done = run(parts, out, "-p", platform, "-n", "2", "--size", "1c64m")
     assert done.returncode == 0, done.stdout + done.stderr
+    if platform == "bare":
+        # Of the command, and of its services.
+        assert re.search(r"CPU [0-9.]+ \S+ \+ [0-9.]+ \S+ on the hosts", done.stdout), done.stdout
     first, second = said(out)
     # The command has an instance of its own, on host 1.
     assert first == second

@@ -20,6 +20,7 @@ from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import (
     COMMANDS_TIME,
     DRIVER,
+    OF_HOSTS,
     PRINTED,
     SUPERVISED,
     TIME,
@@ -414,11 +415,15 @@ def _show_resources(summary: Summary) -> None:
             median = float(np.median(summary.values(metric, source)))
             name = message(f"run.resource_name.{metric}")
             amount = Amount(median, unit_of(metric))
-            parts.append(message("run.resource", name=name, amount=amount))
+            # The command's own is a small part of what its services on the hosts do for it.
+            hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else ()
+            of_hosts = Amount(float(np.median(hosts)), "ns") if len(hosts) else None
+            parts.append(message("run.resource", name=name, amount=amount, hosts=of_hosts))
     for metric in summary.printed:
         median = float(np.median(summary.values(metric, PRINTED)))
         stem = metric.removesuffix(f"_{unit_of(metric)}")
-        parts.append(message("run.resource", name=stem, amount=Amount(median, unit_of(metric))))
+        amount = Amount(median, unit_of(metric))
+        parts.append(message("run.resource", name=stem, amount=amount, hosts=None))
     ready = summary.values("services_ready_ns", SUPERVISED)
     if len(ready):
         parts.append(message("run.ready", amount=Amount(float(np.median(ready)), "ns")))
