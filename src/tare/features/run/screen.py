@@ -137,8 +137,7 @@ class Summary:
 
     def values(self, metric: str, source: str) -> FloatArray:
         """Return what the good trials have of a metric from a source."""
-        found = [trial.get(metric, source) for trial in self.of_levels]
-        return np.array([value for value in found if value is not None])
+        return _values(self.of_levels, metric, source)
 
     def common(self, metric: str) -> str | None:
         """Return the best source that all good trials have of a metric."""
@@ -175,14 +174,18 @@ class Summary:
 
     @property
     def disturbance(self) -> disturbance.Disturbance | None:
-        """What took most of the time beside the command; None where nothing says so."""
+        """What took most of the time beside the command; None where nothing says so.
+
+        Trials whose records were lost are left out, as of an experiment's.
+        """
         wall = self.common("wall_ns")
-        if wall is None:
+        trials = [trial for trial in self.of_levels if trial.get(*disturbance.LOST) is None]
+        if wall is None or not trials:
             return None
         return disturbance.worst(
-            {key: self.values(*key) for key in disturbance.NEEDED},
-            self.values("wall_ns", wall),
-            np.array([trial.duration_ns for trial in self.of_levels]),
+            {key: _values(trials, *key) for key in disturbance.NEEDED},
+            _values(trials, "wall_ns", wall),
+            np.array([trial.duration_ns for trial in trials]),
             int(self.facts.get("cpus", 1)),
             serves=bool(self.load),
         )
@@ -238,6 +241,11 @@ class Summary:
         widths = [known.interval.half_width for known in self.asked]
         found = [width for width in widths if width is not None]
         return max(found) if found and len(found) == len(widths) else None
+
+
+def _values(trials: Sequence[Trial], metric: str, source: str) -> FloatArray:
+    found = (trial.get(metric, source) for trial in trials)
+    return np.array([value for value in found if value is not None])
 
 
 def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
@@ -484,6 +492,9 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
         )
         found.append(("Note", stopped))
     found += [("Note", warning) for warning in summary.warnings]
+    lost = disturbance.lost(_values(summary.trials, *disturbance.LOST), len(summary.trials))
+    if lost is not None:
+        found.append(("Note", lost))
     if (note := missed(summary)) is not None:
         found.append(("Note", note))
     return found
