@@ -48,12 +48,18 @@ test $3 = dies && test $1 != $4 && { echo "no room on $1"; exit 3; }
 test $3 = later && test $1 != $4 && (sleep 1; kill $$) &
 mkdir /tmp/$2
 echo "I am $1, started as $(cat /proc/sys/kernel/random/uuid)" > /tmp/$2/index.html
-exec httpd -f -p $1:$2 -h /tmp/$2
+test $3 = orphaned && test $1 != $4 && (sleep 1; kill -9 $PPID) &
+test $3 = stays && test $2 = 8080 || exec httpd -f -p $1:$2 -h /tmp/$2
+trap 'read now rest < /proc/uptime; echo "asked at $now"; test $1 = $4 && exit 0' TERM
+httpd -f -p $1:$2 -h /tmp/$2 &
+while true; do sleep 0.1; done
 """
+ASKED = re.compile("asked at ([0-9.]+)")
 ASK = """\
 echo "I am $1"
 for host in $(echo $2 | tr , ' '); do wget -q -O - http://$host:8080/index.html || exit 5; done
 test $3 = later && sleep 10
+test $3 = orphaned && sleep 10
 test $3 = fails && exit 6
 exit 0
 """
@@ -64,7 +70,7 @@ def parts(tmp_path: Path) -> Path:
     """Return the folder of an application with a service on each host."""
     folder = tmp_path / "parts"
     busybox_image.make(
-        folder / "root", "sh", "cat", "sleep", "mkdir", "wget", "httpd", "kill", "tr"
+        folder / "root", "sh", "cat", "sleep", "mkdir", "wget", "httpd", "kill", "tr", "true"
     )
     (folder / "root" / "application" / "serve").write_text(SERVE)
     (folder / "root" / "application" / "ask").write_text(ASK)
@@ -93,6 +99,9 @@ def test_each_host_has_its_service_which_stays_from_trial_to_trial(
     out = tmp_path / "out"
     done = run(parts, out, "-p", platform, "-n", "2", "--size", "1c64m")
     assert done.returncode == 0, done.stdout + done.stderr
+    if platform == "bare":
+        # Of the command, and of its services.
+        assert re.search(r"CPU [0-9.]+ \S+ \+ [0-9.]+ \S+ on the hosts", done.stdout), done.stdout
     first, second = said(out)
     # The command has an instance of its own, on host 1.
     assert first == second
@@ -151,6 +160,7 @@ def test_services_of_two_cells_are_there_side_by_side(
             r"on host [23]: service part ended with exit code 3; .*no room on 10\.77\.0\.\d+",
         ),
         ("later", r"on host [23]: service part was ended by SIGTERM"),
+        ("orphaned", r"on host [23]: what starts the services has ended"),
         ("fails", r"sh ended with exit code 6"),
     ],
 )
@@ -182,6 +192,27 @@ def test_hosts_that_were_not_started_do_not_hold_up_the_end(parts: Path, tmp_pat
     assert done.returncode != 0
     assert "on host 1: service part" in done.stderr
     assert time.monotonic() - began < 15
+
+
+def test_services_that_do_not_end_are_killed_side_by_side_and_named(
+    parts: Path, tmp_path: Path
+) -> None:
+    text = (parts / "application.toml").read_text()
+    within = 'body = "I am", within = "5 s" }\n'
+    (parts / "application.toml").write_text(
+        text.replace(within, within + 'stop = { within = "5 s" }\n')
+    )
+    out = tmp_path / "out"
+    done = run(parts, out, "-n", "1", "--set", "fault=stays")
+    assert done.returncode == 0, done.stdout + done.stderr
+    note = "Service part on 2 hosts did not end within 5 s of its stop signal and was killed"
+    assert " ".join(done.stderr.split()).count(f"Note: {note}") == 1
+    written = [(out / "output" / f"1.host{host}.out").read_text() for host in (1, 2, 3)]
+    asked = [float(found[1]) for found in map(ASKED.search, written) if found]
+    first, second, third = asked
+    assert abs(third - second) < 5
+    # Those of host 1 are asked once all others have ended.
+    assert first - max(second, third) > 4
 
 
 def test_hosts_of_no_network_are_refused(tmp_path: Path) -> None:

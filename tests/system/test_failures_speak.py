@@ -104,6 +104,8 @@ def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:
     assert done.returncode == 18
     assert "exit code 4" in words(done)
     assert WORDS["third"] in words(done)
+    # The nine are there: to go on with them measures nine more.
+    assert words(done).endswith("try: repair what fails, then measure it again with another --out")
     found = json.loads((programs / "found.json").read_text())
     failed = [one["stderr"] for one in found["trials"] if one["status"] == "failed"]
     assert failed[:2] == [None, LOCKED]

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from cli import TARE
 
-from tare.errors import TareError, TrialError
+from tare.errors import AgentError, TareError, TrialError
 from tare.experiment import pipeline, remnants, store
 from tare.experiment.results import Results
 from tare.host import lease
@@ -186,6 +186,33 @@ def test_nothing_is_left_of_a_killed_session_which_goes_on_later(tmp_path: Path)
     ended = results.trials()[results.trials()["status"] == "ok"]
     assert (ended.groupby("cell").size() == 4).all()
     assert sentence(message("net.session.resumed")) in results.notes
+
+
+def test_a_network_whose_emulator_is_killed_ends_the_session_at_once(tmp_path: Path) -> None:
+    file = written(tmp_path, "", trials=1000)
+    argv = [*TARE, "experiment", "run", str(file), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as front:
+        journal = tmp_path / "out" / "journal" / "1.ndjson"
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.read_bytes().count(b'"ended"') > 2):
+            assert front.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        children = Path(f"/proc/{front.pid}/task/{front.pid}/children").read_text().split()
+        (emulator,) = [
+            child for child in children
+            if b"\0emulate\0" in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]  # fmt: skip
+        os.kill(int(emulator), signal.SIGKILL)
+        _, said = front.communicate(timeout=60)
+    assert front.returncode == AgentError.exit_code
+    assert "emulates the network is gone" in said
+    assert "--resume" in said
+    remnants.cleanup()
+    statuses = store.load(tmp_path / "out").trials()["status"].tolist()
+    assert statuses == [*["ok"] * (len(statuses) - 1), "failed"]
 
 
 def serving(folder: Path) -> list[str]:

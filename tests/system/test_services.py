@@ -251,7 +251,7 @@ def test_a_stopped_supervise_costs_a_trial_the_times_of_its_services_alone(
         running.terminate()
     assert running.returncode == 143
     (trial,) = tare.open(out).trial_table.query("status == 'failed'").to_dict("records")
-    assert trial["reason"] == "tare-agent supervise did not answer within 23 s"
+    assert trial["reason"] == "what starts the services did not answer within 23 s"
     assert trial["duration_ns"] < 60e9
     # Images stay for the next session, also those of other tests.
     left = cli.run("cleanup").stdout.splitlines()

@@ -155,7 +155,7 @@ def test_what_services_write_is_copied_with_their_names_up_to_a_limit() -> None:
 def test_a_stopped_supervise_is_named_once_its_services_had_their_time() -> None:
     began = time.monotonic()
     with trial(of(SERVES), load=lambda run: run.supervise.send_signal(signal.SIGSTOP)) as run:
-        with pytest.raises(TrialError, match="tare-agent supervise did not answer"):
+        with pytest.raises(TrialError, match="what starts the services did not answer"):
             run.ended()
         assert time.monotonic() - began < 6
 
@@ -165,7 +165,7 @@ def test_a_stopped_supervise_that_reports_nothing_is_named() -> None:
         run.supervise.send_signal(signal.SIGSTOP)
         with pytest.raises(TrialError, match="did not report within") as raised:
             run.ended()
-        assert "tare-agent supervise did not answer" in raised.value.message
+        assert "what starts the services did not answer" in raised.value.message
 
 
 def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
@@ -178,7 +178,10 @@ def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
     with trial(of(SERVES), load=stop) as run:
         run.ended()
         assert run.driving.failure is not None
-        assert run.driving.failure.reason == "tare-agent attend did not answer within 500 ms"
+        assert (
+            run.driving.failure.reason
+            == "what passes on the reports of the services did not answer within 500 ms"
+        )
         assert run.supervise.returncode == 0
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 from emulated import ScriptedEmulator
-from test_execute import experiment, session, starts, steady  # noqa: F401
+from test_execute import ends, experiment, session, starts, steady  # noqa: F401
 
 from tare.agent import record
-from tare.errors import TrialError
+from tare.errors import AgentError, TrialError
 from tare.experiment import journal
-from tare.experiment.session.hosts import MOST_MOMENTS, Budgets, Course
+from tare.experiment.session.hosts import MOST_MOMENTS, Budgets, Course, NoNetworkError
 from tare.experiment.specification import NetworkSpec, Stopping
 from tare.networks.shaping.specification import Bucket, Distribution, parse
 from tare.render.words import sentence
@@ -195,6 +195,27 @@ def test_a_network_that_cannot_be_made_ends_the_session(
     monkeypatch.setattr("tare.experiment.session.hosts.Emulator", refuse)
     with pytest.raises(TrialError, match="no right"):
         session(networked("none"))
+
+
+def test_a_network_that_fails_ends_the_session_which_keeps_what_it_has(
+    session: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    class Mortal(ScriptedEmulator):
+        """It ends in the third trial."""
+
+        def check(self) -> None:
+            super().check()
+            if len(self.shaped) == 3:
+                raise AgentError("the agent that emulates the network is gone", "tare cleanup")
+
+    monkeypatch.setattr("tare.experiment.session.hosts.Emulator", Mortal)
+    with pytest.raises(NoNetworkError, match="is gone") as told:
+        session(networked("none", trials=9))
+    assert told.value.hint == "the same command with --resume"
+    lines = list(journal.read(tmp_path / "results/journal/1.ndjson"))
+    assert [end.status for end in ends(lines)] == ["ok", "ok", "failed"]
 
 
 def _host(host: int, tokens: int) -> record.HostState:

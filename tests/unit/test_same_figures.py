@@ -25,11 +25,12 @@ from tare.errors import InputError
 from tare.experiment import journal, pipeline, plan, plan_file, report
 from tare.experiment.findings import disturbance
 from tare.experiment.metrics import ranked
+from tare.experiment.report import backing
 from tare.experiment.session.resume_state import Past
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.features.compare.screen import tell
 from tare.features.run import table
-from tare.features.run.screen import missed, show, summarize, target_of
+from tare.features.run.screen import _problems, missed, show, summarize, target_of
 from tare.measure.comparison import session
 from tare.measure.comparison.session import Execution, Wanted
 from tare.readers.readings import failed
@@ -387,6 +388,25 @@ def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
     found = summarize(write(tmp_path / "a", asked, [cell], [case]), "budget").disturbance
     assert found is not None
     assert 0 <= found.share <= 1
+
+
+def test_trials_whose_records_were_lost_say_nothing_of_disturbances(tmp_path: Path) -> None:
+    """Of them only the first thread's waiting is known, which is none of the tree's."""
+    waits = {("wait_ns", "schedstat"): 0.5 * LASTS, ("lost_records", "perf_buffer"): 6044.0}
+    calm = {("wait_ns", "schedstat"): 0.0}
+    for name, given, found_of in (("some", [waits, calm, calm], True), ("all", 3 * [waits], False)):
+        case = Case([{**t, **own} for t, own in zip(series(3), given, strict=True)])
+        asked = experiment("a", case=case)
+        cell = Cell(cell=0, workload=asked.workloads[0])
+        folder = write(tmp_path / name, asked, [cell], [case])
+        summary, results = summarize(folder, "budget"), pipeline.results_of(folder)
+        for found in (summary.disturbance, disturbance.disturbance(results)):
+            assert (found is not None and not found.is_waiting) == found_of
+        lost = given.count(waits)
+        said = message("disturbance.lost", trials=lost, of=3, most=6044)
+        assert ("Note", said) in _problems(summary, None)
+        assert said in backing.doubts(results)
+    assert "6,044" in text_of(said)
 
 
 def test_the_whole_tree_waits_for_a_cpu() -> None:

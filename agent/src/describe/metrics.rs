@@ -221,6 +221,14 @@ pub const METRICS: &[Metric] = &[
         sources: &[source("self", "CLOCK_MONOTONIC")],
     },
     Metric {
+        name: "lost_records",
+        unit: None,
+        meaning: "the kernel's records that the observer lost: nothing of the trial is stamped by \
+                  the kernel",
+        absence: "none was lost, or the kernel does not permit them",
+        sources: &[source("perf_buffer", "what perf counts as lost on all CPUs")],
+    },
+    Metric {
         name: "major_faults",
         unit: Some("1"),
         meaning: "page faults that needed the disk",

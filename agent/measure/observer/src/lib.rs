@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use record::{Fault, FaultKind, Job, Phase, Probe, Quantity, Record, Sample, Trial, Value, Watch};
+use record::{Job, Phase, Probe, Quantity, Record, Sample, Trial, Value, Watch};
 use stream::{clocks, fact, refusal, Jobs, Records};
 use sys::secrecy;
 
@@ -142,7 +142,18 @@ impl Observer {
             (courses, recorder.lost(), recorder.knows_switches())
         };
         if let Some(lost) = lost {
-            self.records.add(&loss(id, trial, lost));
+            // What is missing may be any start or end, so nothing of the trial is stamped.
+            let lost = i64::try_from(lost).unwrap_or(i64::MAX);
+            self.records.add(&sample(
+                id,
+                trial,
+                None,
+                None,
+                Phase::Measured,
+                "lost_records",
+                "perf_buffer",
+                lost,
+            ));
             return;
         }
         for course in courses {
@@ -219,20 +230,5 @@ fn sample(
         metric: metric.to_string(),
         source: source.to_string(),
         value: Quantity::Integer(value),
-    })
-}
-
-fn loss(id: u64, trial: u64, lost: u64) -> Record {
-    Record::Fault(Fault {
-        id,
-        trial: Some(trial),
-        worker: None,
-        iteration: None,
-        kind: FaultKind::Warning,
-        message: format!(
-            "the observer lost {lost} of the kernel's records, so that nothing of this trial is \
-             stamped by the kernel"
-        ),
-        evidence: None,
     })
 }

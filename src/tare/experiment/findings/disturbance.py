@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ RECORDED = {
 }
 #: Of all threads of a command's tree: what they ran, and what they could have run besides.
 _RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")
+#: How many of the kernel's records were lost of a trial, which then has no stamps of the kernel.
+LOST = ("lost_records", "perf_buffer")
 #: What has to be known of the trials.
 NEEDED = (*RECORDED, _RAN, _WAITED)
 #: Counted of all CPUs and of the whole trial, not of one process between its exec and its end.
@@ -141,8 +144,31 @@ def said(found: Disturbance | None) -> Message:
     )
 
 
+def lost(counts: FloatArray, trials: int) -> Message | None:
+    """Say of how many trials the kernel's records were lost; None: of none.
+
+    Parameters
+    ----------
+    counts : array
+        Records of each such trial, and perhaps zeros.
+    trials : int
+        How many there are in all.
+    """
+    some = counts[counts > 0]
+    if not len(some):
+        return None
+    return message("disturbance.lost", trials=len(some), of=trials, most=int(some.max()))
+
+
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:
-    """Name what took most of the time of an experiment's trials."""
+    """Name what took most of the time of an experiment's trials.
+
+    Trials whose records were lost are left out: the first thread's time is known of them alone.
+    """
+    if len(without := results.values(*LOST)):
+        rows = results.trial_table
+        kept = rows[~rows["trial"].isin(without["trial"])]
+        results = dataclasses.replace(results, trial_table=kept.reset_index(drop=True))
     recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in NEEDED}
     values = results.values(metric)
     durations = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tare.experiment.findings import known, trusted
+from tare.experiment.findings import disturbance, known, trusted
 from tare.experiment.findings.calibrated import cpu_scaling
 from tare.experiment.findings.cells import basis_of, in_order
 from tare.experiment.findings.evidence import level_columns
@@ -169,7 +169,7 @@ def doubts(results: Results) -> tuple[Message, ...]:
                 reasons=reasons(failures(results, some)),
             )
         )
-    found += [*trusted.each(results), *_captured(trials)]
+    found += [*trusted.each(results), *_captured(trials), *_lost(results)]
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
     return (
@@ -179,6 +179,13 @@ def doubts(results: Results) -> tuple[Message, ...]:
             for warning, n in warnings["message"].value_counts().head(20).items()
         ),
     )
+
+
+def _lost(results: Results) -> list[Message]:
+    """Say of how many good trials the kernel's records were lost."""
+    good = int((results.trial_table["status"] == "ok").sum())
+    said = disturbance.lost(results.values(*disturbance.LOST)["value"].to_numpy(dtype=float), good)
+    return [] if said is None else [said]
 
 
 def _captured(trials: pd.DataFrame) -> list[Message]:

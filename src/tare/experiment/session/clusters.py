@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell, Experiment
 from tare.platforms import Root, processes
 from tare.render.words import text
-from tare.results.message import message
+from tare.results.message import Duration, Message, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
 from tare.workloads.specification import WorkloadSpec
@@ -64,6 +65,7 @@ class Member:
     ) -> None:
         self.number = number
         self.resident = resident
+        self._services = services
         self._control = Control(hosts.emulator, number, services)
         self._answer: Answer | None = None
         #: What the services have written, where that is wanted.
@@ -138,11 +140,15 @@ class Member:
             failure = self._control.failure
             assert failure is not None
             self._note()
-            reason = message("serving.on_host", host=self.number, why=failure.reason)
-            raise Why(Why.of(reason).reason, failure.kind).in_one_line.error
+            raise Why(self._here(failure.reason), failure.kind).in_one_line.error
+
+    @property
+    def killed(self) -> list[Service]:
+        """Services that did not end in their time."""
+        return [one for one in self._services if one.name in self._control.killed]
 
     def close(self) -> bool:
-        """End the services; return whether the instance can be used again."""
+        """End the services; return whether the agent of their instance has no job any more."""
         try:
             if self._answer is not None:
                 with contextlib.suppress(TareError, msgspec.DecodeError):
@@ -165,10 +171,16 @@ class Member:
         try:
             while (got := self._next(0.0)) is not None:
                 if isinstance(got, record.Fault) and got.kind != "warning":
-                    raise TrialError(f"host {self.number}: {got.message}")
+                    break
         except SilenceError:
             return
-        raise AgentError(f"host {self.number}: what starts services has ended")
+        if isinstance(got, record.Fault) and got.kind not in ("exit", "signal"):
+            raise TrialError(self._here(got.message))
+        raise AgentError(self._here(message("serving.gone", who=message("serving.who.supervise"))))
+
+    def _here(self, why: Message | str) -> str:
+        """Return what went wrong, with where."""
+        return text(message("serving.on_host", host=self.number, why=why))
 
     def _next(self, timeout_s: float) -> record.Record | None:
         """Return what the agent says next of what started the services; None: that was all."""
@@ -242,6 +254,8 @@ class Clusters:
         Of this machine.
     stage : callable
         Takes what goes on, as text.
+    note : callable
+        Takes what is to be reported with the answers.
     """
 
     experiment: Experiment
@@ -252,7 +266,10 @@ class Clusters:
     outputs: Outputs | None
     memory_bytes: int
     stage: Callable[[str], None]
+    note: Callable[[Message], None]
     _running: dict[_What, Cluster] = field(default_factory=dict)
+    #: What was reported once: service, time and on how many hosts.
+    _killed: set[tuple[str, float, int]] = field(default_factory=set)
 
     def get(
         self, trial: int, cell: Cell, values: Mapping[str, str], root: Root | None
@@ -323,8 +340,9 @@ class Clusters:
 
     def close(self) -> None:
         """End all of them."""
-        for what in list(self._running):
-            self._end(what)
+        with contextlib.ExitStack() as stack:
+            for what in self._running:
+                stack.callback(self._end, what)
 
     def _discard(self, cluster: Cluster) -> None:
         for what in [what for what, one in self._running.items() if one is cluster]:
@@ -434,19 +452,41 @@ class Clusters:
 
     def _close(self, members: list[Member]) -> None:
         """End the services of all hosts, those of host 1 last, and their instances."""
-        with contextlib.ExitStack() as stack:
-            for member in members:
-                stack.callback(self._close_one, member)
+        idle: set[int] = set()
 
-    def _close_one(self, member: Member) -> None:
-        is_idle = False
-        try:
-            is_idle = member.close()
-        finally:
-            self.pool.discard([member.resident], lost=not is_idle)
+        def end(member: Member) -> None:
+            if member.close():
+                idle.add(member.number)
+
+        with contextlib.ExitStack() as stack:
+            # Instances and files are this thread's alone.
+            for member in members:
+                stack.callback(self._release, member, idle)
+            for member in members[:1]:
+                stack.callback(end, member)
+            # Each may take the whole time that its services have to end.
+            with ThreadPoolExecutor(max_workers=max(1, len(members) - 1)) as threads:
+                ended = [threads.submit(end, member) for member in members[1:]]
+            for one in ended:
+                one.result()
+        self._note_killed(members)
+
+    def _release(self, member: Member, idle: Collection[int]) -> None:
+        """End the instance of services that have ended, and keep what they have written."""
+        self.pool.discard([member.resident], lost=member.number not in idle)
         if self.outputs is not None and member.output:
             of = f"host{member.number}"
             self.outputs.keep(member.output, workloads.CAPTURE_LIMIT_BYTES, of)
+
+    def _note_killed(self, members: list[Member]) -> None:
+        """Name services that did not end in their time, each once for so many hosts."""
+        killed = Counter((one.name, one.stop_s) for member in members for one in member.killed)
+        for (name, stop_s), hosts in killed.items():
+            if (name, stop_s, hosts) not in self._killed:
+                self._killed.add((name, stop_s, hosts))
+                self.note(
+                    message("serving.killed", service=name, hosts=hosts, limit=Duration(stop_s))
+                )
 
 
 def _sample(trial: int, cpu_ns: int) -> record.Sample:

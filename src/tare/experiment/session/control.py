@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from tare.experiment.session.answers import nothing
 from tare.experiment.session.failing import Why
 from tare.networks.emulator import Emulator
 from tare.platforms import processes
-from tare.results.message import Duration, message
+from tare.results.message import Duration, Message, message
 from tare.workloads import serving
 from tare.workloads.application import Service
 
@@ -38,13 +38,14 @@ SLACK_S = 20.0
 #: How often it is looked whether a line was taken, and whether a report has come.
 TICK_S = 0.02
 LOOK_S = 0.2
-#: What passes reports and orders on.
-ATTEND = "tare-agent attend"
 #: In the environment of ``supervise``, and of nothing that it starts.
 KEY, SPECIFICATION = "TARE_CONTROL_KEY", "TARE_SUPERVISION"
 #: Of lines that a report shows.
 LAST_LINES = 3
 
+#: What starts services, what passes its reports and orders on, the agents of their instance and of
+#: the load generator's.
+_Who = Literal["supervise", "attend", "serve", "driver"]
 _Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
 
 _reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
@@ -78,7 +79,7 @@ class Control:
     #: When all must have ended; None: they may go on.
     _due: float | None = None
     #: Who is to answer then.
-    _last: str = "tare-agent supervise"
+    _last: _Who = "supervise"
     _key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class Control:
             try:
                 port = self._channel.receive(START_S)
             except SilenceError as error:
-                raise unanswered(ATTEND, START_S).error from error
+                raise unanswered("attend", START_S).error from error
             if port is None:
                 said = self._channel.last_words()
                 raise AgentError(f"host {self.host} cannot listen: {said}")
@@ -174,7 +175,7 @@ class Control:
             report = self._report(0.0)
             self._take(report)
             if report is None:
-                self.fail(Why.of(message("serving.gone", who=self._last)))
+                self.fail(Why.of(message("serving.gone", who=_named(self._last))))
         return self.failure is None
 
     def ended_early(self) -> None:
@@ -189,14 +190,14 @@ class Control:
             self._channel.send(b"stop")
         while self._channel.unread():
             if time.monotonic() > due - self._ending_s + END_S:
-                self.fail(unanswered(ATTEND, END_S))
+                self.fail(unanswered("attend", END_S))
                 # With the connection the services end.
                 self.kill()
                 break
             time.sleep(TICK_S)
         while (report := self._report(due - time.monotonic())) is not None:
             self._take(report)
-        self._last = "tare-agent serve"
+        self._last = "serve"
 
     def look(self) -> None:
         """Look whether services have ended in time, once nobody needs them any more.
@@ -209,7 +210,7 @@ class Control:
         if self._due is not None and time.monotonic() > self._due:
             # It may have been stopped after it took the order.
             stopped = processes.is_stopped(self._channel.process.pid)
-            self.fail(unanswered(ATTEND if stopped else self._last, self._ending_s))
+            self.fail(unanswered("attend" if stopped else self._last, self._ending_s))
             assert self.failure is not None
             raise self.failure.in_one_line.error
 
@@ -218,7 +219,7 @@ class Control:
         try:
             self._channel.process.wait(max(TICK_S, seconds))
         except subprocess.TimeoutExpired:
-            self.fail(unanswered(ATTEND, END_S))
+            self.fail(unanswered("attend", END_S))
             self.kill()
 
     def fail(self, why: Why) -> None:
@@ -258,9 +259,13 @@ def _said(report: record.ServicesFailed) -> Why:
     )
 
 
-def unanswered(who: str, limit_s: float) -> Why:
+def unanswered(who: _Who, limit_s: float) -> Why:
     """Return that somebody did not answer within a time."""
-    return Why.of(message("serving.unanswered", who=who, limit=Duration(limit_s)))
+    return Why.of(message("serving.unanswered", who=_named(who), limit=Duration(limit_s)))
+
+
+def _named(who: _Who) -> Message:
+    return message(f"serving.who.{who}")
 
 
 def last(printed: str) -> list[str]:

@@ -131,7 +131,7 @@ class DriverInstance:
         try:
             return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
         except SilenceError as error:
-            why = control.unanswered("the load generator's agent", limit_s)
+            why = control.unanswered("driver", limit_s)
             raise AgentError(why.reason) from error
 
 
@@ -239,11 +239,11 @@ class Driving:
         """What a valid trial is to be kept with."""
         for service in self.application.services:
             if service.name in self.killed:
-                limit = Duration(service.stop_s)
-                yield record.Fault(
-                    id=0, trial=self.trial, kind="warning",
-                    message=text(message("serving.killed", service=service.name, limit=limit)),
+                said = message(
+                    "serving.killed", service=service.name, hosts=None,
+                    limit=Duration(service.stop_s),
                 )  # fmt: skip
+                yield record.Fault(id=0, trial=self.trial, kind="warning", message=text(said))
 
     def _drive(self) -> None:
         """Have services driven as soon as they are ready, then ended."""

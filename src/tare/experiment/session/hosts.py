@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.agent import record
+from tare.errors import AgentError, PlatformError, TareError
 from tare.experiment.journal import HostTokens, HostUse
 from tare.experiment.session.driving import Drivers
 from tare.experiment.session.joining import Joining, write_hosts
@@ -29,6 +30,10 @@ SENT, DRY, SOURCE = "network_sent_bytes", "network_dry_ns", "qdisc"
 Told = HostUse | HostTokens | record.Sample
 #: How often the rest of an idle period is shown anew.
 TOLD_S = 0.5
+
+
+class NoNetworkError(AgentError):
+    """The network has failed, and does not come back: no trial of this session can take place."""
 
 
 class Hosts:
@@ -104,8 +109,28 @@ class Hosts:
         """Return how long a cell's next trial is to rest before it begins."""
         return self._budgets.rest_s(str(cell.network), self._shapings[str(cell.network)])
 
+    def lost(self) -> NoNetworkError | None:
+        """Return that the network has failed, where it has."""
+        try:
+            self._emulator.check()
+        except (AgentError, PlatformError) as error:
+            return NoNetworkError(error.message, "the same command with --resume")
+        return None
+
     def rest(self, cell: Cell) -> float:
-        """Let the buckets of a cell's level refill, as far as asked; return for how long."""
+        """Let the buckets of a cell's level refill, as far as asked; return for how long.
+
+        Raises
+        ------
+        NoNetworkError
+            If the network has failed meanwhile.
+        """
+        try:
+            return self._rest(cell)
+        except TareError as error:
+            raise self.lost() or error from error
+
+    def _rest(self, cell: Cell) -> float:
         level = str(cell.network)
         seconds = self.wait_s(cell)
         if seconds <= 0:

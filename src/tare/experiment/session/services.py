@@ -139,4 +139,4 @@ class Services:
         # What ended a service says more than that all services were ended.
         if driving.failure or not failure:
             return driving.failure
-        return Why(failure.reason.replace(workloads.AGENT, "what starts services"))
+        return Why(failure.reason.replace(workloads.AGENT, "what starts the services"))

@@ -154,6 +154,7 @@ class _Session:
             user=request.user,
             write=writer.write,
             stage=request.progress.stage,
+            note=self._note,
             hooks=self.hooks,
             roots=roots,
             reading=request.reading,

@@ -41,6 +41,7 @@ from tare.experiment.session.tasks import LeftTasks
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.results.message import Message
 from tare.workloads import placeholders
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Conductor:
     write: Callable[..., None]
     #: Takes what goes on, as text.
     stage: Callable[[str], None]
+    #: Takes what is to be reported with the answers.
+    note: Callable[[Message], None]
     hooks: Hooks
     #: Files of applications, and what reads the formats that they print.
     roots: Roots
@@ -119,7 +122,7 @@ class Conductor:
         )  # fmt: skip
         self._clusters = Clusters(
             self.experiment, self.pool, self.hosts, str(self.shared), self.user,
-            self.outputs, self.machine.memory_bytes, self.stage,
+            self.outputs, self.machine.memory_bytes, self.stage, self.note,
         )  # fmt: skip
         levels = {"workload": self.experiment.workloads, **self.experiment.factors}
         self._errors = ErrorCapture(
@@ -169,7 +172,7 @@ class Conductor:
 
         Raises
         ------
-        NoObserverError
+        NoObserverError, NoNetworkError
             If nothing can be measured any more; it is written down as failed before.
         """
         cluster, lost = self._cluster(number, cell, seed)
@@ -206,7 +209,7 @@ class Conductor:
             printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         values = Values(tuple(own.values()), printed, serves=serves)
         failure: Why | None = None
-        last: NoObserverError | None = None
+        last: AgentError | None = None
         try:
             if lost is not None:
                 raise lost
@@ -228,6 +231,9 @@ class Conductor:
         except TareError as error:
             failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
+        if failure is not None and self.hosts is not None and (gone := self.hosts.lost()):
+            # Whatever else failed did so without a network.
+            failure, last = Why.of_error(gone), gone
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
         reason, kind = failure or (None, None)

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 #: What is spent on one command, and at least on each of many.
 BUDGET_S, CELL_S = 10, 3
 
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue --out DIR; if it is complete, measure -n more."),
+]
+
 
 def run(
     ctx: typer.Context,
@@ -79,7 +84,7 @@ def run(
     network: options.Network = None,
     as_root: options.AsRoot = False,
     out: options.Out = None,
-    resume: options.Resume = False,
+    resume: Resume = False,
     capture: options.Capture = False,
     fingerprint: options.Fingerprint = True,
     save: Annotated[
@@ -277,18 +282,21 @@ def _one(
 def _more(summary: Summary, out: Path | None) -> str | None:
     """Return what gets the trials that were asked for."""
     if summary.failed:
-        return (None if out else how_to_see(summary.failed)) or _repair(out)
+        return (None if out else how_to_see(summary.failed)) or _repair(summary, out)
     if out:
         return "the same command with --resume   (measures more)"
     return "the same command again" if summary.by_hand else "a longer --budget"
 
 
-def _repair(out: Path | None) -> str:
+def _repair(summary: Summary, out: Path | None) -> str:
     """Return the same command, after what fails was repaired."""
     from tare.cli.again import again
     from tare.render.words import text
     from tare.results.message import message
 
+    if out and summary.is_complete:
+        # Nothing is missing in this folder: what goes on with it measures as many once more.
+        return text(message("run.anew"))
     # What a program wrote stands above, never in what is to be typed.
     command = again("run", {"--resume": None} if out else {})
     return text(message("run.repair", command=command))

@@ -21,6 +21,7 @@ from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import (
     COMMANDS_TIME,
     DRIVER,
+    OF_HOSTS,
     PRINTED,
     SUPERVISED,
     TIME,
@@ -91,10 +92,16 @@ class Summary:
         return [trial for trial in self.trials if trial.status == "ok"]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether there are as many good trials as were asked for."""
+        asked = self.stopping.trials
+        return asked is not None and len(self.good) >= asked
+
+    @property
     def short(self) -> Message | None:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
-        if asked is not None and len(self.good) < asked and not self.by_hand:
+        if asked is not None and not self.is_complete and not self.by_hand:
             return message("run.short", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
             return message("run.given_up", good=len(self.good))
@@ -133,8 +140,7 @@ class Summary:
 
     def values(self, metric: str, source: str) -> FloatArray:
         """Return what the good trials have of a metric from a source."""
-        found = [trial.get(metric, source) for trial in self.of_levels]
-        return np.array([value for value in found if value is not None])
+        return _values(self.of_levels, metric, source)
 
     def common(self, metric: str) -> str | None:
         """Return the best source that all good trials have of a metric."""
@@ -171,14 +177,18 @@ class Summary:
 
     @property
     def disturbance(self) -> disturbance.Disturbance | None:
-        """What took most of the time beside the command; None where nothing says so."""
+        """What took most of the time beside the command; None where nothing says so.
+
+        Trials whose records were lost are left out, as of an experiment's.
+        """
         wall = self.common("wall_ns")
-        if wall is None:
+        trials = [trial for trial in self.of_levels if trial.get(*disturbance.LOST) is None]
+        if wall is None or not trials:
             return None
         return disturbance.worst(
-            {key: self.values(*key) for key in disturbance.NEEDED},
-            self.values("wall_ns", wall),
-            np.array([trial.duration_ns for trial in self.of_levels]),
+            {key: _values(trials, *key) for key in disturbance.NEEDED},
+            _values(trials, "wall_ns", wall),
+            np.array([trial.duration_ns for trial in trials]),
             int(self.facts.get("cpus", 1)),
             serves=bool(self.load),
         )
@@ -234,6 +244,11 @@ class Summary:
         widths = [known.interval.half_width for known in self.asked]
         found = [width for width in widths if width is not None]
         return max(found) if found and len(found) == len(widths) else None
+
+
+def _values(trials: Sequence[Trial], metric: str, source: str) -> FloatArray:
+    found = (trial.get(metric, source) for trial in trials)
+    return np.array([value for value in found if value is not None])
 
 
 def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
@@ -411,11 +426,15 @@ def _show_resources(summary: Summary) -> None:
             median = float(np.median(summary.values(metric, source)))
             name = message(f"run.resource_name.{metric}")
             amount = Amount(median, unit_of(metric))
-            parts.append(message("run.resource", name=name, amount=amount))
+            # The command's own is a small part of what its services on the hosts do for it.
+            hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else ()
+            of_hosts = Amount(float(np.median(hosts)), "ns") if len(hosts) else None
+            parts.append(message("run.resource", name=name, amount=amount, hosts=of_hosts))
     for metric in summary.printed:
         median = float(np.median(summary.values(metric, PRINTED)))
         stem = metric.removesuffix(f"_{unit_of(metric)}")
-        parts.append(message("run.resource", name=stem, amount=Amount(median, unit_of(metric))))
+        amount = Amount(median, unit_of(metric))
+        parts.append(message("run.resource", name=stem, amount=amount, hosts=None))
     ready = summary.values("services_ready_ns", SUPERVISED)
     if len(ready):
         parts.append(message("run.ready", amount=Amount(float(np.median(ready)), "ns")))
@@ -476,6 +495,9 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
         )
         found.append(("Note", stopped))
     found += [("Note", warning) for warning in summary.warnings]
+    lost = disturbance.lost(_values(summary.trials, *disturbance.LOST), len(summary.trials))
+    if lost is not None:
+        found.append(("Note", lost))
     if (note := missed(summary)) is not None:
         found.append(("Note", note))
     return found
