@@ -129,7 +129,7 @@ def test_services_start_anew_for_each_trial_where_instances_do(parts: Path, tmp_
 def test_services_of_two_cells_are_there_side_by_side(
     parts: Path, tmp_path: Path, platform: str
 ) -> None:
-    """Both listen on the same ports of the same hosts."""
+    """Both listen on the same ports of the same hosts; their size says that both have room."""
     found = platforms.availability(platform)
     if not found.works:
         pytest.skip(f"{platform}: {found.why}")
@@ -141,7 +141,8 @@ def test_services_of_two_cells_are_there_side_by_side(
         '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\n'
         + one.format("none")
         + one.format("calm")
-        + f'[factors]\nplatform = ["{platform}"]\nnetwork = ["none"]\n[network]\nhosts = 2\n'
+        + f'[factors]\nplatform = ["{platform}"]\nsize = ["1c64m"]\nnetwork = ["none"]\n'
+        + "[network]\nhosts = 2\n"
     )
     out = tmp_path / "out"
     done = cli.run("experiment", "run", str(experiment), "--out", str(out))

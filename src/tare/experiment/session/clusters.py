@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
@@ -225,14 +224,6 @@ class Cluster:
         time.sleep(SETTLE_S)
 
 
-class _What(NamedTuple):
-    """Where a cluster is the same one."""
-
-    key: Key
-    application: str
-    values: tuple[tuple[str, str], ...]
-
-
 @dataclass
 class Clusters:
     """The clusters of a session: started when first needed, then kept as long as there is room.
@@ -267,7 +258,7 @@ class Clusters:
     memory_bytes: int
     stage: Callable[[str], None]
     note: Callable[[Message], None]
-    _running: dict[_What, Cluster] = field(default_factory=dict)
+    _running: dict[Key, Cluster] = field(default_factory=dict)
     #: What was reported once: service, time and on how many hosts.
     _killed: set[tuple[str, float, int]] = field(default_factory=set)
 
@@ -350,23 +341,22 @@ class Clusters:
 
     def _what(
         self, cell: Cell, application: Application, values: Mapping[str, str], root: Root | None
-    ) -> _What:
-        """Return what the cluster of a cell depends on: of the values, those that services name."""
+    ) -> Key:
+        """Return what its first instance is given, and of the values those that services name."""
         e = self.experiment
-        key = Key(
-            cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell),
-            (0,), (None,), root, serves_on=1,
-        )  # fmt: skip
         named = {name for one in application.texts for name in placeholders.names(one)}
-        own = tuple(sorted((name, value) for name, value in values.items() if name in named))
-        return _What(key, application.digest, own)
+        own = sorted(f"{name}={value}" for name, value in values.items() if name in named)
+        return Key(
+            cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell),
+            (0,), (None,), root, serves_on=1, serves=(application.digest, *own),
+        )  # fmt: skip
 
     def _make_room(self, cell: Cell) -> None:
         """End the longest unused ones, as far as memory has to be free for another."""
         room = MEMORY_SHARE * self.memory_bytes
         limits = self.experiment.limits
         while self._running:
-            taken = [limits(what.key.size).memory_bytes for what in self._running]
+            taken = [limits(what.size).memory_bytes for what in self._running]
             taken.append(limits(cell.size).memory_bytes)
             known = [each for each in taken if each is not None]
             if len(known) == len(taken) and sum(known) * instances(self.experiment, cell) <= room:
@@ -376,7 +366,7 @@ class Clusters:
     def _start(
         self,
         trial: int,
-        what: _What,
+        what: Key,
         cell: Cell,
         application: Application,
         values: Mapping[str, str],
@@ -388,7 +378,7 @@ class Clusters:
         own = {number: each if number > 1 else application.services for number in numbers}
         used = [number for number in numbers if own[number]]
         residents = self.pool.get_all(
-            cell.platform, [what.key._replace(serves_on=number) for number in used]
+            cell.platform, [what._replace(serves_on=number) for number in used]
         )
         members: list[Member] = []
         try:
@@ -447,7 +437,7 @@ class Clusters:
                 over.set()
                 raise
 
-    def _end(self, what: _What) -> None:
+    def _end(self, what: Key) -> None:
         self._close(self._running.pop(what).members)
 
     def _close(self, members: list[Member]) -> None:

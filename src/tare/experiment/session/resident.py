@@ -31,6 +31,8 @@ class Key(NamedTuple):
     joins: bool = True
     #: The host on which services are in it, that several hosts have; None: it is a trial's own.
     serves_on: int | None = None
+    #: Whose services: the application, and the values that they name.
+    serves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
