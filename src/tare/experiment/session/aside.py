@@ -8,11 +8,15 @@ from tare.agent import record
 from tare.experiment.session.resident import Resident
 
 #: How long one may take.
-LIMIT_S = 60.0
+LIMIT_S = 600.0
 
 
 def aside(
-    argv: tuple[str, ...], job: record.Trial, resident: Resident, limit_bytes: int = 0
+    argv: tuple[str, ...],
+    job: record.Trial,
+    resident: Resident,
+    limit_bytes: int = 0,
+    limit_s: float = LIMIT_S,
 ) -> list[record.Record]:
     """Run a command as a trial's own is run; return what its agent says of it.
 
@@ -25,6 +29,8 @@ def aside(
         Where it took place.
     limit_bytes : int
         Of its output that is passed on.
+    limit_s : float
+        How long it may take.
     """
     assert isinstance(job.workload, record.Command)
     asked = msgspec.structs.replace(
@@ -44,7 +50,7 @@ def aside(
         warmup=0,
         rendezvous=None,
         window=None,
-        timeout_ns=round(LIMIT_S * 1e9),
+        timeout_ns=round(limit_s * 1e9),
         user=job.user if resident.instance.users else None,
     )
-    return resident.agent.ask(asked, LIMIT_S + 10)
+    return resident.agent.ask(asked, limit_s + 10)

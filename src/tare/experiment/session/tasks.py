@@ -34,6 +34,8 @@ for file in "$0"/* "$0"/*/*; do
     fi
 done
 """
+#: How long that may take: a few seconds for all that is read.
+READ_S = 60.0
 CLEAR = 'rm -rf -- "$0"'
 #: How the one host is called where there is no network.
 ALONE = ("127.0.0.1", "localhost", HOST_NAME)
@@ -81,7 +83,7 @@ class LeftTasks:
         whole_ns = time.monotonic_ns() - self.began_ns
         name = self._name()
         try:
-            asked = aside(("sh", "-c", READ, name), self.job, self.resident, MOST_BYTES)
+            asked = aside(("sh", "-c", READ, name), self.job, self.resident, MOST_BYTES, READ_S)
             found = trial_rows.output(asked, MOST_BYTES)
         except trial_rows.LargeError:
             most = Amount(MOST_BYTES, "bytes")
