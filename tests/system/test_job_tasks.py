@@ -90,7 +90,7 @@ def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, jo
 @pytest.mark.parametrize(
     ("left", "why"),
     [
-        ("exit 0", "left no file or directory /tmp/tasks.csv"),
+        ("exit 0", "left no plain file or directory /tmp/tasks.csv"),
         ("echo host,start_ns,duration_ns,stage,task >/tmp/tasks.csv", "left no task"),
         (
             "printf 'host,start_ns,duration_ns,stage,task\\n2,5,5,s,t\\n' >/tmp/tasks.csv",
