@@ -134,8 +134,13 @@ class Fall(NamedTuple):
     taken: int
 
 
-def falls_of(rung: Rung) -> Iterator[Fall]:
+@lru_cache(maxsize=64)
+def falls_of(rung: Rung) -> tuple[Fall, ...]:
     """Return the falls of each trial and host whose tokens are known."""
+    return tuple(_falls(rung))
+
+
+def _falls(rung: Rung) -> Iterator[Fall]:
     known = rung.use.dropna(subset=["tokens_start_bits", "tokens_end_bits"])
     log = dict(tuple(rung.log.dropna(subset=["tokens_bits"]).groupby(["trial", "host"])))
     columns = ("trial", "host", "tokens_start_bits", "tokens_end_bits")

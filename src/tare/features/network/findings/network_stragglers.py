@@ -40,6 +40,7 @@ def find(results: Results) -> Finding | None:
     if not found:
         return uncompared(_DESCRIPTION, message("network_stragglers.no_bucket"))
     dry = [d for d in found if d.any]
+    refilled = [(d, said) for d in found if (said := _refilled(d)) is not None]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -47,13 +48,13 @@ def find(results: Results) -> Finding | None:
         answer=(
             *(said for d in dry for said in (_hosts(d), _effect(d))),
             *_never(found),
-            *filter(None, map(_refilled, found)),
+            *(said for _, said in refilled),
         ),
         # What stands at the head: the one that is depleted while the others are not.
         # A host that is meant to begin with less, and does not send with less, answers nothing.
         summary=(
             *tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
-            *filter(None, (_refilled(d) for d in found if d.rung.level.uneven)),
+            *(said for d, said in refilled if d.rung.level.uneven),
         ),
         # Who was depleted in few trials says little of others; whether it takes time may be open.
         verdict=settled(

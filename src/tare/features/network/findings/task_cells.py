@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -62,6 +62,28 @@ class TaskTrial:
     sent_bytes: dict[int, float]
 
 
+class Among(NamedTuple):
+    """Hosts that may be stragglers in one way.
+
+    Attributes
+    ----------
+    places : tuple of int
+        Of those that have a score in some trial.
+    fewest : int
+        How many have one in the trial with the fewest, of those that can have a leader; 0: none.
+    """
+
+    places: tuple[int, ...]
+    fewest: int
+
+
+def _among(scores: FloatArray) -> Among:
+    known = ~np.isnan(scores)
+    several = known.sum(axis=1)
+    places = tuple(int(place) for place in np.flatnonzero(known.any(axis=0)))
+    return Among(places, int(min(several[several > 1], default=0)))
+
+
 @dataclass(frozen=True, eq=False)
 class TaskCell:
     """All trials of a cell.
@@ -97,18 +119,19 @@ class TaskCell:
         rows = [[getattr(t, name).get(h, np.nan) for h in self.hosts] for t in self.trials]
         return np.array(rows, dtype=float).reshape(self.n, len(self.hosts))
 
-    def among(self, *, sends: bool) -> tuple[int, ...]:
-        """Return the places of those that may be stragglers in one way: of some trial it is known.
+    @cached_property
+    def with_own_time(self) -> Among:
+        """Who may be the slowest: one that runs no task has no time of its own."""
+        return _among(self.by_host("own_ns"))
 
-        One that runs no task has no time of its own.
-        """
-        known = ~np.isnan(self.by_host("blamed" if sends else "own_ns"))
-        return tuple(int(place) for place in np.flatnonzero(known.any(axis=0)))
+    @cached_property
+    def with_bucket(self) -> Among:
+        """Who may be waited for."""
+        return _among(self.by_host("blamed"))
 
-    def fewest(self, *, sends: bool) -> int:
-        """Return how many may lead in the trial with the fewest, of those that have a leader."""
-        known = (~np.isnan(self.by_host("blamed" if sends else "own_ns"))).sum(axis=1)
-        return int(min(known[known > 1], default=0))
+    def among(self, *, sends: bool) -> Among:
+        """Who may be a straggler in one of the ways."""
+        return self.with_bucket if sends else self.with_own_time
 
     @cached_property
     def slowest(self) -> np.ndarray:
@@ -176,18 +199,21 @@ class TasksSeen:
             for cell in self.cells
             # What has no bucket is never empty.
             for sends in ((False, True) if cell.bucket else (False,))
-            if cell.fewest(sends=sends) > 1
-            for place in cell.among(sends=sends)
+            if cell.among(sends=sends).fewest
+            for place in cell.among(sends=sends).places
         ]
         p = holm(
-            [chance(times, cell.n, cell.fewest(sends=sends)) for cell, _, sends, times in some]
+            [
+                chance(times, cell.n, cell.among(sends=sends).fewest)
+                for cell, _, sends, times in some
+            ]
         )
         return tuple(Straggler(*one, adjusted) for one, adjusted in zip(some, p, strict=True))
 
     def fewest(self, cell: TaskCell) -> int:
         """Return how many trials a cell must have for a straggler to be shown."""
-        hosts = [cell.fewest(sends=sends) for sends in (False, True)]
-        return fewest_trials(min((n for n in hosts if n > 1), default=2), len(self.tested))
+        hosts = [cell.among(sends=sends).fewest for sends in (False, True)]
+        return fewest_trials(min(filter(None, hosts), default=2), len(self.tested))
 
 
 def _led(cell: TaskCell, *, sends: bool) -> np.ndarray:
