@@ -33,9 +33,11 @@ with socket.create_server(("", 7000)) as server:
         with server.accept()[0] as other:
             while other.recv(1 << 20): pass
 """
-#: Sends to the address of its first argument so many bytes, and waits until they are taken.
+#: Sends to the address of its first argument so many bytes, and waits until they are taken; tells
+#: a file of its session, whose name is thus known.
 SENDS = """
 import contextlib, socket, sys, time
+print(sys.argv[3])
 other = None
 while other is None:  # both commands begin at once
     with contextlib.suppress(ConnectionRefusedError):
@@ -54,26 +56,22 @@ def _emulate(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _left() -> set[str]:
-    """Return what sessions that are not those of other tests have made."""
+def _left(session: str) -> list[str]:
+    """Return what a session has made; those of tests in other processes may run meanwhile."""
+    assert re.fullmatch(r"tare-[0-9a-f]{6}", session)
     folders = (NETWORKS, FILES) if NETWORKS.exists() else (FILES,)
-    return {
-        f"{folder}/{path.name}"
-        for folder in folders
-        for path in folder.iterdir()
-        if re.match(r"tare-[0-9a-f]{6}-", path.name)
-    }
+    return [str(path) for folder in folders for path in folder.glob(f"{session}-*")]
 
 
 def test_a_bucket_empties_and_everything_is_taken_down(tmp_path: Path) -> None:
-    before, found, log = _left(), tmp_path / "found.json", tmp_path / "log"
+    found, log = tmp_path / "found.json", tmp_path / "log"
     done = _emulate(
         *["bucket", "high=400Mbit", "low=50Mbit", "budget=80Mbit", "queue=1MB"],
         "--serve", f"{sys.executable} -c '{TAKES}'", "--json", str(found), "--log", str(log),
-        "--", sys.executable, "-c", SENDS, "{host2}", "15000000",
+        "--", sys.executable, "-c", SENDS, "{host2}", "15000000", "{enter}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert _left() <= before
+    assert not _left(Path(done.stdout).parent.name.removesuffix("-net"))
     answer = json.loads(found.read_text())
     assert {(check["host"], check["what"]) for check in answer["checks"]} == {
         (1, "high"), (1, "low"), (1, "budget"),
@@ -151,7 +149,7 @@ def test_nothing_is_left_of_a_network_whose_session_was_killed(agent_too: bool) 
     # An agent that lives takes its network down by itself; otherwise it is left to the cleanup.
     assert bool(_networks(name)) is agent_too
     assert cli.run("cleanup").returncode == 0
-    assert not [one for one in _left() if name in one]
+    assert not _left(name)
     assert not any(_runs(pid) for pid in agents)
 
 
