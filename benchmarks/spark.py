@@ -5,7 +5,7 @@
     benchmarks/spark.py repetitions    budgets carried over, 3 times; reset, 3 times
     benchmarks/spark.py own            CPU time of tare's own processes while jobs run
 
-As root, on bare; 15, 35, 40 and 3 minutes on two CPUs.
+As root, on bare; 25, 35, 60 and 3 minutes on two CPUs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ network = [
 [network]
 hosts = 4
 """
-#: Of 16 MiB, each of two hosts sends some 67 Mbit in a trial; more than is refilled meanwhile.
+#: Of 16 MiB, each of two hosts sends some 46 Mbit in a trial of 20 s, which refills 24; without
+#: tokens that takes 38 s.
 REPETITIONS = """
 [experiment]
 name = "repetitions"
@@ -74,7 +75,7 @@ partitions = 2
 [factors]
 platform = ["bare"]
 size = ["1c512m"]
-network = ["bucket high=100Mbit low=2Mbit budget=250Mbit"]
+network = ["bucket high=100Mbit low=1200kbit budget=120Mbit"]
 
 [network]
 hosts = 2

@@ -29,7 +29,7 @@ from tare.experiment.fingerprints.network.cache import GIVEN
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.journal import SEEN
 from tare.experiment.results import Results
-from tare.experiment.specification import Stopping
+from tare.experiment.specification import Limit, Stopping
 from tare.experiment.tables import TABLES
 from tare.results.finding import Finding
 from tare.wiring import SUPPLIES
@@ -58,6 +58,12 @@ def disturbed(levels: dict[str, str]) -> Behaviour:
         inputs=0.01,
         worker_difference=0.03,
     )
+
+
+def disturbed_now_and_then(levels: dict[str, str]) -> Behaviour:
+    """Docker costs, and of two workers one in thirty trials takes a quarter more."""
+    docker, two = levels["platform"] == "docker", levels["workers"] == "2"
+    return Behaviour(mean_ns=MS * (210 if docker else 200), outliers=0.03 * two, outlier_size=0.25)
 
 
 def half_a_core_pinned(levels: dict[str, str]) -> bool:
@@ -200,6 +206,9 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
     ),
     "comparison": lambda: synthetic.make(
         disturbed, workers=(1,), trials=24, stopping=Stopping(compare="platform")
+    ),
+    "limits": lambda: synthetic.make(
+        disturbed_now_and_then, trials=320, limit=(Limit(value=230.0 * MS),)
     ),
     "one cell": lambda: synthetic.make(platforms=("bare",), workers=(1,), trials=24),
     "failures": lambda: _planned(

@@ -13,7 +13,7 @@ from offered import catalogue
 from tare.errors import ExperimentError
 from tare.experiment import file
 from tare.experiment.file import kinds
-from tare.experiment.specification import Experiment, LoadSpec, SizeSpec, WindowSpec
+from tare.experiment.specification import Experiment, Limit, LoadSpec, SizeSpec, WindowSpec
 
 CATALOGUE = catalogue()
 HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
@@ -84,6 +84,8 @@ def test_everything_that_can_be_said() -> None:
         fresh = "trial"
         inputs = 5
         margin = "3%"
+        limit = { cpu = "1 s", memory = "64 MiB" }
+        true_time = "wall_ns"
         parallel_shift = "10 %"
         parallel_growth = "100%"
         skip_missing = true
@@ -118,6 +120,8 @@ def test_everything_that_can_be_said() -> None:
     assert asked.stopping.budget_s == 5400
     assert (asked.rest_s, asked.linger_s) == (0.0, 0.2)
     assert (asked.margin, asked.parallel_shift, asked.parallel_growth) == (0.03, 0.1, 1.0)
+    assert asked.limit == (Limit(of="cpu", value=1e9), Limit(of="memory", value=2.0**26))
+    assert asked.true_time == "wall_ns"
     workload = asked.workloads[0]
     assert workload.command == ("./prog", "--fast", "{input}", "{{}}")
     assert workload.environment == {"LC_ALL": "C", "SEED": "{seed}"}
@@ -484,3 +488,27 @@ def test_a_workload_has_no_more_trials_than_the_experiment(head: str, own: str, 
     )
     with pytest.raises(ExperimentError, match=what):
         file.parse(text, "mine.toml", catalogue())
+
+
+@pytest.mark.parametrize(
+    ("head", "own", "what"),
+    [
+        ('limit = "1 parsec"', "", "a time or a size"),
+        ("limit = 1", "", "a time or a size"),
+        ('limit = { processes = "1 s" }', "", "a time or a size"),
+        ('limit = "1 s"', "[window]", "is a time"),
+        ('limit = "2 s"', 'timeout = "1 s"', "above a timeout"),
+        ('true_time = "wall_ns"', "", "without limit"),
+        ('limit = "1 s"\ntrue_time = "wal_ns"', "", "no time 'wal_ns'"),
+        ('limit = "1 s"\ntrue_time = "memory_bytes"', "", "no time"),
+    ],
+)
+def test_limits_that_say_nothing_are_refused(head: str, own: str, what: str) -> None:
+    told, hint = refused(f'{HEAD}{head}\n[[workload]]\ncommand = "true"\n{own}\n')
+    assert what in told + hint
+
+
+def test_a_limit_is_a_time_of_the_metric_or_a_size_of_memory() -> None:
+    for text, limit in (("1 s", Limit(value=1e9)), ("64 MiB", Limit(of="memory", value=2.0**26))):
+        asked = parse(f'{HEAD}limit = "{text}"\n[[workload]]\ncommand = "true"\n')
+        assert asked.limit == (limit,)

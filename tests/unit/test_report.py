@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 CHARTS = sorted(SUPPLIES.charts())
 #: Situations that show every chart together.
 SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network",
-           "long network", "services", "tasks")  # fmt: skip
+           "long network", "services", "tasks", "limits")  # fmt: skip
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
 
 

@@ -112,6 +112,15 @@ class NetworkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     log_s: Positive = 0.1
 
 
+class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a judge allows an execution; tare asks how often that misjudges, and stops nothing."""
+
+    #: None: the experiment's metric.
+    of: Literal["cpu", "wall", "memory"] | None = None
+    #: In ns or bytes.
+    value: Positive
+
+
 class WindowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[window]``: each trial does its work over and over through a stretch of time."""
 
@@ -171,6 +180,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     stopping: Stopping = Stopping()
     #: Margin of practical importance for "is it different?".
     margin: Positive = 0.02
+    limit: tuple[Limit, ...] = ()
+    #: The metric that has the time of an execution where nothing disturbs it, as the program
+    #: itself tells it; None: the median of its quietest cell is true.
+    true_time: str | None = None
     #: Shift of the mean and growth of the spread beyond which workers disturb each other.
     parallel_shift: Positive = 0.05
     parallel_growth: Positive = 0.50

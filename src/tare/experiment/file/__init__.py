@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from importlib import resources
@@ -12,6 +13,7 @@ import msgspec
 
 from tare import files
 from tare.errors import ExperimentError
+from tare.experiment import plan
 from tare.experiment.file import (
     application,
     factors,
@@ -148,6 +150,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     _check_commands(top, experiment, catalogue)
     _check_prepared(top, experiment)
     _check_compared(top, experiment)
+    _check_limits(top, experiment, catalogue)
     return experiment
 
 
@@ -224,7 +227,7 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
                 closest(metric, [*catalogue.metrics, *experiment.printed])
                 or "wall, cpu, memory, or another of: tare describe metrics",
             )
-    _check_printed(table, experiment, metrics)
+    _check_printed(table, experiment, "metric", metrics)
     commands = [workload.name for workload in experiment.workloads if workload.command]
     if not commands:
         return
@@ -239,7 +242,34 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
         )
 
 
-def _check_printed(table: Table, experiment: Experiment, metrics: list[str]) -> None:
+def _check_limits(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Refuse a limit of time where the answers are about something else, and one above timeouts."""
+    for limit in experiment.limit:
+        if limit.of is None and not plan.metric(experiment).endswith("_ns"):
+            raise table.error(
+                "limit",
+                f"is a time, and the answers are about {plan.metric(experiment)}",
+                'limit = { wall = "1 s" }',
+            )
+        given = [w.timeout_s for w in experiment.workloads if w.timeout_s is not None]
+        if limit.of != "memory" and 1e9 * min(given, default=math.inf) < limit.value:
+            raise table.error("limit", "is above a timeout, which stops what is within the limit")
+    if experiment.true_time is None:
+        return
+    if not experiment.limit:
+        raise table.error("true_time", "says nothing without limit", 'limit = "1 s"')
+    known = [*catalogue.metrics, *experiment.printed]
+    if experiment.true_time not in known or not experiment.true_time.endswith("_ns"):
+        times = [name for name in known if name.endswith("_ns")]
+        raise table.error(
+            "true_time",
+            f"there is no time {experiment.true_time!r}",
+            closest(experiment.true_time, times) or "one of: tare describe metrics",
+        )
+    _check_printed(table, experiment, "true_time", [experiment.true_time])
+
+
+def _check_printed(table: Table, experiment: Experiment, key: str, metrics: list[str]) -> None:
     """Refuse a metric that one application prints, and another workload does not."""
     for metric in metrics:
         if metric not in experiment.printed:
@@ -248,7 +278,7 @@ def _check_printed(table: Table, experiment: Experiment, metrics: list[str]) -> 
             own = () if workload.application is None else workload.application.metrics
             if metric not in [one.name for one in own]:
                 raise table.error(
-                    "metric",
+                    key,
                     f"{workload.name} does not print {metric}",
                     "another metric, or each of them in an experiment of its own",
                 )

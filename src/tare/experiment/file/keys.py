@@ -77,6 +77,18 @@ EXPERIMENT = (
     ),
     Key("margin", kinds.share(0, 1), "smallest difference between cells that matters"),
     Key(
+        "limit",
+        kinds.LIMIT,
+        "what a judge allows an execution: tare says how often that misjudges, and which limit "
+        "rarely does; nothing is stopped. A time is one of the metric, a size one of memory",
+    ),
+    Key(
+        "true_time",
+        kinds.NAME,
+        "the metric by which a program tells how long it takes where nothing disturbs it; "
+        "without, that is its median in the quietest cell",
+    ),
+    Key(
         "parallel_shift",
         kinds.share(0, 10),
         "shift of the mean beyond which workers disturb each other",

@@ -11,6 +11,7 @@ from typing import Any
 
 from tare import registry, units
 from tare.applications import expressions
+from tare.experiment.specification import Limit
 from tare.registry import Parameter
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
@@ -218,6 +219,24 @@ def _size(value: Any) -> int:
 #: Those that people use of files and writes.
 _SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")
 SIZE = Kind(f'a size with its unit ({", ".join(_SIZES)}), such as "512 MiB"', _size)
+
+
+def _limit(value: Any) -> tuple[Limit, ...]:
+    if isinstance(value, str):
+        try:
+            return (Limit(value=_limit_value("", value)),)
+        except ValueError:
+            return (Limit(of="memory", value=float(_size(value))),)
+    if not isinstance(value, dict) or not value or not value.keys() <= {"cpu", "wall", "memory"}:
+        raise ValueError
+    return tuple(Limit(of=of, value=_limit_value(of, one)) for of, one in value.items())
+
+
+def _limit_value(of: str, value: Any) -> float:
+    return float(_size(value)) if of == "memory" else 1e9 * units.seconds(_text(value), 1e-9)
+
+
+LIMIT = Kind('a time or a size, such as "1 s", or {cpu = "1 s", memory = "64 MiB"}', _limit)
 
 
 def either(options: Iterable[str], other: Kind) -> Kind:

@@ -1,0 +1,198 @@
+"""Executions of each cell relative to their true values, which a limit is to be judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pandas as pd
+
+from tare.experiment import plan
+from tare.experiment.findings.cells import Basis, basis_of, in_order, measured
+from tare.experiment.findings.level_names import where
+from tare.experiment.results import Results
+from tare.experiment.specification import KNOWN_FACTORS, Limit
+from tare.results.message import Levels, Message, message
+from tare.statistics.misjudgement import Shares, shares_above
+from tare.statistics.statistic import FloatArray
+
+#: A row a trial in order of time, a column an execution: a worker and an iteration.
+Executions = pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCell:
+    """One cell.
+
+    Attributes
+    ----------
+    levels : mapping
+        Of all factors, ``workload`` first.
+    values : array, shape (n, k)
+        In the metric's unit: a row a trial in order of time, a column a worker and iteration;
+        infinite: stopped, for it took more than it was given.
+    true : array, shape (n, k)
+        What each would be where nothing disturbs.
+    quietest : Levels or None
+        The cell whose median is taken for true; None: the program tells it.
+    trials : tuple of int
+    """
+
+    levels: Mapping[str, str]
+    values: FloatArray
+    true: FloatArray
+    quietest: Levels | None
+    trials: tuple[int, ...]
+
+    @cached_property
+    def ratios(self) -> FloatArray:
+        """Values relative to the true ones, shape (n, k)."""
+        return np.asarray(self.values / self.true)
+
+    @property
+    def n(self) -> int:
+        """Trials."""
+        return len(self.values)
+
+    @property
+    def true_value(self) -> float:
+        """The true value; the median where each execution has its own."""
+        return float(np.median(self.true))
+
+    def over(self, limit: float) -> Shares:
+        """Return the share of executions over a limit, one element."""
+        return shares_above(self.values, np.array([limit]))
+
+    def over_at(self, true: FloatArray, limit: float) -> tuple[Shares, Shares]:
+        """Return the shares of runs over a limit, for programs of some true values.
+
+        What is added to the true value may grow with it, as where CPUs are shared, or not, as
+        what a start takes: both are given, which are the same at this cell's own true value.
+        """
+        return (
+            shares_above(self.ratios, limit / true),
+            shares_above(self.values - self.true, limit - true),
+        )
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """What surrounds the program: the levels of factors that tare sets."""
+        return {f: level for f, level in self.levels.items() if f in KNOWN_FACTORS}
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCells:
+    """All cells that have good trials, as the experiment has their levels, for one limit."""
+
+    limit: Limit
+    basis: Basis
+    all: tuple[LimitCell, ...]
+
+
+def metric_of(limit: Limit, results: Results) -> str:
+    """Return the metric that a limit is of."""
+    kernels = all(workload.kernel for workload in results.experiment.workloads)
+    match limit.of:
+        case "cpu":
+            return "kernel_cpu_ns" if kernels else "cpu_ns"
+        case "wall":
+            return "kernel_wall_ns" if kernels else "wall_ns"
+        case "memory":
+            return "memory_bytes"
+        case None:
+            return plan.metric(results.experiment)
+
+
+@lru_cache(maxsize=4)
+def limit_cells(results: Results) -> tuple[LimitCells | Message, ...]:
+    """Return the cells for each limit of the experiment, or why there are none."""
+    return tuple(_of_limit(limit, results) for limit in results.experiment.limit)
+
+
+def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
+    basis = basis_of(results, metric_of(limit, results))
+    if isinstance(basis, Message):
+        return basis
+    tables = _executions(results, basis)
+    levels = {cell: _levels(results, cell) for cell in tables}
+    true: dict[int, FloatArray]
+    quietest: dict[tuple[str, ...], int] = {}
+    if results.experiment.true_time is not None and basis.unit == "ns":
+        own = basis_of(results, results.experiment.true_time)
+        if isinstance(own, Message):
+            return own
+        told = _executions(results, own)
+        # Only executions of which the program has told its own time.
+        tables = {cell: table[table.index.isin(told[cell].index)] for cell, table in tables.items()}
+        true = {cell: told[cell].loc[table.index].to_numpy() for cell, table in tables.items()}
+    else:
+        middles = {cell: float(np.median(table)) for cell, table in tables.items()}
+        # By the mean: what disturbs now and then moves no median.
+        means = {cell: float(np.mean(table)) for cell, table in tables.items()}
+        for cell, mean in means.items():
+            program = _program(levels[cell])
+            if program not in quietest or mean < means[quietest[program]]:
+                quietest[program] = cell
+        true = {
+            cell: np.full(table.shape, middles[quietest[_program(levels[cell])]])
+            for cell, table in tables.items()
+        }
+    if any((of_cell <= 0).any() for of_cell in true.values()):
+        return message("misjudged.zero", metric=basis.metric)
+    stopped = _stopped(results, basis.metric)
+    found = []
+    for cell, table in tables.items():
+        if table.empty:
+            continue
+        quiet = quietest.get(_program(levels[cell]))
+        more = pd.DataFrame(np.inf, index=stopped.get(cell, []), columns=table.columns)
+        whole = pd.concat([table, more]).sort_index()
+        found.append(
+            LimitCell(
+                levels=levels[cell],
+                values=whole.to_numpy(dtype=float),
+                true=pd.DataFrame(true[cell], index=table.index)
+                .reindex(whole.index, fill_value=float(np.median(true[cell])))
+                .to_numpy(dtype=float),
+                quietest=None if quiet is None else where(levels[quiet], results.varied),
+                trials=tuple(int(trial) for trial in whole.index),
+            )
+        )
+    return LimitCells(limit, basis, tuple(found)) if found else message("cells.none_good")
+
+
+def _executions(results: Results, basis: Basis) -> dict[int, Executions]:
+    """Return each cell's executions in good trials; emulated platforms are no measure."""
+    trials = results.trial_table
+    good = trials[(trials["status"] == "ok") & ~trials["platform"].isin(results.emulated)]
+    rows = measured(results, basis.metric, basis.source).merge(good[["trial", "cell"]], on="trial")
+    rows = rows.fillna({"worker": 0, "iteration": 0})
+    tables = {
+        int(str(cell)): own.pivot(
+            index="trial", columns=["worker", "iteration"], values="value"
+        ).dropna()
+        for cell, own in rows.groupby("cell")
+    }
+    return {cell: tables[cell] for cell in in_order(results) if cell in tables}
+
+
+def _stopped(results: Results, metric: str) -> dict[int, list[int]]:
+    """Return each cell's trials that were stopped because they took more than they were given."""
+    kind = "out_of_memory" if metric == "memory_bytes" else "timeout" if "wall" in metric else None
+    trials = results.trial_table
+    if kind is None or "failure_kind" not in trials:
+        return {}
+    gone = trials[trials["failure_kind"] == kind]
+    return {int(str(cell)): [*own["trial"]] for cell, own in gone.groupby("cell")}
+
+
+def _levels(results: Results, cell: int) -> dict[str, str]:
+    row = results.trial_table[results.trial_table["cell"] == cell].iloc[0]
+    return {factor: str(row[factor]) for factor in results.factors}
+
+
+def _program(levels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is measured in all settings: the workload, and the user's own factors."""
+    return tuple(level for factor, level in levels.items() if factor not in KNOWN_FACTORS)

@@ -1,0 +1,382 @@
+"""How often a limit misjudges a program, and which limit rarely does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tare.experiment.findings.evidence import level_columns
+from tare.experiment.findings.finding import FindingUnit, settled
+from tare.experiment.findings.level_names import where
+from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_cells
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.message import Amount, Chosen, Levels, Message, message
+from tare.statistics.dependence import dependence_time
+from tare.statistics.misjudgement import (
+    BEST_OF_2,
+    CONFIDENCE,
+    MEDIAN_OF_3,
+    ONCE,
+    RULES,
+    Factor,
+    Rule,
+    least_factor,
+)
+from tare.units import percent
+
+_DESCRIPTION = Description(
+    name="misjudged",
+    title="Programs judged wrongly by a limit, because measured values exceed true ones",
+    question="How far above the intended time must a limit be?",
+    source="STABILITY",
+)
+#: Shares of judgements that may be wrong, and the one that is advised.
+CHANCES, ADVISED = (0.001, 0.01, 0.05), 0.01
+#: Further judgements that are predicted.
+NEXT = 1000
+#: Beyond so many times the limit, or below its inverse, what a program takes more or less may be
+#: another part of its time.
+FAR = 3.0
+#: Dependence time from which on repetitions in a row are not independent.
+_DEPENDENT = 1.5
+_MOST_SETTINGS, _MOST_PROGRAMS = 4, 3
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What a limit must be, relative to the true value, that few judgements are wrong.
+
+    Attributes
+    ----------
+    over : Factor
+        A limit of the intended value times this rarely stops a program that keeps to it.
+    passed : Factor
+        A program of the limit times this rarely passes.
+    """
+
+    over: Factor
+    passed: Factor
+
+
+@lru_cache(maxsize=512)
+def needed(cell: LimitCell, chance: float, rule: Rule = ONCE) -> Needed:
+    """Return what a limit must be in one cell."""
+    with np.errstate(divide="ignore"):
+        inverse = 1 / cell.ratios
+    return Needed(least_factor(cell.ratios, chance, rule), least_factor(inverse, chance, rule))
+
+
+def find(results: Results) -> Finding | None:
+    """Say which limit rarely misjudges, for each limit of the experiment."""
+    if not results.experiment.limit:
+        return None
+    found = [cells for cells in limit_cells(results) if isinstance(cells, LimitCells)]
+    without = tuple(why for why in limit_cells(results) if isinstance(why, Message))
+    if not found:
+        return Finding(
+            name=_DESCRIPTION.name,
+            question=_DESCRIPTION.question,
+            closed=False,
+            answer=without,
+            verdict="nothing to compare",
+        )
+    advice = [sentence for cells in found for sentence in _advice(cells, results)]
+    waiting = [cell for cells in found for cell in cells.all if _bound(cell, ADVISED) is None]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        closed=False,
+        answer=(*advice, *(more for cells in found for more in _more(cells, results))),
+        verdict=settled(_bound(cell, ADVISED) is not None for cells in found for cell in cells.all),
+        summary=tuple(advice),
+        settle=_settle(waiting) if waiting else None,
+        basis=", ".join(str(cells.basis) for cells in found),
+        estimates=tuple(e for cells in found for e in _estimates(cells)),
+        tables=tuple(
+            table
+            for cells in found
+            for table in (_factors(cells, results), _at_limit(cells, results))
+        ),
+        caveats=(*without, *(c for cells in found for c in _caveats(cells, results))),
+        charts=("misjudged",),
+    )
+
+
+def _bound(cell: LimitCell, chance: float) -> float | None:
+    return needed(cell, chance).over.bound
+
+
+def _by_setting(cells: LimitCells) -> dict[tuple[tuple[str, str], ...], list[LimitCell]]:
+    found: dict[tuple[tuple[str, str], ...], list[LimitCell]] = {}
+    for cell in cells.all:
+        found.setdefault(tuple(cell.setting.items()), []).append(cell)
+    return found
+
+
+def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Give the factor of the worst program in each setting; of many settings, the extremes."""
+    worst: list[tuple[float, LimitCell]] = []
+    few: list[LimitCell] = []
+    for own in _by_setting(cells).values():
+        bounds = [(_bound(cell, ADVISED), cell) for cell in own]
+        known = [(bound, cell) for bound, cell in bounds if bound is not None]
+        if len(known) < len(own):
+            few += [cell for bound, cell in bounds if bound is None]
+        else:
+            worst.append(max(known, key=lambda one: one[0]))
+    if worst:
+        worst.sort(key=lambda one: -one[0])
+        shown = worst if len(worst) <= _MOST_SETTINGS else [*worst[: _MOST_SETTINGS - 1], worst[-1]]
+        yield message(
+            "misjudged.advice",
+            what=_what(cells),
+            of=cells.limit.of,
+            chance=Chosen(ADVISED),
+            settings=[
+                message(
+                    "misjudged.setting",
+                    factor=_times(bound),
+                    what=_what(cells) if not i else None,
+                    where=_place(cell, results),
+                )
+                for i, (bound, cell) in enumerate(shown)
+            ],
+            more=len(worst) - len(shown),
+        )
+    if few:
+        least = min(few, key=lambda cell: cell.n)
+        loose = max(CHANCES)
+        bounds_of = [_bound(cell, loose) for cell in few]
+        yield message(
+            "misjudged.few",
+            what=_what(cells),
+            chance=Chosen(ADVISED),
+            n=least.n,
+            needs=needed(least, ADVISED).over.needs,
+            loose=Chosen(loose),
+            factor=None
+            if any(bound is None for bound in bounds_of)
+            else _times(max(bound for bound in bounds_of if bound is not None)),
+        )
+
+
+def _more(cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Say where truth comes from, what slips through, what repeating brings, what was seen."""
+    quiet = {str(cell.quietest): cell.quietest for cell in cells.all if cell.quietest is not None}
+    if quiet:
+        some = list(quiet.values())[:_MOST_PROGRAMS]
+        yield message("misjudged.quietest", cells=some, more=len(quiet) - len(some))
+    else:
+        yield message("misjudged.told", metric=results.experiment.true_time)
+    known = [cell for cell in cells.all if _bound(cell, ADVISED) is not None]
+    if known:
+        yield from _of_worst(
+            max(known, key=lambda cell: _bound(cell, ADVISED) or 0), cells, results
+        )
+    yield from _seen(cells, results)
+
+
+def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Say what the limit of the worst cell lets through, and what it is for repeated runs."""
+    both, place = needed(cell, ADVISED), _place(cell, results)
+    once = both.over.bound
+    best, middle = (needed(cell, ADVISED, rule).over.bound for rule in (BEST_OF_2, MEDIAN_OF_3))
+    if once is None or best is None or middle is None:
+        return
+    if both.passed.bound is not None:
+        yield message(
+            "misjudged.passed",
+            what=_what(cells),
+            factor=_times(once),
+            where=place,
+            caught=_times(once * both.passed.bound),
+            chance=Chosen(ADVISED),
+        )
+    yield message(
+        "misjudged.repeated",
+        where=place,
+        best=_times(best),
+        middle=_times(middle),
+        once=_times(once),
+    )
+
+
+def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Say which of the programs that were measured were misjudged most."""
+    limit = cells.limit.value
+    within = [cell for cell in cells.all if cell.true_value <= limit]
+    beyond = [cell for cell in cells.all if cell.true_value > limit]
+    if within:
+        worst = max(within, key=lambda cell: float(cell.over(limit).estimate[0]))
+        over = worst.over(limit)
+        yield message(
+            "misjudged.over",
+            share=_share(float(over.estimate[0]), float(over.low[0]), float(over.high[0])),
+            where=_place(worst, results, whole=True),
+            value=Amount(worst.true_value, cells.basis.unit),
+            limit=Chosen(limit, cells.basis.unit),
+        )
+    if beyond:
+        worst = min(beyond, key=lambda cell: float(cell.over(limit).estimate[0]))
+        over = worst.over(limit)
+        yield message(
+            "misjudged.under",
+            share=_share(
+                1 - float(over.estimate[0]), 1 - float(over.high[0]), 1 - float(over.low[0])
+            ),
+            where=_place(worst, results, whole=True),
+            value=Amount(worst.true_value, cells.basis.unit),
+            limit=Chosen(limit, cells.basis.unit),
+        )
+
+
+def _what(cells: LimitCells) -> str:
+    return "memory" if cells.basis.unit == "bytes" else "time"
+
+
+def _share(estimate: float, low: float, high: float) -> Amount:
+    return Amount(estimate, "share", low, high)
+
+
+def _times(factor: float) -> str:
+    """Write a factor on a limit, rounded up: a smaller one would misjudge more."""
+    return f"{np.ceil(factor * 100 - 1e-9) / 100:.2f} ×"
+
+
+def _place(cell: LimitCell, results: Results, *, whole: bool = False) -> Levels:
+    """Name a cell's setting; whole: its workload as well."""
+    named = where(cell.levels, results.varied)
+    return named if whole else Levels(_setting_of(named.levels, cell))
+
+
+def _setting_of(named: Mapping[str, str], cell: LimitCell) -> dict[str, str]:
+    kept = {f: level for f, level in named.items() if f in cell.setting}
+    return kept or {"platform": cell.levels["platform"]}
+
+
+def _settle(waiting: Sequence[LimitCell]) -> Message:
+    return message(
+        "settle.trials", trials=max(needed(cell, ADVISED).over.needs for cell in waiting)
+    )
+
+
+def _estimates(cells: LimitCells) -> Iterator[Estimate]:
+    for cell in cells.all:
+        found = needed(cell, ADVISED).over
+        yield Estimate(
+            name=f"limit / true value that at most {percent(ADVISED)} of executions exceed",
+            levels=dict(cell.levels),
+            value=found.estimate,
+            unit="1",
+            high=found.bound,
+            confidence=CONFIDENCE,
+            method="Clopper–Pearson bound of the share above, trials as replicates",
+            n=cell.n,
+            trials=cell.trials,
+        )
+
+
+def _factors(cells: LimitCells, results: Results) -> Table:
+    """Lay out the least factors, a row a cell and rule."""
+    factors = results.varied or ["workload"]
+    columns = (
+        *level_columns(factors),
+        Column(key="n", title="trials"),
+        Column(key="rule", title="judged by"),
+        *(
+            Column(key=f"over_{chance:g}", title=f"limit for {chance:.1%}", unit="1")
+            for chance in CHANCES
+        ),
+        Column(key="passed", title="caught from", unit="1"),
+    )
+    rows = []
+    for cell in cells.all:
+        for rule in RULES:
+            over = {chance: needed(cell, chance, rule).over.bound for chance in CHANCES}
+            passed = needed(cell, ADVISED, rule).passed.bound
+            limit = over[ADVISED]
+            rows.append(
+                {
+                    **{f: cell.levels[f] for f in factors},
+                    "n": cell.n,
+                    "rule": rule.name,
+                    **{f"over_{chance:g}": factor for chance, factor in over.items()},
+                    "passed": None if limit is None or passed is None else limit * passed,
+                }
+            )
+    return Table(
+        title=message("misjudged.factors.title", basis=str(cells.basis)),
+        id="factors",
+        columns=columns,
+        rows=tuple(rows),
+        note=message("misjudged.factors.note", chance=Chosen(ADVISED)),
+    )
+
+
+def _at_limit(cells: LimitCells, results: Results) -> Table:
+    """Lay out how often each program was over the limit."""
+    factors = results.varied or ["workload"]
+    unit = cells.basis.unit
+    columns = (
+        *level_columns(factors),
+        Column(key="true", title="true value", unit=unit),
+        Column(key="executions", title="executions"),
+        Column(key="over", title="over the limit"),
+        *interval_columns("share", "share", "share", "share_"),
+        Column(key="next_low", title=f"of the next {NEXT:,}: from"),
+        Column(key="next_high", title="to"),
+    )
+    rows = []
+    for cell in cells.all:
+        over = cell.over(cells.limit.value)
+        low, high = over.next(NEXT, cell.values.size)
+        rows.append(
+            {
+                **{f: cell.levels[f] for f in factors},
+                "true": cell.true_value,
+                "executions": cell.values.size,
+                "over": int((cell.values > cells.limit.value).sum()),
+                "share": float(over.estimate[0]),
+                "share_low": float(over.low[0]),
+                "share_high": float(over.high[0]),
+                "next_low": int(np.floor(NEXT * low[0])),
+                "next_high": int(np.ceil(NEXT * high[0])),
+            }
+        )
+    return Table(
+        title=message("misjudged.at_limit.title", limit=Chosen(cells.limit.value, unit)),
+        id="at_limit",
+        columns=columns,
+        rows=tuple(rows),
+        note=message("misjudged.at_limit.note"),
+    )
+
+
+def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Say what the answer supposes, where it may not hold."""
+    far = [cell for cell in cells.all if not 1 / FAR <= cell.true_value / cells.limit.value <= FAR]
+    if far:
+        furthest = max(far, key=lambda c: abs(np.log(c.true_value / cells.limit.value)))
+        yield message(
+            "misjudged.far",
+            value=Amount(furthest.true_value, cells.basis.unit),
+            where=_place(furthest, results, whole=True),
+            limit=Chosen(cells.limit.value, cells.basis.unit),
+        )
+    times = [
+        (dependence_time(cell.values.mean(axis=1)), cell)
+        for cell in cells.all
+        if np.isfinite(cell.values).all()
+    ]
+    dependent = [one for one in times if one[0] > _DEPENDENT]
+    if dependent:
+        tau, cell = max(dependent, key=lambda one: one[0])
+        yield message("misjudged.dependent", tau=tau, where=_place(cell, results, whole=True))
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=25, find=find)
