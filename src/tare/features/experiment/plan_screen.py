@@ -21,6 +21,8 @@ from tare.results.message import Chosen, Duration, Message, message
 
 #: Rows shown; ``--json`` has all.
 ROWS = 12
+#: Levels that a sentence names.
+MOST_LEVELS = 4
 #: Cells whose trials take as long, within this ratio, have no column for it.
 ALIKE = 1.2
 
@@ -65,7 +67,9 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
         console.out.print(line, soft_wrap=True)
     if forecast.unknown:
         levels = [f"{f} {x}" for f, some in forecast.unknown.items() for x in some]
-        told = message("plan.unknown", levels=levels, command=measure)
+        some = levels[:MOST_LEVELS]
+        more = len(levels) - len(some)
+        told = message("plan.unknown", levels=some, more=more, command=measure)
         console.out.print(words.sentence(told), soft_wrap=True)
     for failure in forecast.failures:
         told = message("plan.failed", cells=failure.cells, reason=failure.reason)
