@@ -141,3 +141,15 @@ def test_a_metric_that_trials_lack_is_told() -> None:
     finding = found(results)
     assert finding.verdict == "nothing to compare"
     assert [*said(finding)] == ["cells.no_metric"]
+
+
+def test_a_limit_can_be_asked_about_afterwards() -> None:
+    results = synthetic.make(trials=20)
+    assert UNIT.find(results) is None
+    finding = found(results.judged_by((Limit(value=1e6),)))
+    assert "misjudged.under" in said(finding)
+
+
+def test_a_time_is_no_limit_of_memory() -> None:
+    finding = found(made(metric="memory_bytes"))
+    assert [*said(finding)] == ["misjudged.no_time"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tare.experiment.specification import Cell, Experiment
+    from tare.experiment.specification import Cell, Experiment, Limit
     from tare.experiment.store.trial_files import TrialFiles
 
 
@@ -293,6 +294,11 @@ class Results:
                 found.append(rows.assign(metric=TIME, source=OF_WORKLOAD))
         whole = pd.concat(found).sort_values("trial", kind="stable").reset_index(drop=True)
         return dataclasses.replace(self, sample_table=whole)
+
+    def judged_by(self, limits: tuple[Limit, ...]) -> Results:
+        """Return the same, asked about limits of a judge."""
+        asked = msgspec.structs.replace(self.experiment, limit=limits)
+        return dataclasses.replace(self, experiment=asked)
 
     def of_sessions(self, numbers: Collection[int]) -> Results:
         """Return what some of the sessions measured, as if there had been no others."""

@@ -115,6 +115,8 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
     basis = basis_of(results, metric_of(limit, results))
     if isinstance(basis, Message):
         return basis
+    if (basis.unit == "bytes") != (limit.of == "memory") or basis.unit not in ("ns", "bytes"):
+        return message("misjudged.no_time", metric=basis.metric)
     tables = _executions(results, basis)
     levels = {cell: _levels(results, cell) for cell in tables}
     true: dict[int, FloatArray]

@@ -11,7 +11,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, StoreError, TrialError
+from tare.errors import IncompleteError, StoreError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
     from tare.experiment.results import Results
+    from tare.experiment.specification import Limit
     from tare.experiment.supplies import Supplies
 
 app = Commands(
@@ -200,6 +201,14 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[KIND=]LIMIT",
+            help="Limit of a judge, such as '1 s' or memory=64MiB: how often does it misjudge? "
+            "KIND: cpu, wall, memory; repeatable.",
+        ),
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Print the answers of an experiment and write its report.
@@ -207,11 +216,29 @@ def report(
     Also while it still runs.
 
         tare experiment report demo-results --report demo.md
+        tare experiment report judge-results --limit '1 s'
     """
     options.check_charts(charts, out, report)
     _tell(
         folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report, keep=False,
+        limits=_limits(limit or ()),
     )  # fmt: skip
+
+
+def _limits(typed: Sequence[str]) -> tuple[Limit, ...]:
+    """Return the limits that were typed."""
+    from tare.experiment.file import kinds
+
+    found: list[Limit] = []
+    for text in typed:
+        of, _, value = text.rpartition("=")
+        try:
+            found += kinds.LIMIT.read({of: value} if of else value)
+        except ValueError:
+            raise UsageError(
+                f"--limit {text!r} is neither a time nor a size", "--limit '1 s', or memory=64MiB"
+            ) from None
+    return tuple(found)
 
 
 def _resumed(results: Results, folder: Path) -> tuple[str, str]:
@@ -263,11 +290,13 @@ def _tell(
     out: Path | None = None,
     keep: bool = True,
     resumed: tuple[str, str] | None = None,
+    limits: tuple[Limit, ...] = (),
 ) -> None:
     """Print the answers, write the report, say where it is; raise where it is incomplete.
 
     ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
-    folder. ``resumed``: the experiment's file, and what goes on with it.
+    folder. ``resumed``: the experiment's file, and what goes on with it. ``limits``: asked about in
+    place of those of the experiment.
     """
     from tare.experiment import pipeline
     from tare.experiment import report as pages
@@ -281,6 +310,8 @@ def _tell(
             status.update(f"working out the answers: {done} of {of}")
 
         results = pipeline.results_of(folder, sessions)
+        if limits:
+            results = results.judged_by(limits)
         file, again = resumed or _resumed(results, folder)
         answers = pipeline.answers(folder if keep else None, results, supplies.findings(), tell)
         status.update("drawing the page")
