@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::session::{command, is_root, kernel, Session};
 
 /// Ids of processes with a word on their command lines.
-fn processes(word: &str) -> Vec<i32> {
+pub fn processes(word: &str) -> Vec<i32> {
     let entries = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -36,7 +36,7 @@ fn groups(name: &str, below: &Path) -> usize {
         .sum()
 }
 
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what}");

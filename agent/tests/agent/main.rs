@@ -5,6 +5,7 @@ mod ending;
 mod entering;
 mod jobs;
 mod launching;
+mod limits;
 mod meeting;
 mod nesting;
 mod observing;

@@ -43,6 +43,11 @@ int main(int count, char **words) {
         char *block = malloc(number * 1024);
         memset(block, 1, number * 1024);
         return block[number] - 1;
+    } else if (!strcmp(what, "fill")) { // kilobytes, for a while
+        char *block = malloc(number * 1024);
+        memset(block, 1, number * 1024);
+        doze(300);
+        return block[number] - 1;
     } else if (!strcmp(what, "daemon")) { // a grandchild burns when its ancestors are gone
         if (fork() == 0) {
             if (fork() == 0)

@@ -20,6 +20,7 @@ pub fn told(head: &Head, program: &Program, command: &str) -> Option<String> {
         Step::Group => format!("cannot give {command} a process group: {error}"),
         Step::Streams => format!("cannot connect the standard streams of {command}: {error}"),
         Step::Affinity => format!("cannot put {command} on the CPUs that it is given: {error}"),
+        Step::Limit => format!("cannot limit what {command} writes: {error}"),
         Step::User => format!("cannot run {command} as that user: {error}"),
         Step::Input => {
             let input = program.input.as_deref().unwrap_or_default();

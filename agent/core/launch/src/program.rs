@@ -27,6 +27,7 @@ pub struct Program {
     pub directory: Option<CString>,
     mask: Option<Vec<u64>>,
     user: Option<User>,
+    file_bytes: Option<u64>,
 }
 
 /// Where its code is.
@@ -68,6 +69,7 @@ impl Program {
             directory: None,
             mask: None,
             user: None,
+            file_bytes: None,
         })
     }
 
@@ -89,6 +91,12 @@ impl Program {
 
     pub fn run_by(mut self, user: Option<&User>) -> Self {
         self.user = user.cloned();
+        self
+    }
+
+    /// Writes no file that is larger.
+    pub fn writing(mut self, file_bytes: Option<u64>) -> Self {
+        self.file_bytes = file_bytes;
         self
     }
 

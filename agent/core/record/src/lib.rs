@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
@@ -70,6 +70,8 @@ pub struct Trial {
     pub rendezvous: Option<Rendezvous>,
     /// Wall-clock limit of one iteration; what exceeds it is killed and stored as timed out.
     pub timeout_ns: Option<u64>,
+    /// What else one iteration may take; commands only.
+    pub limits: Option<Limits>,
     /// How long descendants that outlive the root process may go on before they are killed.
     pub linger_ns: u64,
     /// Open a per-task kernel event on each launched process (where no observer watches the CPUs).
@@ -78,6 +80,19 @@ pub struct Trial {
     pub user: Option<User>,
     /// Over and over through a window of time, instead of a number of iterations.
     pub window: Option<Window>,
+}
+
+/// What one execution of a command may take, all of its processes together; what takes more is
+/// killed. Absent: no limit.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub cpu_ns: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    /// Standard output and error together, and each file that it writes.
+    pub output_bytes: Option<u64>,
+    /// Processes and threads at a time.
+    pub processes: Option<u64>,
 }
 
 /// A stretch of whole periods of a CPU quota in which a workload is executed over and over:
@@ -382,8 +397,14 @@ pub enum FaultKind {
     Signal,
     /// It exceeded its time and was killed.
     Timeout,
-    /// The kernel killed it for want of memory.
+    /// The same of its CPU time.
+    CpuTime,
+    /// The kernel killed it for want of memory, or it exceeded its limit of memory.
     OutOfMemory,
+    /// It wrote more than its limit.
+    Output,
+    /// It had more processes and threads than its limit.
+    Processes,
     /// It came to a wrong result.
     Check,
     /// Processes of it are still there, whatever was done to end them.

@@ -3,6 +3,7 @@
 mod counters;
 mod group;
 mod leaf;
+mod limit;
 mod peak;
 mod place;
 

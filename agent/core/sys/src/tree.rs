@@ -1,6 +1,7 @@
 //! The processes of one launch: its root, whose end is waited for, and every descendant, which
 //! comes to this process (a subreaper) when its own parent has ended.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 
@@ -59,14 +60,20 @@ impl Tree {
     /// Where there is no /proc to find them in, only those who stayed in the root's process group
     /// get it.
     pub fn kill(&self) -> Vec<libc::pid_t> {
+        self.kill_group();
         let relatives = descendants(std::process::id() as libc::pid_t);
         let found: Vec<_> = relatives.iter().map(|relative| relative.pid).collect();
-        for pid in found.iter().copied().chain([-self.root]) {
-            // SAFETY: the number of a descendant is not given away before we reap it, that of a
-            // group not before it is empty.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+        for pid in &found {
+            // SAFETY: the number of a descendant is not given away before we reap it.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
         found
+    }
+
+    /// Sends it all in the root's process group, at one stroke: nobody is born into it meanwhile.
+    pub fn kill_group(&self) {
+        // SAFETY: the number of a group is not given away before it is empty.
+        unsafe { libc::kill(-self.root, libc::SIGKILL) };
     }
 
     /// Takes leave of what has ended by now; whether there may be more of it. No signal tells of
@@ -207,23 +214,57 @@ pub struct Relative {
 /// Every descendant of a process that has not ended, its own children first; none where there is
 /// no /proc.
 pub fn descendants(of: libc::pid_t) -> Vec<Relative> {
-    let everybody: Vec<_> = fs::read_dir("/proc")
+    let alive = offspring(of).into_iter().filter(|(_, stat)| !stat.ended);
+    alive
+        .map(|(pid, stat)| Relative {
+            pid,
+            name: stat.name,
+        })
+        .collect()
+}
+
+/// What all descendants of a process have together.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Of those that they have waited for as well, in steps of the kernel's tick.
+    pub cpu_ns: i64,
+    /// In memory now; pages that several share count several times.
+    pub memory_bytes: u64,
+    pub threads: u64,
+}
+
+/// Adds up what the descendants of a process have; nothing where there is no /proc.
+pub fn sums(of: libc::pid_t) -> Sums {
+    // SAFETY: no preconditions.
+    let (ticks, page) =
+        unsafe { (libc::sysconf(libc::_SC_CLK_TCK), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let mut sums = Sums::default();
+    for (_, stat) in offspring(of) {
+        sums.cpu_ns += stat.ticks * (1_000_000_000 / ticks.max(1));
+        sums.memory_bytes += (stat.pages.max(0) * page) as u64;
+        sums.threads += u64::from(!stat.ended) * stat.threads.max(1) as u64;
+    }
+    sums
+}
+
+/// Every descendant, as there may be very many of it.
+fn offspring(of: libc::pid_t) -> Vec<(libc::pid_t, Stat)> {
+    let mut by_parent: HashMap<libc::pid_t, Vec<(libc::pid_t, Stat)>> = HashMap::new();
+    let pids = fs::read_dir("/proc")
         .into_iter()
         .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: libc::pid_t| Some((pid, parse_stat(&read(pid, "stat")?)?)))
-        .collect();
-    let mut found: Vec<Relative> = Vec::new();
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    for pid in pids {
+        if let Some(stat) = read(pid, "stat").and_then(|text| parse_stat(&text)) {
+            by_parent.entry(stat.parent).or_default().push((pid, stat));
+        }
+    }
+    let mut found = Vec::new();
     let mut parents = vec![of];
     while let Some(parent) = parents.pop() {
-        for (pid, stat) in everybody.iter().filter(|(_, stat)| stat.parent == parent) {
-            parents.push(*pid);
-            if !stat.ended {
-                found.push(Relative {
-                    pid: *pid,
-                    name: stat.name.clone(),
-                });
-            }
+        for (pid, stat) in by_parent.remove(&parent).into_iter().flatten() {
+            parents.push(pid);
+            found.push((pid, stat));
         }
     }
     found
@@ -263,17 +304,29 @@ struct Stat {
     name: String,
     parent: libc::pid_t,
     ended: bool,
+    /// CPU time, of those that it has waited for as well.
+    ticks: i64,
+    threads: i64,
+    pages: i64,
 }
 
-/// The name may hold anything, brackets and spaces too.
+/// As in proc(5). The name may hold anything, brackets and spaces too.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (head, tail) = text.rsplit_once(')')?;
-    let mut fields = tail.split_whitespace();
-    let state = fields.next()?;
+    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let (state, parent) = (fields.first()?, fields.get(1)?);
+    // They count from 1; the third is the state.
+    let number = |field: usize| -> i64 {
+        let text = fields.get(field - 3);
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
     Some(Stat {
         name: head.split_once('(')?.1.to_string(),
-        parent: fields.next()?.parse().ok()?,
-        ended: matches!(state, "Z" | "X"),
+        parent: parent.parse().ok()?,
+        ended: matches!(*state, "Z" | "X"),
+        ticks: (14..=17).map(number).sum(),
+        threads: number(20),
+        pages: number(24),
     })
 }
 

@@ -51,9 +51,10 @@ impl Captured {
         })
     }
 
-    /// Makes the pipes of one iteration.
-    pub fn begin(&self) -> io::Result<Capture> {
+    /// Makes the pipes of one iteration; `counted`: what it writes has a limit.
+    pub fn begin(&self, counted: bool) -> io::Result<Capture> {
         Ok(Capture {
+            counted,
             output: self.output.begin(self.limit)?,
             error: self.error.begin(self.limit)?,
         })
@@ -137,6 +138,7 @@ impl Kept {
 
 /// Both streams of one iteration.
 pub struct Capture {
+    counted: bool,
     pub output: Stream,
     pub error: Stream,
 }
@@ -149,7 +151,13 @@ impl Capture {
             let writer = stream.writer.as_ref();
             writer.expect("nothing is launched yet").as_fd()
         });
-        [if self.output.limit > 0 { output } else { null }, error]
+        let wanted = self.output.limit > 0 || self.counted;
+        [if wanted { output } else { null }, error]
+    }
+
+    /// Bytes of both streams by now, kept or not.
+    pub fn written(&self) -> u64 {
+        self.output.seen + self.error.seen
     }
 
     pub fn drain(&mut self) {
@@ -183,6 +191,7 @@ pub struct Stream {
     /// Where this iteration begins in the file, and how much of it is there.
     start: u64,
     kept: u64,
+    seen: u64,
     limit: u64,
     evidence: Vec<u8>,
     failure: Option<String>,
@@ -206,6 +215,7 @@ impl Stream {
             file,
             start,
             kept: 0,
+            seen: 0,
             limit,
             evidence: Vec::with_capacity(2 * EVIDENCE),
             failure: None,
@@ -226,7 +236,10 @@ impl Stream {
             };
             match reader.read(&mut chunk) {
                 Ok(0) => self.reader = None,
-                Ok(length) => self.keep(&chunk[..length]),
+                Ok(length) => {
+                    self.seen += length as u64;
+                    self.keep(&chunk[..length]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
             }

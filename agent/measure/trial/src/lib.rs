@@ -4,6 +4,7 @@ mod capture;
 mod derive_metrics;
 mod instrument;
 mod launches;
+mod limits;
 mod orders;
 mod perf_task;
 mod perform;

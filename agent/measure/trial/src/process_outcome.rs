@@ -9,6 +9,7 @@ use sys::tree::{self, Status};
 
 use crate::capture::Capture;
 use crate::derive_metrics;
+use crate::limits::Excess;
 use crate::perf_task::Followed;
 use crate::process_run::{Interruption, ProcessRun};
 use crate::sample_buffer::{Entry, Figure};
@@ -51,6 +52,7 @@ impl ProcessRun {
             }
         }
         let counted = part.worker.group.read().since(&self.before);
+        let memory_bytes = part.worker.group.memory_bytes();
         let head = part.worker.block.head();
         if self.interruption == Some(Interruption::TailOver) {
             entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
@@ -59,8 +61,9 @@ impl ProcessRun {
         }
         let failure = part.launch_failure();
         if failure.is_none() {
-            self.account(part, entry, &counted);
+            self.account(part, entry, &counted, memory_bytes);
         }
+        self.judge(part, entry);
         self.warn(part, entry);
         match failure
             .map(|why| (FaultKind::Launch, why))
@@ -77,7 +80,35 @@ impl ProcessRun {
         }
     }
 
-    fn account(&self, part: &WorkerTrial, entry: &mut Entry, counted: &Reading) {
+    /// Whether it took more than it may, though nobody saw it in time.
+    fn judge(&mut self, part: &mut WorkerTrial, entry: &Entry) {
+        let Some(limited) = &self.limited else {
+            return;
+        };
+        let cpu = entry.get(Figure::CpuGroup).or(entry.get(Figure::CpuReaped));
+        let memory = entry.get(Figure::MemoryGroup);
+        let memory = memory.or(entry.get(Figure::MemoryRusage));
+        let written = self.capture.as_ref().map_or(0, Capture::written);
+        let excess = limited.conclude(&mut part.worker.group, cpu, memory, written).or_else(|| {
+            // The signal for too large a file, or what a shell makes of it.
+            let ended = self.tree.end.as_ref()?.status;
+            let signal = libc::SIGXFSZ;
+            let too_large = [Status::Killed(signal), Status::Exited(128 + signal)];
+            let limited = part.job.limits?.output_bytes.is_some();
+            (limited && too_large.contains(&ended)).then_some(Excess::Output)
+        });
+        if self.interruption.is_none() {
+            self.interruption = excess.map(Interruption::Excess);
+        }
+    }
+
+    fn account(
+        &self,
+        part: &WorkerTrial,
+        entry: &mut Entry,
+        counted: &Reading,
+        memory_bytes: Option<i64>,
+    ) {
         let head = part.worker.block.head();
         // It may have been ended while it was still waiting to begin.
         if head.before.monotonic_ns.load(Acquire) != 0 {
@@ -88,7 +119,7 @@ impl ProcessRun {
                 derive_metrics::stamped(entry, &stamps);
             }
             derive_metrics::tree(entry, head, &self.tree);
-            derive_metrics::group(entry, head, counted, part.worker.group.memory_bytes());
+            derive_metrics::group(entry, head, counted, memory_bytes);
         }
         let timed_out = self.interruption == Some(Interruption::Timeout);
         entry.set(Figure::TimedOut, i64::from(timed_out));
@@ -105,6 +136,11 @@ impl ProcessRun {
                 format!("{subject} exceeded its {limit} s and was killed")
             };
             return Some((FaultKind::Timeout, message));
+        }
+        if let (Some(Interruption::Excess(excess)), Some(limited)) =
+            (self.interruption, &self.limited)
+        {
+            return Some(limited.fault(excess, &subject));
         }
         if let Some(complaint) = part.worker.block.complaint() {
             let wrong = part.worker.block.head().wrong.load(Acquire) == 1;

@@ -11,7 +11,8 @@ use sys::secrecy;
 use sys::tree::{self, Relative, Tree};
 use sys::watch;
 
-use crate::capture::{Capture, Captured};
+use crate::capture::Capture;
+use crate::limits::{Excess, Limited};
 use crate::perf_task::Followed;
 use crate::sample_buffer::Entry;
 use crate::worker::Closed;
@@ -30,6 +31,7 @@ pub struct ProcessRun {
     pub round: Option<u32>,
     pub launched_ns: i64,
     pub limit_ns: Option<i64>,
+    pub limited: Option<Limited>,
     pub capture: Option<Capture>,
     pub interruption: Option<Interruption>,
     /// Nothing more is waited for.
@@ -44,6 +46,7 @@ pub struct ProcessRun {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
     Timeout,
+    Excess(Excess),
     /// It only kept the load on, and is not needed any more.
     TailOver,
 }
@@ -60,6 +63,9 @@ impl ProcessRun {
         // One more than the iterations: the tail's.
         part.worker.block.prepare(script, executions as usize + 1)?;
         let before = part.worker.group.begin();
+        let limits = part.job.limits.filter(|_| entry.phase != Phase::Tail);
+        let limited =
+            limits.map(|given| Limited::begin(given, &mut part.worker.group, before.cpu_ns));
         let null = part.worker.null.as_fd();
         let [output, error] = capture
             .as_ref()
@@ -93,6 +99,7 @@ impl ProcessRun {
             round,
             launched_ns,
             limit_ns,
+            limited,
             capture,
             interruption: None,
             over: false,
@@ -113,7 +120,7 @@ impl ProcessRun {
                 self.capture.as_ref().map_or(-1, |c| c.output.readable()),
                 self.capture.as_ref().map_or(-1, |c| c.error.readable()),
             ];
-            let deadline = if more { Some(0) } else { self.deadline(part) };
+            let deadline = if more { Some(0) } else { self.next_look(part) };
             let [children, closed, ..] = watch::poll(files, deadline).map_err(|_| Closed)?;
             if children || more {
                 while part.worker.signals.take().is_some() {}
@@ -131,6 +138,12 @@ impl ProcessRun {
             }
         }
         Ok(())
+    }
+
+    /// When to look at it again, whatever happens.
+    fn next_look(&self, part: &WorkerTrial) -> Option<i64> {
+        let limited = self.limited.as_ref().map(Limited::next_ns);
+        self.deadline(part).into_iter().chain(limited).min()
     }
 
     fn deadline(&self, part: &WorkerTrial) -> Option<i64> {
@@ -158,6 +171,15 @@ impl ProcessRun {
                 self.kill_all(part);
             }
             return;
+        }
+        let capture = self.capture.as_ref();
+        let excess = self
+            .limited
+            .as_mut()
+            .and_then(|limited| limited.look(&part.worker.group, &self.tree, capture));
+        if let Some(excess) = excess {
+            self.interruption = Some(Interruption::Excess(excess));
+            return self.kill_all(part);
         }
         if self
             .deadline(part)
@@ -201,10 +223,11 @@ fn duration(nanoseconds: u64) -> i64 {
 }
 
 fn capture(part: &WorkerTrial, entry: &Entry) -> Result<Option<Capture>, String> {
+    let counted = part.job.limits.is_some_and(|l| l.output_bytes.is_some());
     let captured = part.captured.as_ref();
     captured
         .filter(|_| entry.phase != Phase::Tail)
-        .map(Captured::begin)
+        .map(|captured| captured.begin(counted))
         .transpose()
         .map_err(|error| format!("cannot keep the output: {error}"))
 }

@@ -8,7 +8,7 @@ use launch::script::{Meeting, Script};
 use launch::shared_block::SharedBlock;
 use launch::{Image, Program};
 use record::marker::{self, Marker};
-use record::{Fault, FaultKind, Phase, Process, Record, Trial, Workload};
+use record::{Capture, Fault, FaultKind, Phase, Process, Record, Trial, Workload};
 use sys::perf::{Event, Target};
 use sys::tree::Status;
 
@@ -249,12 +249,17 @@ fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program
                 .within(directory.as_deref())?
         }
     };
-    Ok(program.on(cpus).run_by(job.user.as_ref()))
+    let most = job.limits.and_then(|limits| limits.output_bytes);
+    Ok(program.on(cpus).run_by(job.user.as_ref()).writing(most))
 }
 
 fn captured(job: &Trial) -> Result<Option<Captured>, String> {
+    // To be counted, it is read.
+    let counted = job.limits.and_then(|limits| limits.output_bytes);
+    let counted = counted.map(|_| Capture { limit_bytes: 0 });
     match &job.workload {
         Workload::Command { capture, .. } => capture
+            .or(counted)
             .as_ref()
             .map(Captured::new)
             .transpose()

@@ -79,6 +79,13 @@ impl Program {
                     libc::sched_setaffinity(0, size, mask.as_ptr().cast()),
                 )?;
             }
+            if let Some(most) = self.file_bytes {
+                let limit = libc::rlimit {
+                    rlim_cur: most,
+                    rlim_max: most,
+                };
+                check(Step::Limit, libc::setrlimit(libc::RLIMIT_FSIZE, &limit))?;
+            }
             if let Some(user) = &self.user {
                 let groups = user.groups.as_ptr();
                 check(Step::User, libc::setgroups(user.groups.len(), groups))?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cgroup::counters::{Counters, Reading};
 use crate::cgroup::leaf;
+use crate::cgroup::limit::Limit;
 use crate::cgroup::peak::Peak;
 use crate::cgroup::place::{places, unified, with, Place, Version};
 use crate::clock;
@@ -21,6 +22,8 @@ pub struct Group {
     here: Vec<Place>,
     counters: Counters,
     memory: Option<Peak>,
+    /// Of memory and of processes.
+    limits: [Option<Limit>; 2],
     birth: Option<Birth>,
     /// It was killed. Linux 6.18 compares the count of kills of the group that a process is born
     /// into with that of its parent's group, and so kills all that are born into it later.
@@ -47,6 +50,7 @@ impl Group {
             v2.is_none()
                 .then(|| with(&here, "cpuacct").cloned())
                 .flatten(),
+            with(&here, "pids").cloned(),
         ];
         for mut place in v2.into_iter().chain(v1.into_iter().flatten()) {
             place.directory.push(worker);
@@ -61,6 +65,7 @@ impl Group {
         let mut group = Self {
             counters: Counters::default(),
             memory: None,
+            limits: [None, None],
             birth: None,
             spoiled: Cell::new(false),
             own,
@@ -115,6 +120,20 @@ impl Group {
         self.memory.as_ref()?.read()
     }
 
+    /// Sets limits of memory and of processes, or none; whether the kernel holds each.
+    pub fn limit(&mut self, most: [Option<u64>; 2]) -> [bool; 2] {
+        let mut held = [false; 2];
+        for ((limit, most), held) in self.limits.iter_mut().zip(most).zip(&mut held) {
+            *held = limit.as_mut().is_some_and(|limit| limit.set(most));
+        }
+        held
+    }
+
+    /// Whether limits of memory and of processes were hit since they were set.
+    pub fn hit(&self) -> [bool; 2] {
+        [0, 1].map(|i| self.limits[i].as_ref().is_some_and(Limit::is_hit))
+    }
+
     /// Kills everything that was born in it; whether it could.
     pub fn kill(&self) -> bool {
         let kill = self.birth.as_ref().and_then(|birth| birth.kill.as_ref());
@@ -125,6 +144,7 @@ impl Group {
     fn open(&mut self) {
         self.birth = unified(&self.own).and_then(|place| Birth::open(&place.directory));
         self.memory = Peak::open(&self.own);
+        self.limits = [Limit::of_memory(&self.own), Limit::of_processes(&self.own)];
         self.counters = Counters::open(&self.own, &self.here);
     }
 
@@ -134,6 +154,7 @@ impl Group {
             return;
         };
         self.memory = None;
+        self.limits = [None, None];
         if fs::remove_dir(&place.directory).is_ok() && fs::create_dir(&place.directory).is_ok() {
             self.open();
         }
@@ -183,7 +204,7 @@ fn found(place: &Place) -> io::Result<()> {
 pub fn remove(name: &str, worker: &str) {
     let here = places("self");
     let v2 = unified(&here).map(|place| leaf::base(place, name));
-    let v1 = ["memory", "cpuacct"].map(|controller| with(&here, controller).cloned());
+    let v1 = ["memory", "cpuacct", "pids"].map(|controller| with(&here, controller).cloned());
     for place in v2.into_iter().chain(v1.into_iter().flatten()) {
         remove_one(&place.directory.join(worker));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cgroup::place::{places, unified, Place};
 
-const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
 /// The leaf in which the agent lives, left and removed when dropped.
 pub struct Leaf {
