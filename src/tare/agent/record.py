@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 6
+SCHEMA: int = 7
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -262,8 +262,14 @@ FaultKind = Literal[
     "signal",
     # It exceeded its time and was killed.
     "timeout",
-    # The kernel killed it for want of memory.
+    # The same of its CPU time.
+    "cpu_time",
+    # The kernel killed it for want of memory, or it exceeded its limit of memory.
     "out_of_memory",
+    # It wrote more than its limit.
+    "output",
+    # It had more processes and threads than its limit.
+    "processes",
     # It came to a wrong result.
     "check",
     # Processes of it are still there, whatever was done to end them.
@@ -341,6 +347,8 @@ class Trial(Strict, frozen=True, kw_only=True, tag_field="job", tag="trial"):
     id: int
     #: Measured iterations of each worker.
     iterations: int
+    #: What else one iteration may take; commands only.
+    limits: Limits | None = None
     #: How long descendants that outlive the root process may go on before they are killed.
     linger_ns: int
     #: Names the session in the launcher's marker (24 bits).
@@ -441,6 +449,20 @@ Limit = Literal[
     # Of all together, one after another.
     "total_bytes",
 ]
+
+
+class Limits(Strict, frozen=True, kw_only=True):
+    """What one execution of a command may take, all of its processes together; what takes more is killed.
+
+    Absent: no limit.
+    """
+
+    cpu_ns: int | None = None
+    memory_bytes: int | None = None
+    #: Standard output and error together, and each file that it writes.
+    output_bytes: int | None = None
+    #: Processes and threads at a time.
+    processes: int | None = None
 
 
 class Connect(Strict, frozen=True, kw_only=True, tag_field="job", tag="connect"):
