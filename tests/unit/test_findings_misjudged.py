@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import situations
 import synthetic
@@ -124,8 +125,8 @@ def test_a_run_that_was_stopped_is_over_the_limit() -> None:
     stopped = trials["status"] == "failed"
     plain = of(results).all[0]
     assert plain.over(230 * MS).estimate[0] < 0.01
-    kinds = trials.assign(failure_kind=np.where(stopped, "timeout", None))
-    judged = of(dataclasses.replace(results, trial_table=kinds)).all[0]
+    faults = pd.DataFrame({"trial": trials["trial"][stopped]}).assign(kind="timeout")
+    judged = of(dataclasses.replace(results, faults=faults)).all[0]
     assert judged.n == len(trials)
     assert judged.over(230 * MS).estimate[0] == pytest.approx(stopped.mean(), abs=0.005)
 

@@ -182,11 +182,12 @@ def _executions(results: Results, basis: Basis) -> dict[int, Executions]:
 
 def _stopped(results: Results, metric: str) -> dict[int, list[int]]:
     """Return each cell's trials that were stopped because they took more than they were given."""
-    kind = "out_of_memory" if metric == "memory_bytes" else "timeout" if "wall" in metric else None
+    kinds = ("memory", "out_of_memory"), ("cpu", "cpu_time"), ("wall", "timeout")
+    kind = next((kind for part, kind in kinds if part in metric), None)
+    faults = results.faults
     trials = results.trial_table
-    if kind is None or "failure_kind" not in trials:
-        return {}
-    gone = trials[trials["failure_kind"] == kind]
+    stopped = faults.loc[faults["kind"] == kind, "trial"]
+    gone = trials[(trials["status"] == "failed") & trials["trial"].isin(stopped)]
     return {int(str(cell)): [*own["trial"]] for cell, own in gone.groupby("cell")}
 
 
