@@ -182,7 +182,9 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
 
 
 #: Faults that end a command which was running, and which may have said why.
-SPEAKING: frozenset[record.FaultKind] = frozenset({"exit", "signal", "timeout", "out_of_memory"})
+SPEAKING: frozenset[record.FaultKind] = frozenset(
+    {"exit", "signal", "timeout", "cpu_time", "out_of_memory", "output", "processes"}
+)
 
 
 class HostUse(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_use"):

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.units.bounded import Count, Positive
+from tare.units.bounded import Bytes, Count, Positive
 from tare.workloads.application import Application
+
+
+class Enforced(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one execution may take, all of its processes together; what takes more is killed."""
+
+    cpu_s: Positive | None = None
+    memory_bytes: Bytes | None = None
+    #: Standard output and error together, and each file that it writes.
+    output_bytes: Bytes | None = None
+    #: Processes and threads at a time.
+    processes: Count | None = None
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +57,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     prepare: str | None = None
     conclude: str | None = None
     timeout_s: Positive | None = None
+    enforce: Enforced | None = None
     #: Trials of each of its cells, where these are fewer than those of the experiment.
     trials: Count | None = None
 

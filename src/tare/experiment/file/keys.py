@@ -153,6 +153,12 @@ EXPERIMENT = (
     ),
 )
 
+ENFORCE = Key(
+    "enforce",
+    kinds.ENFORCED,
+    "kill an execution that takes more, all of its processes together: CPU time; memory; bytes of "
+    "standard output and error, and of each file that it writes; processes and threads",
+)
 #: Keys of every workload, of a kernel and of a command; a kernel's parameters are keys as well.
 WORKLOAD = (
     Key("name", kinds.NAME, "how it is called; the kernel's or the program's name by default"),
@@ -192,6 +198,7 @@ APPLICATION = (
         "in it",
     ),
     Key("capture", kinds.FLAG, "keep standard output and error"),
+    ENFORCE,
 )
 COMMAND = (
     Key("command", kinds.COMMAND, "program and arguments, with placeholders; no shell"),
@@ -200,6 +207,7 @@ COMMAND = (
     Key("directory", kinds.TEXT, "where it runs, as its platform sees it; with placeholders"),
     Key("input", kinds.TEXT, "file to read as standard input; with placeholders"),
     Key("capture", kinds.FLAG, "keep standard output and error"),
+    ENFORCE,
     Key(
         "ignore_failure",
         kinds.EXITS,

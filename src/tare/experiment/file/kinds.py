@@ -13,6 +13,7 @@ from tare import registry, units
 from tare.applications import expressions
 from tare.experiment.specification import Limit
 from tare.registry import Parameter
+from tare.workloads.specification import Enforced
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
 LONGEST = 100_000
@@ -236,6 +237,21 @@ def _limit_value(of: str, value: Any) -> float:
     return float(_size(value)) if of == "memory" else 1e9 * units.seconds(_text(value), 1e-9)
 
 
+def _enforced(value: Any) -> Enforced:
+    if not isinstance(value, dict) or not value or not value.keys() <= _ENFORCED.keys():
+        raise ValueError
+    read = {name: (_ENFORCED[name][0], _ENFORCED[name][1].read(v)) for name, v in value.items()}
+    return Enforced(**dict(read.values()))
+
+
+_ENFORCED = {
+    "cpu": ("cpu_s", seconds(positive=True)),
+    "memory": ("memory_bytes", SIZE),
+    "output": ("output_bytes", SIZE),
+    "processes": ("processes", whole(1, 1 << 20)),
+}
+ENFORCED = Kind('a table such as {cpu = "1 s", memory = "64 MiB", output = "1 MB", processes = 8}',
+                      _enforced)  # fmt: skip
 LIMIT = Kind('a time or a size, such as "1 s", or {cpu = "1 s", memory = "64 MiB"}', _limit)
 
 

@@ -43,6 +43,7 @@ from tare.experiment.session.window import limit_s, longest_s, most_records, pat
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.results.message import Message
 from tare.workloads import placeholders
+from tare.workloads.specification import Enforced
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -362,6 +363,7 @@ class Conductor:
             tail=e.tail,
             rendezvous=None,
             timeout_ns=None if timeout_s is None else round(timeout_s * 1e9),
+            limits=_limits(cell.workload.enforce),
             linger_ns=round(e.linger_s * 1e9),
             observe=not self.observer.stamps,
             user=self.user,
@@ -593,3 +595,14 @@ class Conductor:
                     failure = failure or got.message
                     values.fault = values.fault or got
         return failure
+
+
+def _limits(given: Enforced | None) -> record.Limits | None:
+    if given is None:
+        return None
+    return record.Limits(
+        cpu_ns=None if given.cpu_s is None else round(given.cpu_s * 1e9),
+        memory_bytes=given.memory_bytes,
+        output_bytes=given.output_bytes,
+        processes=given.processes,
+    )
