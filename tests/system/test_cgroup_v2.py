@@ -130,6 +130,28 @@ def test_descendants_that_outlive_their_time_are_killed_and_told(agent: Agent) -
     assert "sleep 1234" not in output(agent, "ps | grep -v grep")
 
 
+@pytest.mark.parametrize(
+    ("shell", "limits", "kind"),
+    [
+        ("exec spin 5000 /tmp/limited", record.Limits(cpu_ns=200_000_000), "cpu_time"),
+        (
+            "exec dd if=/dev/zero of=/dev/null bs=64M count=1",
+            record.Limits(memory_bytes=16 * MB),
+            "out_of_memory",
+        ),
+        ("sleep 9 & sleep 9 & sleep 9 & wait", record.Limits(processes=3), "processes"),
+        ("exec yes", record.Limits(output_bytes=1000), "output"),
+    ],
+)
+def test_what_exceeds_a_limit_is_killed_and_the_next_is_sound(
+    agent: Agent, shell: str, limits: record.Limits, kind: str
+) -> None:
+    answer = execute(agent, shell, limits=limits, linger_ns=0)
+    assert [fault.kind for fault in answer.faults if fault.kind != "warning"] == [kind]
+    assert not execute(agent, "exec dd if=/dev/zero of=/dev/null bs=64M count=1").faults
+    assert not execute(agent, "exec spin 50 /tmp/within", limits=limits).faults
+
+
 def test_workers_on_one_cpu_feel_its_pressure(agent: Agent) -> None:
     on_one = (record.Worker(worker=0, cpus=(0,)), record.Worker(worker=1, cpus=(0,)))
     answer = execute(agent, "exec spin 900 /tmp/pressed", workers=on_one)

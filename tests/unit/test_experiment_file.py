@@ -14,6 +14,7 @@ from tare.errors import ExperimentError
 from tare.experiment import file
 from tare.experiment.file import kinds
 from tare.experiment.specification import Experiment, Limit, LoadSpec, SizeSpec, WindowSpec
+from tare.workloads.specification import Enforced
 
 CATALOGUE = catalogue()
 HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
@@ -98,6 +99,7 @@ def test_everything_that_can_be_said() -> None:
         input = "{input}"
         capture = true
         timeout = "2 min"
+        enforce = { cpu = "1 s", memory = "64 MiB", output = "1 MB", processes = 8 }
         [factors]
         platform = ["bare", "docker/isolate"]
         workers = "topology"
@@ -126,6 +128,9 @@ def test_everything_that_can_be_said() -> None:
     assert workload.command == ("./prog", "--fast", "{input}", "{{}}")
     assert workload.environment == {"LC_ALL": "C", "SEED": "{seed}"}
     assert workload.timeout_s == 120
+    assert workload.enforce == Enforced(
+        cpu_s=1.0, memory_bytes=2**26, output_bytes=10**6, processes=8
+    )
     assert asked.factors["workers"] == ("topology",)
     assert asked.factors["input"] == ("a.txt", "2", "0.5", "true")
     assert asked.loads == {
@@ -497,6 +502,9 @@ def test_a_workload_has_no_more_trials_than_the_experiment(head: str, own: str, 
         ("limit = 1", "", "a time or a size"),
         ('limit = { processes = "1 s" }', "", "a time or a size"),
         ('limit = "1 s"', "[window]", "is a time"),
+        ("", 'enforce = { time = "1 s" }', "a table such as"),
+        ("", "enforce = { processes = 0 }", "a table such as"),
+        ("", "enforce = {}", "a table such as"),
         ('limit = "2 s"', 'timeout = "1 s"', "above a timeout"),
         ('true_time = "wall_ns"', "", "without limit"),
         ('limit = "1 s"\ntrue_time = "wal_ns"', "", "no time 'wal_ns'"),

@@ -22,8 +22,10 @@ use crate::worker_trial::WorkerTrial;
 const TAIL_TICK_NS: i64 = 2_000_000;
 /// How long what was killed may take to go.
 const KILL_NS: i64 = 2_000_000_000;
-/// How long who is always somebody else by the time he is found is looked for, one by one.
+/// How long who is always somebody else by the time he is found is looked for, one by one; and
+/// where there are too many.
 const CHASE_NS: i64 = 1_000_000_000;
+const CHASE_OF_MANY_NS: i64 = 100_000_000;
 
 pub struct ProcessRun {
     pub tree: Tree,
@@ -198,12 +200,16 @@ impl ProcessRun {
     /// Ends everything that is left, or gives up.
     fn kill_all(&mut self, part: &WorkerTrial) {
         let begun = clock::monotonic();
+        let chase = match self.interruption {
+            Some(Interruption::Excess(Excess::Processes)) => CHASE_OF_MANY_NS,
+            _ => CHASE_NS,
+        };
         let mut seen = Vec::new();
         while !self.tree.empty && clock::monotonic() < begun + KILL_NS {
             if !part.worker.group.kill() {
                 let found = self.tree.kill();
                 let new = found.iter().any(|pid| !seen.contains(pid));
-                if part.worker.alone && new && clock::monotonic() > begun + CHASE_NS {
+                if part.worker.alone && new && clock::monotonic() > begun + chase {
                     tree::kill_everybody();
                 }
                 seen = found;
