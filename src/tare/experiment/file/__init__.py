@@ -24,8 +24,9 @@ from tare.experiment.file import (
     windows,
 )
 from tare.experiment.file.table import Table, closest, suggestion
-from tare.experiment.specification import NO_NETWORK, TOPOLOGY, Experiment
+from tare.experiment.specification import NO_NETWORK, TOPOLOGY, Experiment, Limit
 from tare.registry import Catalogue
+from tare.workloads.specification import Enforced
 
 __all__ = ["from_table", "parse", "read", "template"]
 
@@ -251,9 +252,10 @@ def _check_limits(table: Table, experiment: Experiment, catalogue: Catalogue) ->
                 f"is a time, and the answers are about {plan.metric(experiment)}",
                 'limit = { wall = "1 s" }',
             )
-        given = [w.timeout_s for w in experiment.workloads if w.timeout_s is not None]
-        if limit.of != "memory" and 1e9 * min(given, default=math.inf) < limit.value:
-            raise table.error("limit", "is above a timeout, which stops what is within the limit")
+        if limit.value > _most(experiment, limit):
+            raise table.error(
+                "limit", "is above timeout or enforce, which stop what is within the limit"
+            )
     if experiment.true_time is None:
         return
     if not experiment.limit:
@@ -267,6 +269,19 @@ def _check_limits(table: Table, experiment: Experiment, catalogue: Catalogue) ->
             closest(experiment.true_time, times) or "one of: tare describe metrics",
         )
     _check_printed(table, experiment, "true_time", [experiment.true_time])
+
+
+def _most(experiment: Experiment, limit: Limit) -> float:
+    """Return what the workloads may take of what a limit is of."""
+    given: list[float | None] = []
+    for workload in experiment.workloads:
+        enforced = workload.enforce or Enforced()
+        if limit.of == "memory":
+            given.append(enforced.memory_bytes)
+        else:
+            times = (workload.timeout_s, enforced.cpu_s)
+            given += [None if time is None else 1e9 * time for time in times]
+    return min((most for most in given if most is not None), default=math.inf)
 
 
 def _check_printed(table: Table, experiment: Experiment, key: str, metrics: list[str]) -> None:
