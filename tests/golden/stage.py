@@ -34,6 +34,8 @@ from tape import Tape
 
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
+#: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
+_LATER = {"limits"}
 #: Of a job, what says nothing of what is asked.
 _BY_CHANCE = {"id", "nonce", "shared", "rendezvous", "key", "groups"}
 _ID = re.compile(r'"id":(\d+)')
@@ -230,7 +232,11 @@ def _role(argv: Any) -> str:
 
 def _asked(job: dict[str, Any]) -> str:
     """Name what a job asks, whoever asks it, and wherever."""
-    what = {key: value for key, value in job.items() if key not in _BY_CHANCE}
+    what = {
+        key: value
+        for key, value in job.items()
+        if key not in _BY_CHANCE and not (key in _LATER and value is None)
+    }
     if isinstance(what.get("workload"), dict):
         what["workload"] = {k: v for k, v in what["workload"].items() if k != "environment"}
     text = _plain_text(json.dumps(what, sort_keys=True))

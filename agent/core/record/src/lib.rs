@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 7;
+pub const SCHEMA: u32 = 6;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
