@@ -205,8 +205,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="[KIND=]LIMIT",
-            help="Limit of a judge, such as '1 s' or memory=64MiB: how often does it misjudge? "
-            "KIND: cpu, wall, memory; repeatable.",
+            help="How often a limit of a judge misjudges: 1s, memory=64MiB; repeatable.",
         ),
     ] = None,
     json: options.Json = None,
