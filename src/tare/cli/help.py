@@ -17,7 +17,8 @@ GROUPS = {
     "What": (
         "application", "name", "metric", "quantile", "margin", "gate", "baseline",
         "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
-        "identify", "spend", "kappa", "finding", "table", "cpus", "session", "limit", "direction", "streams",
+        "identify", "spend", "kappa", "finding", "table", "cpus", "session", "limit", "direction",
+        "streams",
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",
