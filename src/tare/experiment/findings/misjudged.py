@@ -93,7 +93,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         answer=(*advice, *(more for cells in found for more in _more(cells, results))),
         verdict=settled(_bound(cell, ADVISED) is not None for cells in found for cell in cells.all),
-        summary=tuple(advice),
+        advice=tuple(advice),
         settle=_settle(waiting) if waiting else None,
         basis=", ".join(str(cells.basis) for cells in found),
         estimates=tuple(e for cells in found for e in _estimates(cells)),
@@ -379,4 +379,4 @@ def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
         yield message("misjudged.dependent", tau=tau, where=_place(cell, results, whole=True))
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=25, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)
