@@ -128,6 +128,7 @@ def test_a_run_that_was_stopped_is_over_the_limit() -> None:
     faults = pd.DataFrame({"trial": trials["trial"][stopped]}).assign(kind="timeout")
     judged = of(dataclasses.replace(results, faults=faults)).all[0]
     assert judged.n == len(trials)
+    assert "misjudged.stopped" in said(found(dataclasses.replace(results, faults=faults)))
     assert judged.over(230 * MS).estimate[0] == pytest.approx(stopped.mean(), abs=0.005)
 
 

@@ -86,7 +86,12 @@ def find(results: Results) -> Finding | None:
             verdict="nothing to compare",
         )
     advice = [sentence for cells in found for sentence in _advice(cells, results)]
-    waiting = [cell for cells in found for cell in cells.all if _bound(cell, ADVISED) is None]
+    waiting = [
+        cell
+        for cells in found
+        for cell in cells.all
+        if _bound(cell, ADVISED) is None and cell.n < needed(cell, ADVISED).over.needs
+    ]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -148,6 +153,15 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
             ],
             more=len(worst) - len(shown),
         )
+    stopped = [cell for cell in few if cell.n >= needed(cell, ADVISED).over.needs]
+    if stopped:
+        yield message(
+            "misjudged.stopped",
+            chance=Chosen(ADVISED),
+            where=_place(stopped[0], results, whole=True),
+            more=len(stopped) - 1,
+        )
+    few = [cell for cell in few if cell.n < needed(cell, ADVISED).over.needs]
     if few:
         least = min(few, key=lambda cell: cell.n)
         loose = max(CHANCES)
