@@ -236,8 +236,12 @@ pub struct Sums {
 /// Adds up what the descendants of a process have; nothing where there is no /proc.
 pub fn sums(of: libc::pid_t) -> Sums {
     // SAFETY: no preconditions.
-    let (ticks, page) =
-        unsafe { (libc::sysconf(libc::_SC_CLK_TCK), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let (ticks, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_CLK_TCK),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
     let mut sums = Sums::default();
     for (_, stat) in offspring(of) {
         sums.cpu_ns += stat.ticks * (1_000_000_000 / ticks.max(1));

@@ -66,7 +66,12 @@ impl Limited {
     }
 
     /// Whether something is exceeded by now.
-    pub fn look(&mut self, group: &Group, tree: &Tree, capture: Option<&Capture>) -> Option<Excess> {
+    pub fn look(
+        &mut self,
+        group: &Group,
+        tree: &Tree,
+        capture: Option<&Capture>,
+    ) -> Option<Excess> {
         let written = capture.map_or(0, Capture::written);
         if self.given.output_bytes.is_some_and(|most| written > most) {
             return Some(Excess::Output);
@@ -123,19 +128,24 @@ impl Limited {
         let [memory, processes] = group.hit();
         group.limit([None, None]);
         let beyond = |most: Option<u64>, used: Option<i64>| {
-            most.zip(used).is_some_and(|(most, used)| used > whole(most))
+            most.zip(used)
+                .is_some_and(|(most, used)| used > whole(most))
         };
         if beyond(self.given.cpu_ns, cpu_ns) {
             return Some(Excess::CpuTime);
         }
-        if self.given.memory_bytes.is_some() && memory || beyond(self.given.memory_bytes, memory_bytes) {
+        if self.given.memory_bytes.is_some() && memory
+            || beyond(self.given.memory_bytes, memory_bytes)
+        {
             return Some(Excess::Memory);
         }
         if self.given.processes.is_some() && processes {
             return Some(Excess::Processes);
         }
         let output = self.given.output_bytes;
-        output.is_some_and(|most| written > most).then_some(Excess::Output)
+        output
+            .is_some_and(|most| written > most)
+            .then_some(Excess::Output)
     }
 
     /// What is said of an excess.
@@ -147,7 +157,10 @@ impl Limited {
             }
             Excess::Memory => {
                 let most = self.given.memory_bytes.unwrap_or_default() as f64 / f64::from(1 << 20);
-                (FaultKind::OutOfMemory, format!("its {most:.6} MiB of memory"))
+                (
+                    FaultKind::OutOfMemory,
+                    format!("its {most:.6} MiB of memory"),
+                )
             }
             Excess::Output => {
                 let most = self.given.output_bytes.unwrap_or_default();
@@ -155,7 +168,10 @@ impl Limited {
             }
             Excess::Processes => {
                 let most = self.given.processes.unwrap_or_default();
-                (FaultKind::Processes, format!("its {most} processes and threads"))
+                (
+                    FaultKind::Processes,
+                    format!("its {most} processes and threads"),
+                )
             }
         };
         (kind, format!("{subject} exceeded {what}"))

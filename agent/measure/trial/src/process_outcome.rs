@@ -89,14 +89,16 @@ impl ProcessRun {
         let memory = entry.get(Figure::MemoryGroup);
         let memory = memory.or(entry.get(Figure::MemoryRusage));
         let written = self.capture.as_ref().map_or(0, Capture::written);
-        let excess = limited.conclude(&mut part.worker.group, cpu, memory, written).or_else(|| {
-            // The signal for too large a file, or what a shell makes of it.
-            let ended = self.tree.end.as_ref()?.status;
-            let signal = libc::SIGXFSZ;
-            let too_large = [Status::Killed(signal), Status::Exited(128 + signal)];
-            let limited = part.job.limits?.output_bytes.is_some();
-            (limited && too_large.contains(&ended)).then_some(Excess::Output)
-        });
+        let excess = limited
+            .conclude(&mut part.worker.group, cpu, memory, written)
+            .or_else(|| {
+                // The signal for too large a file, or what a shell makes of it.
+                let ended = self.tree.end.as_ref()?.status;
+                let signal = libc::SIGXFSZ;
+                let too_large = [Status::Killed(signal), Status::Exited(128 + signal)];
+                let limited = part.job.limits?.output_bytes.is_some();
+                (limited && too_large.contains(&ended)).then_some(Excess::Output)
+            });
         if self.interruption.is_none() {
             self.interruption = excess.map(Interruption::Excess);
         }
