@@ -43,6 +43,7 @@ default = 20
 [metrics.spun]
 meaning = "CPU time that it spins for"
 unit = "ms"
+better = "lower"
 pattern = "spins for ([0-9]+) ms"
 """
 EXPERIMENT = """
@@ -73,7 +74,9 @@ def measured(trials: int) -> Results:
     """Run the programs."""
     folder = Path(tempfile.mkdtemp(prefix="limits-"))
     application = folder / "spin"
-    (application / "root").mkdir(parents=True)
+    for name in ("etc", "usr", "application", "data", "tmp"):
+        (application / "root" / name).mkdir(parents=True)
+    (application / "root/etc/hosts").write_text("127.0.0.1 localhost tare\n")
     spin = application / "root/spin"
     subprocess.run(["cc", "-O2", "-static", "-o", spin, HERE / "spin.c"], check=True)
     (application / "application.toml").write_text(APPLICATION)
