@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import tare
+from tare.errors import ChangedError
 from tare.experiment.findings.network_cells import networks_of
 from tare.features.network.findings import task_cells, task_stragglers
 from tare.features.network.findings.depletion import courses
@@ -81,8 +82,6 @@ network = ["bucket high=100Mbit low=1200kbit budget=120Mbit"]
 hosts = 2
 budget = "{budget}"
 """
-#: The exit code of tare where the machine did not stay the same.
-CHANGED = 17
 TERASORT = ("--application", "spark", "--set", "job=terasort", "--size", "1c512m", "-p", "bare")
 STRAGGLER = (*TERASORT, "--set", "input=48", "--set", "partitions=3", "--hosts", "3", "-n", "5")
 #: Each of three hosts sends some 100 Mbit; 5 % of the budget are 20 Mbit.
@@ -95,7 +94,7 @@ def tare_does(*words: str) -> tare.Results:
     command = [sys.executable, "-m", "tare.wiring", *words, "--out", str(folder)]
     done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
     # A machine that changed meanwhile is said, and compared in spite of it.
-    if done.returncode not in (0, CHANGED):
+    if done.returncode not in (0, ChangedError.exit_code):
         raise subprocess.CalledProcessError(done.returncode, command)
     return tare.open(folder)
 

@@ -27,6 +27,7 @@ from tare.statistics.misjudgement import (
     Rule,
     least_factor,
 )
+from tare.statistics.order import MOST_TAU
 from tare.units import percent
 
 _DESCRIPTION = Description(
@@ -42,8 +43,6 @@ NEXT = 1000
 #: Beyond so many times the limit, or below its inverse, what a program takes more or less may be
 #: another part of its time.
 FAR = 3.0
-#: Dependence time from which on repetitions in a row are not independent.
-_DEPENDENT = 1.5
 _MOST_SETTINGS, _MOST_PROGRAMS = 4, 3
 
 
@@ -387,7 +386,7 @@ def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
         for cell in cells.all
         if np.isfinite(cell.values).all()
     ]
-    dependent = [one for one in times if one[0] > _DEPENDENT]
+    dependent = [one for one in times if one[0] > MOST_TAU]
     if dependent:
         tau, cell = max(dependent, key=lambda one: one[0])
         yield message("misjudged.dependent", tau=tau, where=_place(cell, results, whole=True))
