@@ -1,0 +1,74 @@
+"""Runs of tasks, a row each, of one or several task sets: what tables, scores and exports read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
+
+from tare.workloads.specification import Enforced
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How a run ended. ``done``: well, and nothing says what is correct. ``timeout`` (of wall time),
+#: ``cpu_time``, ``out_of_memory``, ``output`` and ``processes``: it exceeded what is enforced, and
+#: was killed for it. ``crashed``: by a signal or with an exit code that is not 0. ``killed``: by
+#: SIGKILL of somebody else. ``unchecked``: the checker failed. ``lost``: its platform failed, which
+#: says nothing about the program.
+Result = Literal[
+    "correct", "wrong", "done", "timeout", "cpu_time", "out_of_memory", "output", "processes",
+    "crashed", "killed", "unchecked", "lost",
+]  # fmt: skip
+RESULTS: tuple[Result, ...] = get_args(Result)
+#: Of these, the program has solved its task.
+SOLVED: frozenset[Result] = frozenset({"correct", "done"})
+#: What a limit has ended.
+LIMITED: frozenset[Result] = frozenset({
+    "timeout", "cpu_time", "out_of_memory", "output", "processes",
+})  # fmt: skip
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs all tasks of a set: a workload at one level of every factor."""
+
+    #: Name of the task set, and the folder of its results as it was given.
+    experiment: str
+    folder: str
+    workload: str
+    #: Every factor with its level, ``platform`` among them; without ``workload``.
+    levels: dict[str, str]
+    #: As the workload's command is written.
+    command: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    enforce: Enforced | None = None
+    #: CPUs that each run had to itself; None: it shared them.
+    cpus: int | None = None
+    #: UTC, ISO 8601: when the first session began.
+    started: str | None = None
+
+
+# Compared and hashed by identity: data frames have no equality of their own.
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs of several configurations.
+
+    Attributes
+    ----------
+    configurations : tuple of Configuration
+    tasks : tuple of str
+        Names of all tasks, as paths, each once, in the order of their sets.
+    table : DataFrame
+        One row a run: ``configuration`` (place among the configurations), ``task`` (place among
+        the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
+        :data:`RESULTS`), ``why`` (text or None), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
+        (floats, NaN where not known) and ``started_ns`` (since the session began).
+    facts : dict
+        Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.
+    """
+
+    configurations: tuple[Configuration, ...]
+    tasks: tuple[str, ...]
+    table: pd.DataFrame
+    facts: tuple[dict[str, object], ...] = ()
