@@ -62,12 +62,14 @@ def command_line() -> Commands:
     from tare.features.machine.selftest.command import selftest
     from tare.features.network.command import app as net
     from tare.features.run.command import run
+    from tare.features.tasks.command import app as tasks
 
     commands = build(SUPPLIES)
     measure, machine, results = "Measure", "Machine", "Results"
     commands.command(cls=LineCommand, rich_help_panel=measure)(run)
     commands.command(cls=LineCommand, rich_help_panel=measure)(compare)
     commands.add_typer(experiment, name="experiment", rich_help_panel=measure)
+    commands.add_typer(tasks, name="tasks", rich_help_panel=measure)
     commands.add_typer(net, name="net", rich_help_panel=measure)
     commands.command(rich_help_panel=machine)(doctor)
     commands.add_typer(fingerprint, name="fingerprint", rich_help_panel=machine)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ from tare.experiment.plan import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+T = TypeVar("T")
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="session"):
@@ -299,7 +302,7 @@ class Writer:
         except OSError as error:
             raise StoreError(f"cannot make the journal {path}: {error.strerror}") from error
 
-    def write(self, *lines: Line) -> None:
+    def write(self, *lines: msgspec.Struct) -> None:
         """Append lines; they are safe after the next ``sync``."""
         try:
             self._file.write(self._encoder.encode_lines(lines))
@@ -347,7 +350,12 @@ def read_all(folder: Path) -> Iterator[Line]:
 
 
 def read(path: Path) -> Iterator[Line]:
-    """Read the journal of one session, finished, running or killed.
+    """Read the journal of one session, finished, running or killed; see :func:`lines`."""
+    return lines(path, _decoder)
+
+
+def lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
+    """Read a journal whose lines a decoder knows.
 
     A last line that was cut, as a ``kill -9`` leaves it, is no error: nothing after the last
     complete line was promised.
@@ -366,7 +374,7 @@ def read(path: Path) -> Iterator[Line]:
                     return
                 if number == 1:
                     _check_first(text, path)
-                yield _decoder.decode(text)
+                yield decoder.decode(text)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except msgspec.DecodeError as error:

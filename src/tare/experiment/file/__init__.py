@@ -28,7 +28,7 @@ from tare.experiment.specification import NO_NETWORK, TOPOLOGY, Experiment, Limi
 from tare.registry import Catalogue
 from tare.workloads.specification import Enforced
 
-__all__ = ["from_table", "parse", "read", "template"]
+__all__ = ["TASKS", "from_table", "parse", "read", "tables", "template"]
 
 #: No question is that long.
 SIZE_LIMIT = 1 << 20
@@ -37,6 +37,9 @@ TABLES = (
     "experiment", "workload", "factors", "loads", "sizes", "network", "networks", "platforms",
     "window",
 )  # fmt: skip
+
+#: The table that makes a file one of a task set, which is no experiment in blocks.
+TASKS = "tasks"
 
 
 def read(path: Path) -> str:
@@ -82,8 +85,13 @@ def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
     ExperimentError
         Names the file, the key (tables of a list are counted from 1), and what was expected.
     """
+    return from_table(tables(text, name), name, catalogue)
+
+
+def tables(text: str, name: str) -> dict[str, Any]:
+    """Return what the text of a file in TOML holds; raises ExperimentError."""
     try:
-        values = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(
             f"{name} is no TOML: {error}", _line(text, str(error)) or "tare experiment new"
@@ -91,7 +99,6 @@ def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
     except (RecursionError, ValueError) as error:
         # Brackets nested without end, or a number of thousands of digits.
         raise ExperimentError(f"{name} holds what no experiment needs: {error}") from error
-    return from_table(values, name, catalogue)
 
 
 def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Experiment:
@@ -112,6 +119,10 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         As ``parse`` does.
     """
     file = Table(name, "", values)
+    if TASKS in values:
+        raise file.error(
+            TASKS, "is a set of tasks, which another command runs", f"tare tasks run {name}"
+        )
     file.only(TABLES)
     if "experiment" not in values:
         raise file.error("experiment", "is missing", '[experiment] with name = "…", question = "…"')

@@ -59,7 +59,7 @@ def answers(
         ready = list(asked)
         while True:
             for one in ready:
-                yield from _heard(one)
+                yield from heard(one)
                 if one.answer.whole:
                     selector.unregister(one.resident.agent.channel)
             if not selector.get_map():
@@ -68,10 +68,10 @@ def answers(
             ready = [key.data for key, _ in selector.select(LOOK_S)]
             if not ready:
                 for key in list(selector.get_map().values()):
-                    _check(key.data)
+                    check(key.data)
 
 
-def _heard(one: Asked) -> Iterator[tuple[Resident, record.Record]]:
+def heard(one: Asked) -> Iterator[tuple[Resident, record.Record]]:
     """Yield what an agent has said by now."""
     try:
         while (got := one.answer.next(0.0)) is not None:
@@ -81,7 +81,8 @@ def _heard(one: Asked) -> Iterator[tuple[Resident, record.Record]]:
         one.context = silence.context
 
 
-def _check(one: Asked) -> None:
+def check(one: Asked) -> None:
+    """Look whether an agent that says nothing still can; raises AgentError."""
     pid = one.resident.instance.host_pid
     if pid is not None and processes.is_stopped(pid):
         raise AgentError("the agent was stopped by a signal")

@@ -110,10 +110,10 @@ class Pool:
         """
         return self.get_all(cell.platform, keys_of(self._experiment, cell, cpus, root))
 
-    def get_all(self, platform: str, keys: list[Key]) -> list[Resident]:
-        """Return instances of a platform as :meth:`get` does."""
+    def get_all(self, platform: str, keys: list[Key], busy: Sequence[Key] = ()) -> list[Resident]:
+        """Return instances of a platform as :meth:`get` does; ``busy`` ones stay."""
         missing = [key for key in keys if key not in self._residents]
-        self._make_room(keys, missing)
+        self._make_room([*keys, *busy], missing)
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
         # One machine boots at a time: side by side they would wait for each other.

@@ -66,7 +66,7 @@ def conduct(request: Request) -> str:
     name = lease.new_name()
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
-        path = journal_path(request)
+        path = journal_path(request.folder)
         writer = journal.Writer(path)
         stack.callback(writer.close)
         nonce = secrets.randbits(24)
@@ -367,24 +367,24 @@ class _Session:
             self.tally.stopped.add(cell)
 
 
-def journal_path(request: Request) -> Path:
-    """Return where the session's journal is to be written.
+def journal_path(results: Path) -> Path:
+    """Return where the next journal in a folder of results is to be written.
 
     Raises
     ------
     StoreError
         If there can be none.
     """
-    folder = request.folder / "journal"
+    folder = results / "journal"
     try:
         folder.mkdir(exist_ok=True)
         if folder.is_symlink():
             raise NotADirectoryError(errno.ENOTDIR, "it is a link")
-        files.sync_folder(request.folder)
+        files.sync_folder(results)
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
     # A session that was killed at once has left a file, though perhaps not a line.
-    number = max((int(path.stem) for path in journal.files(request.folder)), default=0) + 1
+    number = max((int(path.stem) for path in journal.files(results)), default=0) + 1
     return folder / f"{number}.ndjson"
 
 

@@ -363,7 +363,7 @@ class Conductor:
             tail=e.tail,
             rendezvous=None,
             timeout_ns=None if timeout_s is None else round(timeout_s * 1e9),
-            limits=_limits(cell.workload.enforce),
+            limits=limits_of(cell.workload.enforce),
             linger_ns=round(e.linger_s * 1e9),
             observe=not self.observer.stamps,
             user=self.user,
@@ -597,7 +597,8 @@ class Conductor:
         return failure
 
 
-def _limits(given: Enforced | None) -> record.Limits | None:
+def limits_of(given: Enforced | None) -> record.Limits | None:
+    """Return what an agent is to enforce."""
     if given is None:
         return None
     return record.Limits(

@@ -62,8 +62,9 @@ class Runs:
     table : DataFrame
         One row a run: ``configuration`` (place among the configurations), ``task`` (place among
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
-        :data:`RESULTS`), ``why`` (text or None), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
-        (floats, NaN where not known) and ``started_ns`` (since the session began).
+        :data:`RESULTS`), ``why`` (text or None), ``status`` (of a crash: the exit code, or the
+        negative number of the signal; otherwise NaN), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
+        (floats, NaN where not known) and ``started_ns`` (since the first session began).
     facts : dict
         Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.
     """

@@ -1,0 +1,316 @@
+"""From a file with ``[tasks]`` to a task set: hostile until parsed, complaints that help."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare import files
+from tare.experiment import file as experiment_file
+from tare.experiment.file import keys, kinds
+from tare.experiment.file.table import Key, Table, suggestion
+from tare.experiment.specification import KNOWN_FACTORS, Experiment
+from tare.features.tasks.specification import EXPECTED, OUTPUT, TASK, Task, TaskSet
+from tare.registry import Catalogue
+from tare.workloads import placeholders
+from tare.workloads.specification import WorkloadSpec
+
+#: Of the tables of an experiment, those that a task set may have; and the keys of ``[experiment]``.
+TABLES = ("tasks", "experiment", "workload", "factors", "sizes", "platforms")
+EXPERIMENT = ("name", "question", "seed", "fresh", "linger", "skip_missing")
+#: Of tare's own factors, those whose levels are cells.
+FACTORS = ("platform", "size")
+#: What is asked where the file does not say.
+QUESTION = "Which tasks are solved, and how fast?"
+#: More tasks than this are a slip of the pattern.
+MOST_TASKS = 1_000_000
+#: More than agents keep of what one run writes: an expected output must be below.
+MOST_EXPECTED_BYTES = 48 << 20
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    given = (kinds.NAME.read(value),) if isinstance(value, str) else kinds.NAMES.read(value)
+    if not given:
+        raise ValueError
+    return tuple(given)
+
+
+def _expected(value: Any) -> str:
+    if str(text := kinds.NAME.read(value)).count("*") != 1:
+        raise ValueError
+    return str(text)
+
+
+def _tolerance(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise ValueError
+    return float(value)
+
+
+KEYS = (
+    Key(
+        "files",
+        kinds.Kind('a pattern, or a list of patterns, such as "tests/*.in"', _patterns),
+        "input files, a task each; relative to where tare is called",
+        required=True,
+    ),
+    Key(
+        "expected",
+        kinds.Kind('a file name with one *, such as "*.out" or "../answers/*.txt"', _expected),
+        "file with the correct output of each task, from the folder of its input: `*` is the "
+        "input's name without its ending. Without it, a task is done when its program ends well",
+    ),
+    Key(
+        "compare",
+        kinds.choice(("exact", "whitespace", "numeric")),
+        "what must be the same: every byte; all words, however they are spaced; or that, and "
+        "numbers within `tolerance`",
+    ),
+    Key(
+        "tolerance",
+        kinds.Kind("a number above 0 and below 1, such as 1e-6", _tolerance),
+        "with numeric: how far a number may be off, relative to the expected one, and absolute "
+        "where that is below 1",
+    ),
+    Key(
+        "checker",
+        kinds.COMMAND,
+        "command that judges instead, on this machine: exit code 0 is correct, 1 and 2 are wrong. "
+        "Gets the files {task}, {output} and {expected}, by default in this order",
+    ),
+    Key(
+        "checker_timeout",
+        kinds.seconds(positive=True),
+        "how long the checker may take",
+        field="checker_timeout_s",
+    ),
+    Key(
+        "trials",
+        kinds.whole(1, 10_000),
+        "how often each task is run in each cell: with several, scores have an interval for these "
+        "very tasks, and results that differ are found",
+    ),
+    Key("parallel", kinds.whole(1, 4096), "runs at a time, each on CPUs of its own"),
+    Key("cpus", kinds.whole(1, 4096), "CPUs of each run"),
+    Key(
+        "timeout",
+        kinds.seconds(positive=True),
+        "kill a run that takes longer; a workload may have its own",
+        field="timeout_s",
+    ),
+    keys.ENFORCE,
+)
+
+
+def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskSet]:
+    """Parse the text of a file with ``[tasks]``.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        The file, as complaints name it.
+    catalogue : Catalogue
+        The platforms that there are.
+
+    Raises
+    ------
+    ExperimentError
+        Names the file, the key, and what was expected.
+    """
+    values = experiment_file.tables(text, name)
+    file = Table(name, "", values)
+    if experiment_file.TASKS not in values:
+        raise file.error("tasks", "is missing: this is no task set", f"tare experiment run {name}")
+    file.only(TABLES)
+    top = file.table("tasks")
+    given = top.read(KEYS)
+    limits: dict[str, Any] = {
+        key: given.pop(key) for key in ("timeout_s", "enforce") if key in given
+    }
+    asked = TaskSet(**given)
+    _check(top, asked)
+    own = file.table("experiment")
+    own.only(EXPERIMENT)
+    chosen = file.table("factors")
+    _check_factors(chosen)
+    experiment = experiment_file.from_table(
+        {
+            **{key: value for key, value in values.items() if key != "tasks"},
+            "experiment": {
+                "name": re.sub(r"\W+", "-", Path(name).stem).strip("-") or "tasks",
+                "question": QUESTION,
+                **own.values,
+                "trials": asked.trials,
+            },
+            # A level that each run has another one of.
+            "factors": {**chosen.values, TASK: [TASK]},
+        },
+        name,
+        catalogue,
+    )
+    workloads = tuple(
+        _fitted(table, workload, limits)
+        for table, workload in zip(file.tables("workload"), experiment.workloads, strict=True)
+    )
+    return msgspec.structs.replace(experiment, workloads=workloads), asked
+
+
+def _check(table: Table, asked: TaskSet) -> None:
+    """Refuse what says nothing, and what of a checker's command stands for no file."""
+    if asked.expected is None and asked.checker is None:
+        for key in ("compare", "tolerance"):
+            if key in table.values:
+                raise table.error(key, "says nothing without expected", 'expected = "*.out"')
+    if "tolerance" in table.values and asked.compare != "numeric":
+        raise table.error("tolerance", "is of numbers", 'compare = "numeric"')
+    if asked.checker is None:
+        return
+    if "compare" in table.values:
+        raise table.error("compare", "excludes checker, which judges instead", "remove one")
+    known = (TASK, OUTPUT, *((EXPECTED,) if asked.expected else ()))
+    for word in asked.checker:
+        try:
+            unknown = placeholders.names(word) - {*known}
+        except ValueError as error:
+            raise table.error("checker", f"{word!r}: {error}") from None
+        for one in sorted(unknown):
+            raise table.error("checker", f"{{{one}}} is no file of a task", suggestion(one, known))
+
+
+def _check_factors(table: Table) -> None:
+    for name in table.values:
+        if name == TASK:
+            raise table.error(name, "is what [tasks] has", "leave it out")
+        if name in KNOWN_FACTORS and name not in FACTORS:
+            raise table.error(
+                name,
+                "is no factor of a task set",
+                "parallel and cpus in [tasks], or a load of yours",
+            )
+
+
+def _fitted(table: Table, workload: WorkloadSpec, limits: dict[str, Any]) -> WorkloadSpec:
+    """Return a workload that reads each task, within the limits of all."""
+    if workload.command is None or workload.application is not None:
+        raise table.error(
+            None, "is no command; tasks are given to commands", 'command = ["./solve"]'
+        )
+    for key in ("setup", "prepare", "conclude", "cleanup", "trials"):
+        if key in table.values:
+            raise table.error(key, "is not for task sets", "leave it out")
+    texts = (*workload.command, *workload.environment.values(), workload.input or "")
+    named = any(TASK in placeholders.names(text) for text in texts)
+    changed: dict[str, Any] = {}
+    if not named and workload.input is None:
+        changed["input"] = f"{{{TASK}}}"
+    elif not named:
+        raise table.error(
+            "input", "is the same for all tasks", "leave it out, or name {task} in command"
+        )
+    for key, value in limits.items():
+        if getattr(workload, key) is None:
+            changed[key] = value
+    if changed.get("timeout_s", workload.timeout_s) is None:
+        raise table.error(
+            "timeout", "is missing: a run that never ends would hold up all others",
+            '[tasks] timeout = "10 s"',
+        )  # fmt: skip
+    return msgspec.structs.replace(workload, **changed)
+
+
+def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
+    """Find the tasks that a set names, in order of their names.
+
+    Raises
+    ------
+    ExperimentError
+        If there are none, or some have no expected output.
+    """
+    table = Table(name, "tasks", {})
+    found: dict[str, Path] = {}
+    for pattern in asked.files:
+        matches = [(shown, path) for shown, path in _matching(pattern) if path.is_file()]
+        if not matches:
+            raise table.error(
+                "files", f"{pattern!r} matches no file", f"ls {pattern}   (in {Path.cwd()})"
+            )
+        found.update(matches)
+        if len(found) > MOST_TASKS:
+            raise table.error(
+                "files", f"matches more than {MOST_TASKS:,} files", "a narrower pattern"
+            )
+    wanted = {shown: _answer(path, asked.expected) for shown, path in found.items()}
+    missing = [(shown, path) for shown, path in wanted.items() if path and not path.is_file()]
+    if missing:
+        shown, path = missing[0]
+        raise table.error(
+            "expected",
+            f"{len(missing)} of {len(found)} tasks have none: {path} is not there, for {shown}",
+            "leave them out of files, or add what is correct",
+        )
+    return tuple(
+        _task(table, shown, found[shown], wanted[shown]) for shown in sorted(found, key=_natural)
+    )
+
+
+def _matching(pattern: str) -> Iterator[tuple[str, Path]]:
+    """Yield what a pattern matches, as it is shown and as an absolute path."""
+    here = Path.cwd()
+    try:
+        if Path(pattern).is_absolute():
+            root = Path(Path(pattern).anchor)
+            for path in root.glob(str(Path(pattern).relative_to(root))):
+                yield str(path), path
+        else:
+            for path in here.glob(pattern):
+                yield str(path.relative_to(here)), path
+    except (ValueError, NotImplementedError, OSError):
+        return
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """Order numbers in names as numbers."""
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
+
+
+def _answer(task: Path, expected: str | None) -> Path | None:
+    return None if expected is None else task.parent / expected.replace("*", task.stem)
+
+
+def _task(table: Table, shown: str, task: Path, expected: Path | None) -> Task:
+    given = [path for path in (task, expected) if path is not None]
+    try:
+        digest = _digest(given)
+    except OSError as error:
+        raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
+    if expected is not None and expected.stat().st_size > MOST_EXPECTED_BYTES:
+        raise table.error(
+            "expected", f"{expected} has more than {MOST_EXPECTED_BYTES >> 20} MiB", "a checker"
+        )
+    if not str(task).isprintable() or "{" in str(task):
+        raise table.error("files", f"{shown!r} has characters that no command can be given")
+    return Task(
+        name=shown,
+        input=str(task),
+        expected=None if expected is None else str(expected),
+        digest=digest,
+    )
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in paths:
+        with files.open_plain(path, links=True) as file:
+            own = hashlib.sha256()
+            while piece := file.read(1 << 20):
+                own.update(piece)
+            whole.update(own.digest())
+    return whole.hexdigest()

@@ -1,0 +1,241 @@
+"""A task set's folder: its plan, what earlier sessions did, and its runs as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tare import files
+from tare.errors import ExperimentError, StoreError
+from tare.experiment.journal import MachineFact, Session
+from tare.experiment.metrics import ranked
+from tare.experiment.session import folder as folders
+from tare.features.tasks.journal import Run, read
+from tare.features.tasks.lanes import Work
+from tare.features.tasks.runs import Configuration, Runs
+from tare.features.tasks.session import Past
+from tare.features.tasks.specification import TASK, VERSION, Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tare.experiment.specification import Cell
+
+#: Where the plan is kept.
+FILE = "tasks.json"
+#: Results that say nothing of the program: on resuming, such runs are done again.
+AGAIN = frozenset({"lost", "unchecked"})
+_HINT = "free some room, or choose another --out"
+#: Metrics of the table; a value is that of the best source that all of a configuration's have.
+_METRICS = ("cpu_ns", "wall_ns", "memory_bytes")
+
+
+def has_begun(folder: Path) -> bool:
+    """Tell whether a folder holds a task set, however little of it."""
+    return (folder / FILE).exists()
+
+
+def begin(plan: Plan, text: str, folder: Path) -> Past:
+    """Write down what is to be run; raises StoreError where the folder holds something else."""
+    folders.check_free(folder)
+    _write(plan, folder)
+    folders.write_text(text, folder)
+    return Past()
+
+
+def go_on(plan: Plan, text: str, folder: Path) -> Past:
+    """Return what earlier sessions did of the same tasks.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder holds other tasks, workloads or platforms.
+    """
+    before = read_plan(folder)
+    changed = _changed(before, plan)
+    if changed:
+        raise ExperimentError(
+            f"{', '.join(changed)} changed since the task set began in {folder}",
+            "run it into a new folder with --out",
+        )
+    _write(plan, folder)
+    folders.write_text(text, folder)
+    return past(folder)
+
+
+def _write(plan: Plan, folder: Path) -> None:
+    files.write(folder / FILE, msgspec.json.encode(plan), _HINT)
+
+
+def _changed(before: Plan, now: Plan) -> list[str]:
+    """Return what of a plan is another; how many trials, and how many at a time, may be."""
+    same = msgspec.structs.replace
+    own = same(now.set, trials=before.set.trials, parallel=before.set.parallel)
+    return [
+        name
+        for name, other in (
+            ("tasks", before.tasks != now.tasks),
+            ("[tasks]", before.set != own),
+            ("workloads or platforms", before.cells != now.cells),
+        )
+        if other
+    ]
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return the plan of a folder.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is of another version.
+    """
+    path = folder / FILE
+    try:
+        with files.open_plain(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no task set: {path.name} cannot be read ({error.strerror})",
+            f"tare report {folder}   (if it holds an experiment)"
+            if (folder / "plan.json").exists()
+            else "name the folder that tare tasks run --out named",
+        ) from error
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(data, type=Plan)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    raise StoreError(
+        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
+        "open it with the tare that wrote it",
+    )
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def past(folder: Path) -> Past:
+    """Return what the sessions in a folder did."""
+    found = Past()
+    for line in read(folder):
+        if isinstance(line, Session):
+            found.sessions = max(found.sessions, line.session)
+        elif isinstance(line, Run):
+            found.runs = max(found.runs, line.run)
+            work = Work(line.cell, line.task, line.trial)
+            (found.done.discard if line.result in AGAIN else found.done.add)(work)
+    return found
+
+
+def load(paths: Sequence[Path]) -> Runs:
+    """Read the runs of one or several task sets, joined by the names of their tasks.
+
+    Raises
+    ------
+    StoreError
+        If one of the folders holds none.
+    """
+    import pandas as pd
+
+    configurations: list[Configuration] = []
+    facts: list[dict[str, Any]] = []
+    tasks: dict[str, int] = {}
+    tables: list[pd.DataFrame] = []
+    for path in paths:
+        files.check_owner(path)
+        plan = read_plan(path)
+        rows, started, own = _rows(path)
+        places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
+        for cell in plan.cells:
+            some = rows.get(cell.cell, [])
+            table = _table(some, places)
+            tables.append(table.assign(configuration=len(configurations)))
+            configurations.append(_configuration(path, plan, cell, started))
+            facts.append(own)
+    return Runs(
+        tuple(configurations),
+        tuple(tasks),
+        pd.concat(tables, ignore_index=True) if tables else _table([], []),
+        tuple(facts),
+    )
+
+
+def _configuration(path: Path, plan: Plan, cell: Cell, started: str | None) -> Configuration:
+    levels = {k: v for k, v in cell.levels().items() if k not in ("workload", TASK)}
+    usual = {"workers": "1", "pinning": "none", "load": "none", "size": "all"}
+    return Configuration(
+        experiment=plan.experiment.name,
+        folder=str(path),
+        workload=cell.workload.name,
+        levels={k: v for k, v in levels.items() if usual.get(k) != v},
+        command=cell.workload.command or (),
+        timeout_s=cell.workload.timeout_s,
+        enforce=cell.workload.enforce,
+        cpus=plan.set.cpus,
+        started=started,
+    )
+
+
+def _rows(path: Path) -> tuple[dict[int, list[Run]], str | None, dict[str, Any]]:
+    """Return the runs by cell, the last of each; when the first session began; the machine."""
+    runs: dict[Work, Run] = {}
+    started: str | None = None
+    facts: dict[str, Any] = {}
+    for line in read(path):
+        if isinstance(line, Run):
+            runs[Work(line.cell, line.task, line.trial)] = line
+        elif isinstance(line, Session):
+            started = started or line.started
+        elif isinstance(line, MachineFact) and line.platform is None:
+            facts[line.name] = line.value
+    by_cell: dict[int, list[Run]] = {}
+    for run in runs.values():
+        by_cell.setdefault(run.cell, []).append(run)
+    return by_cell, started, facts
+
+
+def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+
+    from tare.features.tasks.runs import RESULTS
+
+    first = min((run.began_ns for run in runs), default=0)
+    columns: dict[str, Any] = {
+        "task": [places[run.task] for run in runs],
+        "trial": [run.trial for run in runs],
+        "result": pd.Categorical([run.result for run in runs], categories=RESULTS),
+        "why": pd.Series([run.why for run in runs], dtype=object),
+        "status": [_status(run) for run in runs],
+        **{metric: _values(runs, metric) for metric in _METRICS},
+        "started_ns": [float(run.began_ns - first) for run in runs],
+        "took_ns": [float(run.ended_ns - run.began_ns) for run in runs],
+    }
+    table = pd.DataFrame(columns)
+    return table.astype({"task": np.int64, "trial": np.int64, "status": float})
+
+
+def _status(run: Run) -> float:
+    """Return how a program ended: its exit code, or the negative number of the signal."""
+    for metric, sign in (("signal", -1), ("exit_code", 1)):
+        for value in run.values.get(metric, {}).values():
+            if value or metric == "exit_code":
+                return float(sign * value)
+    return float("nan")
+
+
+def _values(runs: list[Run], metric: str) -> list[float]:
+    """Return the values of a metric by the best source that all runs have that have any."""
+    have = [set(run.values.get(metric, ())) for run in runs]
+    common = set.intersection(*some) if (some := [one for one in have if one]) else set()
+    best = next(iter(ranked(metric, common)), None)
+    return [
+        float("nan") if best is None else float(run.values.get(metric, {}).get(best, "nan"))
+        for run in runs
+    ]

@@ -1,0 +1,59 @@
+"""The journal of a task set: that of an experiment's sessions, with a line a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare.experiment import journal
+from tare.features.tasks.runs import Result
+from tare.results.message import Said
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="run"):
+    """A run that is over, whatever became of it."""
+
+    #: Number over all sessions, from 1.
+    run: int
+    #: Places in the plan.
+    cell: int
+    task: int
+    #: Which of the task's runs in the cell, from 1.
+    trial: int
+    #: Which of those that run side by side.
+    lane: int
+    #: CLOCK_MONOTONIC of tare itself: from asking for it until it was judged.
+    began_ns: int
+    ended_ns: int
+    result: Result
+    #: What speaks against the program, its platform, or its checker.
+    why: Said | None = None
+    #: By metric and source.
+    values: dict[str, dict[str, int | float]] = {}
+
+
+Line = (
+    journal.Session
+    | journal.MachineFact
+    | journal.InstanceStart
+    | journal.InstanceEnd
+    | journal.ClockCheck
+    | journal.Note
+    | journal.SessionEnd
+    | Run
+)
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+def read(folder: Path) -> Iterator[Line]:
+    """Read the lines of every session, in order.
+
+    Raises
+    ------
+    StoreError
+        If one cannot be read, or holds what is no line of a journal.
+    """
+    for path in journal.files(folder):
+        yield from journal.lines(path, _decoder)

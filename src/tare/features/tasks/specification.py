@@ -1,0 +1,67 @@
+"""A task set as data: workloads and platforms of an experiment, and the tasks for them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tare.experiment.specification import Cell, Experiment
+from tare.units.bounded import Count, Positive
+
+#: Version of the layout of a task set's folder.
+VERSION = 1
+#: The placeholder that stands for a task's file; to the experiment it is a factor of one level.
+TASK = "task"
+#: Placeholders of a checker's command: files.
+OUTPUT, EXPECTED = "output", "expected"
+#: How often a task is given to each cell by default, and how long a checker may take.
+CHECKER_S = 10.0
+#: More than agents keep of what one run writes.
+MOST_OUTPUT_BYTES = 60 << 20
+
+Compare = Literal["exact", "whitespace", "numeric"]
+
+
+class TaskSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[tasks]``: inputs, what is correct, and how many are run side by side."""
+
+    #: Patterns of input files, relative to where tare is called.
+    files: tuple[str, ...]
+    #: Of each input's folder, the file that holds what is correct; ``*`` is the input's stem.
+    expected: str | None = None
+    #: What must be the same: every byte; words and numbers, however they are spaced; or that, and
+    #: numbers by ``tolerance``.
+    compare: Compare = "whitespace"
+    #: Of numbers: relative to those expected, and absolute for those below 1.
+    tolerance: Positive = 1e-6
+    #: A command that judges instead: exit code 0, correct; 1 or 2, wrong.
+    checker: tuple[str, ...] | None = None
+    checker_timeout_s: Positive = CHECKER_S
+    #: Runs of each task in each cell.
+    trials: Count = 1
+    #: Runs at a time, each on CPUs of its own.
+    parallel: Count = 1
+    cpus: Count = 1
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One input with what is correct."""
+
+    #: As the pattern gave it.
+    name: str
+    #: Absolute paths.
+    input: str
+    expected: str | None = None
+    #: SHA-256 of what both hold.
+    digest: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A task set with its tasks and cells, as its folder keeps it."""
+
+    version: int = VERSION
+    experiment: Experiment
+    tasks: tuple[Task, ...]
+    set: TaskSet
+    cells: tuple[Cell, ...]
