@@ -6,7 +6,7 @@ and readers do not hinder each other.
 """
 
 from tare.experiment.store.build import save_findings
-from tare.experiment.store.export import FORMATS, export
+from tare.experiment.store.export import FORMATS, export, write
 from tare.experiment.store.load import load
 
-__all__ = ["FORMATS", "export", "load", "save_findings"]
+__all__ = ["FORMATS", "export", "load", "save_findings", "write"]

@@ -63,7 +63,11 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     if TABLES[table].files is not None:
         return _export_files(folder, table, format, destination)
-    rows = _rows(folder, table)
+    return write(_rows(folder, table), format, destination)
+
+
+def write(rows: pa.Table, format: str, destination: str | Path) -> int:
+    """Write rows to a file, or to standard output where it is ``-``; return how many."""
     with _opened(destination) as target:
         return _write((rows,), rows.schema, format, target)
 

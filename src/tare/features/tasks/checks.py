@@ -25,21 +25,17 @@ def difference(output: bytes, expected: bytes, asked: TaskSet) -> Message | None
     if asked.compare == "exact":
         return _first_byte(output, expected)
     got, wanted = output.split(), expected.split()
-    if got == wanted:
-        return None
     for place, (own, other) in enumerate(zip(got, wanted, strict=False)):
         if own != other and not (asked.compare == "numeric" and _near(own, other, asked.tolerance)):
             return message(
-                "tasks.differs.word",
+                "tasks.differs.text",
                 line=_line_of(output, place),
                 expected=_shown(other),
                 got=_shown(own),
             )
-    if len(got) < len(wanted):
-        return message("tasks.differs.short", words=len(got), of=len(wanted))
-    if len(got) > len(wanted):
-        return message("tasks.differs.long", words=len(got), of=len(wanted))
-    return None
+    if len(got) == len(wanted):
+        return None
+    return message("tasks.differs.words", words=len(got), of=len(wanted))
 
 
 def _near(own: bytes, other: bytes, tolerance: float) -> bool:
@@ -61,11 +57,9 @@ def _first_byte(output: bytes, expected: bytes) -> Message:
     at = next((i for i in pieces if output[i : i + _PIECE] != expected[i : i + _PIECE]), both)
     at = next((i for i in range(at, min(at + _PIECE, both)) if output[i] != expected[i]), both)
     if at == both and len(output) != len(expected):
-        if len(output) < len(expected):
-            return message("tasks.differs.cut", bytes=len(output), of=len(expected))
-        return message("tasks.differs.more", bytes=len(output), of=len(expected))
+        return message("tasks.differs.bytes", bytes=len(output), of=len(expected))
     return message(
-        "tasks.differs.byte",
+        "tasks.differs.text",
         line=output.count(b"\n", 0, at) + 1,
         expected=_shown(expected[at : at + MOST_SHOWN]),
         got=_shown(output[at : at + MOST_SHOWN]),

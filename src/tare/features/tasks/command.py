@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
+from tare.errors import IncompleteError, InterruptError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tare.features.tasks.outcomes import Metric
+    from tare.features.tasks.runs import Runs
 
 app = Commands(
     no_args_is_help=True,
@@ -19,18 +27,25 @@ app = Commands(
     """,
 )
 
-File = Annotated[Path, typer.Argument(help="File with [tasks] (TOML).", metavar="FILE")]
+Folders = Annotated[
+    list[Path], typer.Argument(help="Folders of task sets, joined by task.", metavar="DIR…")
+]
+Scored = Annotated[
+    str, typer.Option("--metric", metavar="cpu|wall", help="Time that scores are about.")
+]
 
 
 @app.command()
 def run(
-    file: File,
+    file: Annotated[Path, typer.Argument(help="File with [tasks] (TOML).", metavar="FILE")],
     parallel: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Runs at a time. [default: of FILE]")
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", "-n", metavar="N", min=1, help="Runs of each. [default: of FILE]"),
+        typer.Option(
+            "--trials", "-n", metavar="N", min=1, help="Runs of each task. [default: of FILE]"
+        ),
     ] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out platforms that are missing.")
@@ -43,6 +58,7 @@ def run(
         ),
     ] = None,
     resume: options.Resume = False,
+    metric: Scored = "cpu",
     json: options.Json = None,
 ) -> None:
     """Run every task with every program on every platform, and write the table.
@@ -52,14 +68,120 @@ def run(
     from tare.features.tasks import work
     from tare.features.tasks.progress import TasksBar
 
+    of = _metric(metric)
     folder = out or file.with_suffix("")
     again = typed_again("tasks run", {"--out": str(folder), "--resume": None})
-    with TasksBar() as bar:
-        prepared = work.prepare(file, skip_missing=skip_missing, parallel=parallel, trials=trials)
-        for note in prepared.notes:
-            bar.note(note.message)
-        counts = work.execute(
-            prepared, folder, bar, resume=resume, user=work.calling_user(as_root=as_root)
+    try:
+        with TasksBar() as bar:
+            prepared = work.prepare(
+                file, skip_missing=skip_missing, parallel=parallel, trials=trials
+            )
+            for note in prepared.notes:
+                bar.note(note.message)
+            user = work.calling_user(as_root=as_root)
+            work.execute(prepared, folder, bar, resume=resume, user=user)
+    except KeyboardInterrupt as error:
+        shows = shlex.join(["tare", "tasks", "report", str(folder)])
+        raise InterruptError(
+            f"interrupted; all runs that had ended are kept in {folder}",
+            f"{again}   (goes on)   or: {shows}",
+        ) from error
+    runs = _show([folder], of, folder / "report.html", json)
+    lost = int((runs.table["result"] == "lost").sum())
+    if lost:
+        raise IncompleteError(
+            f"{lost} of {len(runs.table)} runs were lost by their platform", f"{again}   (again)"
         )
-    console.out.print(str(counts))
-    console.out.print(again)
+
+
+@app.command()
+def report(
+    folders: Folders,
+    metric: Scored = "cpu",
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Page: .html, .md, or .json. [default: first DIR/report.html]"
+        ),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Compare task sets, one or several, and write the table.
+
+    Also while they still run.
+
+        tare tasks report monday tuesday --report both.html
+    """
+    _show(folders, _metric(metric), report or folders[0] / "report.html", json)
+
+
+@app.command()
+def export(
+    folders: Folders,
+    file: Annotated[
+        str,
+        typer.Option(metavar="FILE|-", help="Write .csv, .parquet, or .json; -: CSV to stdout."),
+    ] = "-",
+    benchexec: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Instead: BenchExec's XML, for its table-generator."),
+    ] = None,
+) -> None:
+    """Export all runs, a row each.
+
+    tare tasks export results --file runs.csv
+    tare tasks export results --benchexec xml
+    """
+    from tare.features.tasks import exports
+    from tare.features.tasks.folder import load
+
+    runs = load(folders)
+    if benchexec is not None:
+        if file != "-":
+            raise UsageError("--file and --benchexec exclude each other", "leave one of them out")
+        written = exports.benchexec(runs, benchexec)
+        for path in written:
+            console.err.print(f"Wrote {path}.")
+        files = shlex.join(map(str, written))
+        console.err.print(f"Next: table-generator {files}", soft_wrap=True)
+        return
+    exports.write(runs, file)
+    if file != "-":
+        console.err.print(f"Wrote {file}.")
+
+
+def _metric(given: str) -> Metric:
+    from tare.features.tasks.outcomes import METRICS
+
+    for one in METRICS:
+        if given == one:
+            return one
+    raise UsageError(f"--metric {given!r} is none of {', '.join(METRICS)}", "--metric wall")
+
+
+def _show(folders: Sequence[Path], metric: Metric, page: Path, json: str | None) -> Runs:
+    """Print the answers and write the page."""
+    from tare.features.tasks import page as pages
+    from tare.features.tasks.folder import load
+    from tare.render import data, files
+
+    files.format_of(page)
+    command = shlex.join(["tare", "tasks", "report", *map(str, folders), "--metric", metric])
+    with console.err.status("working out the answers"):
+        runs = load(folders)
+        document, large = pages.make(runs, metric, command)
+        written = files.write(document, page, large)
+    if json != "-":
+        console.show(document, written)
+    if json is not None:
+        console.write_json(
+            {
+                "version": 1,
+                "configurations": data.builtins(list(runs.configurations)),
+                "tasks": len(runs.tasks),
+                "findings": data.builtins([one.finding for one in document.sections]),
+                "written": [str(path) for path in written],
+            },
+            json,
+        )
+    return runs

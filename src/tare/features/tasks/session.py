@@ -380,7 +380,7 @@ def works(plan: Plan, done: set[Work]) -> Iterator[Work]:
 
 
 def _within(resident: Resident) -> tuple[int, ...] | None:
-    """Return the CPUs that a program is put on; None: its kernel has no others, or other numbers."""
+    """Return the CPUs that a program is put on; None: it numbers them itself."""
     return resident.cpus[0] if resident.instance.shares_memory else None
 
 

@@ -1,0 +1,123 @@
+"""Pictures of task sets: tasks solved within a time, and times of two configurations by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.features.tasks.outcomes import Scored, medians
+from tare.features.tasks.runs import RESULTS, SOLVED
+from tare.render.charts.lines import Axis, Line, lines
+from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, styled
+from tare.render.words import sentence, text
+from tare.results.message import message
+from tare.results.report import Figure
+from tare.statistics.scores import solved_within
+from tare.units import scale_for
+
+#: Configurations in one picture of solved tasks, and pairs with a picture of their own.
+_MOST_LINES, _MOST_PAIRS = 8, 3
+_GUTTER, _HEIGHT = 70, 340
+
+
+def quantiles(some: Sequence[Scored]) -> Figure | None:
+    """Draw the number of tasks solved within each time: to the right, more; below, faster."""
+    drawn = []
+    for one in some[:_MOST_LINES]:
+        curve = solved_within(one.outcomes)
+        rising = curve.number > 0
+        if not rising.any():
+            continue
+        number = curve.number[rising]
+        drawn.append(Line(one.label, number.tolist(), curve.limits[rising].tolist()))
+    if not drawn:
+        return None
+    metric = some[0].metric
+    chart = lines(
+        [("", drawn)],
+        Axis("tasks solved", "1", even=True),
+        Axis(f"{metric} time", "ns"),
+        marks=False,
+    )
+    alternative = message(
+        "tasks.chart.quantile.alternative", metric=metric, names=[line.name for line in drawn]
+    )
+    return Figure(
+        "quantile", text(message("tasks.chart.quantile.title")), chart.to_dict(),
+        sentence(alternative),
+    )  # fmt: skip
+
+
+def scatters(some: Sequence[Scored]) -> tuple[Figure, ...]:
+    """Draw the first configuration's time of each task against those of the next ones."""
+    found = [_scatter(some[0], one, i) for i, one in enumerate(some[1 : 1 + _MOST_PAIRS], 1)]
+    return tuple(one for one in found if one is not None)
+
+
+def _scatter(first: Scored, second: Scored, number: int) -> Figure | None:
+    import altair as alt
+
+    x, y = (medians(_timed(one)) for one in (first, second))
+    known = ~np.isnan(x) & ~np.isnan(y) & (x > 0) & (y > 0)
+    if not known.any():
+        return None
+    tasks = np.flatnonzero(known)
+    # Those that end differently are all drawn, of the others as many as there is room for.
+    differing = first.worst[tasks] != second.worst[tasks]
+    kept = np.flatnonzero(differing)[:MOST_MARKS]
+    others = np.flatnonzero(~differing)
+    room = max(0, MOST_MARKS - len(kept))
+    others = others[:: max(1, -(-len(others) // room))] if room else others[:0]
+    chosen = tasks[np.sort(np.concatenate([kept, others]))]
+    scale, unit = scale_for([*x[chosen], *y[chosen]], "ns")
+    solved = [RESULTS.index(one) for one in SOLVED]
+    colours = [colour(name) for name in ("s0", "mark", "quiet")]
+    kinds = ("both solve it", "one solves it", "none solves it")
+    records = []
+    for task in chosen.tolist():
+        both = [one.worst[task] in solved for one in (first, second)]
+        kind = kinds[0] if all(both) else kinds[1] if any(both) else kinds[2]
+        records.append(
+            {"x": float(f"{x[task] / scale:.5g}"), "y": float(f"{y[task] / scale:.5g}"), "k": kind}
+        )
+    there = [kind for kind in kinds if any(r["k"] == kind for r in records)]
+    both_axes = np.concatenate([x[chosen], y[chosen]]) / scale
+    ends = [float(both_axes.min()), float(both_axes.max())]
+    axis = alt.Scale(
+        type="log" if ends[1] > 20 * ends[0] else "linear", domain=ends, nice=True, zero=False
+    )
+    line = alt.Chart(data([{"x": e, "y": e} for e in ends])).mark_line(
+        color=colour("soft"), strokeWidth=1, strokeDash=[4, 3]
+    ).encode(x="x:Q", y="y:Q")  # fmt: skip
+    points = alt.Chart(data(records)).mark_point(size=26, opacity=0.75, filled=True).encode(
+        x=alt.X("x:Q", scale=axis, title=f"{first.label}, {unit}"),
+        y=alt.Y("y:Q", scale=axis, title=f"{second.label}, {unit}"),
+        color=alt.Color(
+            "k:N", sort=there, title=None,
+            scale=alt.Scale(domain=there, range=[colours[kinds.index(one)] for one in there]),
+        ),
+        shape=alt.Shape(
+            "k:N", sort=there, title=None,
+            scale=alt.Scale(domain=there, range=[SHAPES[kinds.index(one)] for one in there]),
+        ),
+    )  # fmt: skip
+    chart: Any = alt.layer(line, points).properties(
+        width=min(_HEIGHT, panel_width(1, _GUTTER)), height=_HEIGHT
+    )
+    alternative = message(
+        "tasks.chart.scatter.alternative",
+        metric=first.metric, first=first.label, second=second.label, n=int(known.sum()),
+        below=int((y[known] < x[known]).sum()),
+    )  # fmt: skip
+    title = message("tasks.chart.scatter.title", first=first.label, second=second.label)
+    return Figure(
+        f"scatter-{number}", text(title), styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(),
+        sentence(alternative),
+    )  # fmt: skip
+
+
+def _timed(one: Scored) -> Any:
+    """Return times of runs that say something, with a row without any as one of NaN."""
+    return np.where(one.outcomes.counted, one.outcomes.time, np.nan)

@@ -1,0 +1,119 @@
+"""The page of task sets: answers, pictures, and a table of all tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tare
+from tare.features.tasks.answers import configurations, findings
+from tare.features.tasks.charts import quantiles, scatters
+from tare.features.tasks.outcomes import Metric, Scored, medians, scored
+from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
+from tare.render.large_table import LargeColumn, LargeTable, Look
+from tare.render.words import text
+from tare.results.finding import Finding
+from tare.results.message import each, message
+from tare.results.report import Origin, Report, Section
+from tare.units import counted
+
+#: In whose section the table of all tasks stands.
+RUNS = "runs"
+_LOOKS: dict[Result, Look] = {
+    "correct": "good", "done": "good", "wrong": "wrong", "crashed": "crash", "killed": "crash",
+    "unchecked": "unknown", "lost": "unknown", **dict.fromkeys(LIMITED, "limit"),
+}  # fmt: skip
+
+
+def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, LargeTable]]:
+    """Lay the page out, and the table that stands in it.
+
+    Parameters
+    ----------
+    runs : Runs
+    metric : str
+        The time that scores are about.
+    command : str
+        That makes the page again.
+    """
+    some = scored(runs, metric)
+    found = findings(runs, some)
+    figures = {"faster": scatters(some)}
+    question = message("tasks.question.runs")
+    table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
+    names = dict.fromkeys(one.experiment for one in runs.configurations)
+    report = Report(
+        name=", ".join(names),
+        question=found[0].question,
+        answers=tuple(said for one in found for said in each(one.summary)),
+        strip=_strip(runs, some),
+        overview=tuple(f for f in [quantiles(some)] if f is not None),
+        cells=configurations(some),
+        sections=(*(Section(f, figures.get(f.name, ())) for f in found), Section(table)),
+        lead=found[0].name,
+        origin=Origin(
+            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
+        ),
+        calm="No run was lost.",
+        rest=f"{command} --json -",
+    )
+    return report, {RUNS: _large(runs, some)}
+
+
+def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
+    trials = max(one.result.shape[1] for one in some)
+    strip = [
+        ("tasks", f"{len(runs.tasks):,}"),
+        ("configurations", f"{len(some)}"),
+        ("trials of each task", f"{trials}"),
+    ]
+    started = min((c.started for c in runs.configurations if c.started), default=None)
+    if started is not None:
+        strip.append(("run on", started[:10]))
+    machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
+    if len(machines) == 1:
+        cpu, cpus, kernel = machines.pop()
+        strip.append(("machine", f"{cpu}, {counted(int(str(cpus)), 'CPU')}" if cpus else str(cpu)))
+        strip.append(("kernel", str(kernel)))
+    else:
+        strip.append(("machines", f"{len(machines)} different ones"))
+    return tuple(strip)
+
+
+def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
+    """Return the table with a row a task, and columns of every configuration."""
+    columns = [LargeColumn("task", "task", "text", runs.tasks)]
+    words = {one: text(message(f"tasks.result.{one}")) for one in RESULTS}
+    looks = {words[one]: _LOOKS[one] for one in RESULTS}
+    differing = []
+    for one in some:
+        group = one.label if len(some) > 1 else None
+        results = [None if code < 0 else words[RESULTS[code]] for code in one.worst.tolist()]
+        key = f"result_{one.number}"
+        columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
+        differing.append(key)
+        for metric, unit, title in (
+            ("cpu_ns", "ns", "CPU time"), ("wall_ns", "ns", "wall time"),
+            ("memory_bytes", "bytes", "memory"),
+        ):  # fmt: skip
+            values = medians(one.values(metric))
+            columns.append(
+                LargeColumn(f"{metric}_{one.number}", title, "number", values, unit, group=group)
+            )
+        columns.append(
+            LargeColumn(f"why_{one.number}", "reason", "text", _reasons(one), group=group)
+        )
+    return LargeTable(
+        RUNS,
+        message("tasks.table.runs", several=any(one.result.shape[1] > 1 for one in some)),
+        tuple(columns),
+        tuple(differing) if len(differing) > 1 else (),
+    )
+
+
+def _reasons(one: Scored) -> list[str | None]:
+    """Return why each task's last run that was not solved ended so."""
+    found: list[str | None] = [None] * one.tasks
+    rows = one.table[one.table["why"].notna()]
+    for task, why in zip(rows["task"], rows["why"], strict=True):
+        found[task] = text(why)
+    return found
