@@ -141,7 +141,8 @@ class Running:
         if self.fault is None:
             return None
         result = _OF_FAULT.get(self.fault.kind)
-        if result is None:
+        # What is of no iteration ended the agent's own process.
+        if result is None or self.fault.iteration is None:
             raise AgentError(self.fault.message)
         if self.fault.kind == "signal" and signal.SIGKILL in self.values.get("signal", {}).values():
             result = "killed"

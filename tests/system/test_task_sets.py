@@ -1,0 +1,188 @@
+"""A task set: each run judged by its program's own plan, on real platforms, and gone on with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import cli
+import pytest
+
+from tare import platforms
+from tare.features.tasks.folder import load
+from tare.features.tasks.runs import Runs
+
+pytestmark = [pytest.mark.system, pytest.mark.machine, pytest.mark.timeout(300)]
+SOURCE = Path(__file__).parents[1] / "data/task.c"
+#: What an input says, and how its run must end.
+ENDS = {
+    "sum 2 3": "correct",
+    "wrong 2 3": "wrong",
+    "spin 0 0": "cpu_time",
+    "sleep 0 0": "timeout",
+    "eat 200 1": "out_of_memory",
+    "flood 0 0": "output",
+    "fork 20 0": "processes",
+    "fault 1 1": "crashed",
+    "kill 1 1": "killed",
+    "exit 1 1": "crashed",
+}
+FILE = """
+[tasks]
+files = "tasks/*.in"
+{judge}
+parallel = {parallel}
+trials = {trials}
+timeout = "3 s"
+enforce = {{ cpu = "500 ms", memory = "64 MiB", output = "100 kB", processes = 16 }}
+[factors]
+platform = [{platforms}]
+[[workload]]
+name = "task"
+command = ["./program"]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tmp_path.chmod(0o755)
+    (tmp_path / "tasks").mkdir()
+    words = ["gcc", "-O1", "-static", "-o", tmp_path / "program", SOURCE]
+    subprocess.run(words, check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tare(*words: str, code: int = 0) -> str:
+    """Run a command to its end, and return what it said."""
+    ended = cli.run(*words)
+    assert ended.returncode == code, ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def give(folder: Path, inputs: list[str]) -> None:
+    """Write tasks: inputs, and the sum that is correct."""
+    for number, text in enumerate(inputs):
+        (folder / f"tasks/{number}.in").write_text(f"{text}\n")
+        _, a, b = text.split()
+        (folder / f"tasks/{number}.out").write_text(f"{int(a) + int(b)}\n")
+
+
+def written(
+    *names: str, judge: str = 'expected = "*.out"', parallel: int = 1, trials: int = 1
+) -> str:
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return FILE.format(judge=judge, parallel=parallel, trials=trials, platforms=quoted)
+
+
+def ends(runs: Runs) -> dict[str, set[str]]:
+    """Return the results of each task by its name."""
+    found: dict[str, set[str]] = {name: set() for name in runs.tasks}
+    for task, result in zip(runs.table["task"], runs.table["result"], strict=True):
+        found[runs.tasks[task]].add(result)
+    return found
+
+
+@pytest.mark.parametrize("platform", ["bare", "bubblewrap", "nspawn", "runc", "docker", "gvisor"])
+def test_every_end_is_told_from_the_others(here: Path, platform: str) -> None:
+    available = platforms.availability(platform)
+    if not available.works:
+        pytest.skip(f"{platform}: {available.why}")
+    # What comes after each that is no solution must be sound.
+    inputs = [text for one in ENDS for text in (one, "sum 4 5")]
+    give(here, inputs)
+    (here / "set.toml").write_text(written(platform))
+    tare("tasks", "run", "set.toml", "--out", "out")
+    runs = load([here / "out"])
+    expected = {
+        f"tasks/{number}.in": {ENDS.get(text, "correct")} for number, text in enumerate(inputs)
+    }
+    assert ends(runs) == expected
+    status = runs.table.set_index("task")["status"].to_dict()
+    at = {text: runs.tasks.index(f"tasks/{inputs.index(text)}.in") for text in ENDS}
+    assert status[at["exit 1 1"]] == 3
+    assert status[at["fault 1 1"]] == -signal.SIGSEGV
+    assert status[at["kill 1 1"]] == -signal.SIGKILL
+
+
+def test_lanes_run_side_by_side_and_every_trial_is_there(here: Path) -> None:
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < 2:
+        pytest.skip("one CPU")
+    give(here, [f"sum {n} {n + 1}" for n in range(40)])
+    (here / "set.toml").write_text(written("bare", parallel=2, trials=3))
+    tare("tasks", "run", "set.toml")
+    table = load([here / "set"]).table
+    assert set(table["result"]) == {"correct"}
+    assert Counter(zip(table["task"], table["trial"], strict=True)) == Counter(
+        (task, trial) for task in range(40) for trial in (1, 2, 3)
+    )
+
+
+def test_a_killed_session_is_gone_on_with(here: Path) -> None:
+    give(here, [f"sum {n} 1" for n in range(60)] + ["sleep 0 0"] * 3)
+    (here / "set.toml").write_text(written("bare", parallel=1))
+    argv = [sys.executable, "-m", "tare.wiring", "tasks", "run", "set.toml"]
+    front = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = here / "set/journal/1.ndjson"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and front.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b'"record":"run"') > 4:
+            break
+        time.sleep(0.02)
+    front.send_signal(signal.SIGKILL)
+    front.wait()
+    kept = len(load([here / "set"]).table)
+    assert kept > 4
+    assert "--resume" in tare("tasks", "run", "set.toml", code=14)
+    tare("tasks", "run", "set.toml", "--resume")
+    table = load([here / "set"]).table
+    assert sorted(table["task"]) == list(range(63))
+    assert Counter(table["result"]) == {"correct": 60, "timeout": 3}
+    assert "complete" in tare("tasks", "run", "set.toml", "--resume")
+
+
+def test_a_checker_judges_as_a_user_would(here: Path) -> None:
+    give(here, ["sum 2 3", "wrong 2 3", "sum 9 9", "sum 5 6", "sum 6 5"])
+    (here / "tasks/2.out").write_text("crash\n")
+    (here / "tasks/3.out").write_text("sleep\n")
+    checker = here / "checker"
+    checker.write_text(
+        '#!/bin/sh\nread wanted < "$3"\nread got < "$2"\n'
+        "case $wanted in crash) exit 7;; sleep) sleep 60;; esac\n"
+        'echo "saw $got" >&2\ntest "$got" = "$wanted"\n'
+    )
+    checker.chmod(0o755)
+    judge = 'expected = "*.out"\nchecker = ["./checker"]\nchecker_timeout = "1 s"'
+    (here / "set.toml").write_text(written("bare", judge=judge))
+    tare("tasks", "run", "set.toml")
+    runs = load([here / "set"])
+    by_task = runs.table.set_index("task")
+    found = {runs.tasks[task]: result for task, result in by_task["result"].items()}
+    assert found == {
+        "tasks/0.in": "correct", "tasks/1.in": "wrong", "tasks/2.in": "unchecked",
+        "tasks/3.in": "unchecked", "tasks/4.in": "correct",
+    }  # fmt: skip
+    why = by_task.loc[runs.tasks.index("tasks/1.in"), "why"]
+    assert why.args["said"] == "saw 6"
+
+
+def test_a_platform_that_fails_is_no_fault_of_the_program(here: Path) -> None:
+    """Programs that kill their own agent lose their run; those after it are sound."""
+    give(here, ["sum 1 1", "sum 2 2", "sum 3 3"])
+    program = here / "program"
+    program.rename(here / "solution")
+    program.write_text(
+        '#!/bin/sh\nread what a b\ntest "$a" = 2 && kill -9 $PPID && sleep 5\necho $((a + b))\n'
+    )
+    program.chmod(0o755)
+    (here / "set.toml").write_text(written("bare"))
+    tare("tasks", "run", "set.toml", code=18)
+    assert ends(load([here / "set"])) == {
+        "tasks/0.in": {"correct"}, "tasks/1.in": {"lost"}, "tasks/2.in": {"correct"},
+    }  # fmt: skip
