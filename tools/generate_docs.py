@@ -34,6 +34,8 @@ from tare.experiment.file.kinds import of
 from tare.experiment.file.table import Key
 from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.tables import TABLES as TABLES_OF_STORE
+from tare.features.tasks import file as task_file
+from tare.features.tasks.specification import TaskSet
 from tare.registry import Description, Metric, Parameter, Probe
 from tare.wiring import command_line
 from tare.workloads.application import (
@@ -94,6 +96,7 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
     ),
     ("`[sizes.NAME]`", keys.SIZE, SizeSpec),
     ("`[window]`", keys.WINDOW, WindowSpec),
+    ("`[tasks]`, which makes it a task set", task_file.KEYS, TaskSet),
 )
 
 #: The same of an application.toml.

@@ -25,8 +25,8 @@ GROUPS = {
         "unit", "cores", "pinning_column", "reference", "quota",
     ),
     "How many": (
-        "trials", "precision", "confidence", "budget", "duration", "timeout", "quick", "full",
-        "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
+        "trials", "parallel", "precision", "confidence", "budget", "duration", "timeout", "quick",
+        "full", "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
         "noise_window", "max_bytes", "max_duration", "max_streams", "max_total_bytes",
         "max_memory", "max_file_size", "seed",
     ),
@@ -37,7 +37,7 @@ GROUPS = {
     ),
     "Output": (
         "out", "resume", "capture", "fingerprint", "store", "save", "file",
-        "charts", "log", "report", "markdown", "junit", "json", "all", "sources",
+        "benchexec", "charts", "log", "report", "markdown", "junit", "json", "all", "sources",
     ),
 }  # fmt: skip
 #: Where the help of a command ends: what it has besides.

@@ -8,6 +8,7 @@ import numpy as np
 
 from tare.features.tasks.outcomes import Scored
 from tare.features.tasks.runs import RESULTS, SOLVED, Runs
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.statistics.intervals import Interval
@@ -66,7 +67,10 @@ def configurations(some: Sequence[Scored]) -> Table:
         columns=(
             Column(key="name", title="configuration"),
             *interval_columns("solved", "solved", "share", "solved_"),
-            *(Column(key=one, title=one.replace("_", " "), unit="1") for one in present),
+            *(
+                Column(key=one, title=text(message(f"tasks.result.{one}")), unit="1")
+                for one in present
+            ),
             Column(key="median", title=f"median {metric} time", unit="ns"),
             *interval_columns("par2", f"PAR2, {metric} time", "ns", "par2_"),
         ),

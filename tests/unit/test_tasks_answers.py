@@ -1,0 +1,145 @@
+"""What task sets say of runs that are known: ends, differences, scores, the page."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tare.features.tasks.answers import configurations, findings
+from tare.features.tasks.outcomes import labels, scored
+from tare.features.tasks.page import make
+from tare.features.tasks.runs import RESULTS, Configuration, Result, Runs
+from tare.render import html
+from tare.render.words import paragraph, text
+from tare.results.message import Message
+from tare.workloads.specification import Enforced
+
+Row = tuple[Result, float]
+
+
+def configuration(platform: str = "bare", **more: str) -> Configuration:
+    return Configuration(
+        experiment="set",
+        folder=more.get("folder", "set"),
+        workload=more.get("workload", "solve"),
+        levels={"platform": platform},
+        timeout_s=20.0,
+        enforce=Enforced(cpu_s=10.0),
+    )
+
+
+def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs:
+    """Return runs: of each configuration, of each task, of each trial its result and seconds."""
+    rows = [
+        {
+            "configuration": c, "task": t, "trial": k + 1, "result": result,
+            "why": None if result in ("correct", "done") else f"<b>{result}</b>",
+            "status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
+            "memory_bytes": 1e6, "started_ns": 0.0, "took_ns": 0.0,
+        }
+        for c, tasks in enumerate(sides)
+        for t, trials in enumerate(tasks)
+        for k, (result, seconds) in enumerate(trials)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    table["result"] = pd.Categorical(table["result"], categories=RESULTS)
+    given = of or [configuration(p) for p in ("bare", "docker", "vm")[: len(sides)]]
+    names = tuple(f"<i>{n}.in" for n in range(len(sides[0])))
+    return Runs(tuple(given), names, table)
+
+
+def once(*results: Row) -> list[list[Row]]:
+    return [[one] for one in results]
+
+
+def said(some: Runs, name: str) -> str:
+    found = {one.name: one for one in findings(some, scored(some, "cpu"))}
+    return paragraph(found[name].answer)
+
+
+def test_labels_are_what_differs() -> None:
+    assert labels((configuration(), configuration("docker"))) == ["bare", "docker"]
+    assert labels((configuration(),)) == ["solve"]
+    two = (configuration(folder="a"), configuration(folder="b", workload="other"))
+    assert labels(two) == ["a · solve", "b · other"]
+
+
+def test_ends_are_counted_as_they_are() -> None:
+    some = runs(once(("correct", 1), ("wrong", 1), ("cpu_time", 10), ("correct", 3)))
+    assert said(some, "solved").startswith("2 of 4 tasks are solved")
+    row = configurations(scored(some, "cpu")).rows[0]
+    assert (row["correct"], row["wrong"], row["cpu_time"], row["crashed"]) == (2, 1, 1, 0)
+    assert row["median"] == 2e9
+    # An unsolved task counts as 2 × 10 s.
+    assert row["par2"] == pytest.approx((1 + 20 + 20 + 3) / 4 * 1e9)
+    wall = configurations(scored(some, "wall")).rows[0]
+    assert wall["par2"] == pytest.approx((2 + 40 + 40 + 6) / 4 * 1e9)
+
+
+def test_what_says_nothing_of_the_program_is_no_failure_of_it() -> None:
+    some = runs(once(("correct", 1), ("lost", math.nan), ("unchecked", 1)))
+    assert said(some, "solved").startswith("1 of 1 tasks are solved")
+
+
+def test_differences_stand_first_and_name_the_tasks() -> None:
+    some = runs(
+        once(("correct", 1), ("correct", 1), ("wrong", 1)),
+        once(("correct", 1), ("crashed", 1), ("timeout", 20)),
+    )
+    first = findings(some, scored(some, "cpu"))[0]
+    assert (first.name, first.verdict) == ("changed", "yes")
+    assert [row["task"] for row in first.tables[0].rows] == ["<i>1.in", "<i>2.in"]
+    assert "2 of 3 tasks end differently" in said(some, "changed")
+    assert "1 solved by bare alone, 0 by docker alone" in said(some, "changed")
+
+
+def test_without_differences_they_stand_second() -> None:
+    some = runs(once(("correct", 1)), once(("correct", 2)))
+    names = [one.name for one in findings(some, scored(some, "cpu"))]
+    assert names == ["solved", "changed", "faster"]
+
+
+def test_the_ratio_is_the_geometric_mean_of_what_both_solve() -> None:
+    seconds = np.linspace(1, 2, 12)
+    some = runs(
+        once(*(("correct", s) for s in seconds), ("wrong", 1)),
+        once(*(("correct", s * (1.1 if i % 2 else 1.3)) for i, s in enumerate(seconds)),
+             ("correct", 9)),
+    )  # fmt: skip
+    faster = findings(some, scored(some, "cpu"))[2]
+    row = faster.tables[0].rows[0]
+    assert row["ratio"] == pytest.approx(math.sqrt(1.1 * 1.3))
+    assert (row["n"], row["left_out"], row["these"]) == (12, 1, None)
+
+
+def test_results_that_vary_from_trial_to_trial_are_found() -> None:
+    some = runs([[("correct", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]])
+    unsteady = findings(some, scored(some, "cpu"))[-1]
+    assert unsteady.name == "unsteady"
+    row = unsteady.tables[0].rows[0]
+    assert row["task"] == "<i>0.in"
+    assert isinstance(row["results"], Message)
+    assert text(row["results"]) == "1 × correct, 1 × wrong"
+
+
+def test_the_page_escapes_what_programs_and_files_are_called() -> None:
+    some = runs(
+        once(("correct", 1), ("wrong", 1)),
+        once(("correct", 1), ("correct", 1)),
+        of=[configuration(), configuration(workload="</script><script>alert(1)</script>")],
+    )
+    report, large = make(some, "cpu", "tare tasks report set")
+    page = html.render(report, large)
+    assert "<i>0.in" not in page
+    assert "<script>alert" not in page
+    assert "<b>wrong" not in page
+
+
+def test_a_set_without_runs_is_none_that_is_solved() -> None:
+    empty = runs(once(("correct", 1)))
+    none = Runs(empty.configurations, empty.tasks, empty.table.iloc[:0])
+    report, _ = make(none, "cpu", "tare tasks report set")
+    assert "0 of 0 tasks are solved" in paragraph(report.answers)
