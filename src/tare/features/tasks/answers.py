@@ -134,7 +134,7 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
     answer = [_differs(reference, one, named=len(others) > 1) for one in others[:_MOST_SAID]]
     table = _different_tasks(runs, some)
     count = int(_different(some).sum())
-    head = message("tasks.changed.all", n=count, of=int(_ran(some).sum()), several=len(others) > 1)
+    head = message("tasks.changed.all", n=count, of=int(_ran(some).sum()))
     told: tuple[Said, ...] = tuple(answer) if len(others) == 1 else (head,)
     if len(others) > 1 and count:
         told = (head, *answer)

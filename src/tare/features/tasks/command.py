@@ -61,7 +61,7 @@ def run(
     metric: Scored = "cpu",
     json: options.Json = None,
 ) -> None:
-    """Run every task with every program on every platform, and write the table.
+    """Run every task with every program on every platform.
 
     tare tasks run examples/tasks.toml --parallel 2
     """
