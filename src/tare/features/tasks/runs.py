@@ -63,7 +63,9 @@ class Runs:
         One row a run: ``configuration`` (place among the configurations), ``task`` (place among
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
         :data:`RESULTS`), ``why`` (text or None), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
-        (floats, NaN where not known) and ``started_ns`` (since the session began).
+        (floats, NaN where not known) and ``started_ns`` (since the session began). Where it is
+        known how commands ended, also ``exit_status``: the exit code, or the negative number of
+        the signal (float, NaN where not known).
     facts : dict
         Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.
     """
