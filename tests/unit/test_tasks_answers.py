@@ -37,7 +37,7 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
         {
             "configuration": c, "task": t, "trial": k + 1, "result": result,
             "why": None if result in ("correct", "done") else f"<b>{result}</b>",
-            "status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
+            "exit_status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
             "memory_bytes": 1e6, "started_ns": 0.0, "took_ns": 0.0,
         }
         for c, tasks in enumerate(sides)

@@ -131,7 +131,7 @@ def _amount(interval: Interval, unit: str) -> Amount:
 def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
     """Say which tasks end differently than with the first configuration."""
     reference, *others = some
-    answer = [_differs(reference, one, named=len(others) > 1) for one in others[:_MOST_SAID]]
+    answer = [_differs(reference, one) for one in others[:_MOST_SAID]]
     table = _different_tasks(runs, some)
     count = int(_different(some).sum())
     head = message("tasks.changed.all", n=count, of=int(_ran(some).sum()))
@@ -149,7 +149,7 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
     )
 
 
-def _differs(first: Scored, second: Scored, *, named: bool) -> Message:
+def _differs(first: Scored, second: Scored) -> Message:
     difference = solved_difference(first.outcomes, second.outcomes)
     both = (first.worst >= 0) & (second.worst >= 0)
     other = int((both & (first.worst != second.worst)).sum())
@@ -159,7 +159,6 @@ def _differs(first: Scored, second: Scored, *, named: bool) -> Message:
         "tasks.changed.pair",
         first=first.label,
         second=second.label,
-        named=named,
         n=other,
         of=int(both.sum()),
         only_first=_whole(difference.only_first),

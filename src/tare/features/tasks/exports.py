@@ -9,7 +9,6 @@ import pyarrow as pa
 from tare.errors import UsageError
 from tare.experiment import store
 from tare.features.tasks.runs import Runs
-from tare.render.words import text
 
 
 def write(runs: Runs, file: str) -> None:
@@ -44,12 +43,12 @@ def _rows(runs: Runs) -> pa.Table:
         "task": [runs.tasks[i] for i in table["task"].tolist()],
         "trial": table["trial"].tolist(),
         "result": table["result"].astype(str).tolist(),
-        "why": [None if why is None else text(why) for why in table["why"]],
+        "why": table["why"].tolist(),
     }
-    numbers = ("status", "cpu_ns", "wall_ns", "memory_bytes", "started_ns", "took_ns")
+    numbers = ("exit_status", "cpu_ns", "wall_ns", "memory_bytes", "started_ns", "took_ns")
     return pa.table({
         **columns,
-        **{name: pa.array(table[name], pa.float64(), from_pandas=True) for name in numbers},
+        **{name: pa.array(table[name], pa.int64(), from_pandas=True, safe=False) for name in numbers},
     })  # fmt: skip
 
 

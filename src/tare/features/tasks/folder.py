@@ -18,6 +18,7 @@ from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Runs
 from tare.features.tasks.session import Past
 from tare.features.tasks.specification import TASK, VERSION, Plan
+from tare.render.words import text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,17 +212,17 @@ def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:
         "task": [places[run.task] for run in runs],
         "trial": [run.trial for run in runs],
         "result": pd.Categorical([run.result for run in runs], categories=RESULTS),
-        "why": pd.Series([run.why for run in runs], dtype=object),
-        "status": [_status(run) for run in runs],
+        "why": pd.Series([run.why and text(run.why) for run in runs], dtype=object),
+        "exit_status": [_exit_status(run) for run in runs],
         **{metric: _values(runs, metric) for metric in _METRICS},
         "started_ns": [float(run.began_ns - first) for run in runs],
         "took_ns": [float(run.ended_ns - run.began_ns) for run in runs],
     }
     table = pd.DataFrame(columns)
-    return table.astype({"task": np.int64, "trial": np.int64, "status": float})
+    return table.astype({"task": np.int64, "trial": np.int64, "exit_status": float})
 
 
-def _status(run: Run) -> float:
+def _exit_status(run: Run) -> float:
     """Return how a program ended: its exit code, or the negative number of the signal."""
     for metric, sign in (("signal", -1), ("exit_code", 1)):
         for value in run.values.get(metric, {}).values():

@@ -115,5 +115,5 @@ def _reasons(one: Scored) -> list[str | None]:
     found: list[str | None] = [None] * one.tasks
     rows = one.table[one.table["why"].notna()]
     for task, why in zip(rows["task"], rows["why"], strict=True):
-        found[task] = text(why)
+        found[task] = str(why)
     return found

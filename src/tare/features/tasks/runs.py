@@ -62,9 +62,10 @@ class Runs:
     table : DataFrame
         One row a run: ``configuration`` (place among the configurations), ``task`` (place among
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
-        :data:`RESULTS`), ``why`` (text or None), ``status`` (of a crash: the exit code, or the
-        negative number of the signal; otherwise NaN), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
-        (floats, NaN where not known) and ``started_ns`` (since the first session began).
+        :data:`RESULTS`), ``why`` (text or None), ``exit_status`` (how the program ended: its exit
+        code, or the negative number of the signal), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
+        (floats, NaN where not known), ``started_ns`` (since the first run began) and ``took_ns``
+        (until it was judged, as tare sees it).
     facts : dict
         Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.
     """

@@ -1,0 +1,80 @@
+"""Runs for exports: every result, in two configurations that differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.features.tasks.runs import RESULTS, Configuration, Runs
+from tare.workloads.specification import Enforced
+
+#: How commands end that a limit or somebody kills.
+KILLED = -9.0
+NO_STATUS = float("nan")
+#: Of each result, how its command ended.
+STATUS = dict.fromkeys(RESULTS, KILLED) | {
+    "correct": 0.0, "wrong": 0.0, "done": 0.0, "unchecked": 0.0, "crashed": 7.0,
+    "lost": NO_STATUS,
+}  # fmt: skip
+
+
+def configuration(**given: Any) -> Configuration:
+    """Make one."""
+    defaults: dict[str, Any] = {
+        "experiment": "sorting",
+        "folder": "out",
+        "workload": "sort",
+        "levels": {"platform": "bare"},
+        "command": ("./sort", "-n", "{task}"),
+        "timeout_s": 10.0,
+        "enforce": Enforced(cpu_s=1.5, memory_bytes=64 << 20),
+        "cpus": 1,
+        "started": "2026-11-02T08:09:10+00:00",
+    }
+    return Configuration(**defaults | given)
+
+
+def row(place: int, task: int, result: str, **given: Any) -> dict[str, Any]:
+    """Make a run, whose numbers are its own."""
+    known = result != "lost"
+    number = 1000 * place + task
+    defaults = {
+        "configuration": place,
+        "task": task,
+        "trial": 1,
+        "result": result,
+        "why": None,
+        "cpu_ns": 20_123_456.0 + number if known else np.nan,
+        "wall_ns": 21_987_654_321.0 + number if known else np.nan,
+        "memory_bytes": 1_048_577.0 + number if known else np.nan,
+        "started_ns": 1e9 * number,
+        "exit_status": STATUS[result],
+    }
+    return defaults | given
+
+
+def runs(
+    rows: list[dict[str, Any]],
+    tasks: tuple[str, ...],
+    configurations: tuple[Configuration, ...] = (configuration(),),
+    facts: tuple[dict[str, object], ...] = (),
+) -> Runs:
+    """Make a set of them."""
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    # Objects: what a program said need not be in any encoding, as pandas's own texts are.
+    columns["why"] = pd.Series(columns["why"], dtype=object)
+    return Runs(configurations, tasks, pd.DataFrame(columns), facts)
+
+
+def every_result() -> Runs:
+    """Return a task for each result: one configuration has them, the other has all in turn."""
+    count = len(RESULTS)
+    rows = [row(0, task, result) for task, result in enumerate(RESULTS)]
+    rows += [row(1, task, RESULTS[task // 2 * 2 % count]) for task in range(count)]
+    return runs(
+        rows,
+        tuple(f"tasks/{task:02}-{result}.in" for task, result in enumerate(RESULTS)),
+        (configuration(), configuration(levels={"platform": "bubblewrap"})),
+    )
