@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare.features.tasks.answers import configurations, findings
+from tare.features.tasks.answers import caveats, configurations, findings
 from tare.features.tasks.outcomes import labels, scored
 from tare.features.tasks.page import make
 from tare.features.tasks.runs import RESULTS, Configuration, Result, Runs
@@ -38,7 +38,7 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
             "configuration": c, "task": t, "trial": k + 1, "result": result,
             "why": None if result in ("correct", "done") else f"<b>{result}</b>",
             "exit_status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
-            "memory_bytes": 1e6, "started_ns": 0.0, "took_ns": 0.0,
+            "memory_bytes": 1e6, "wait_ns": 1e8 * seconds if result != "wrong" else 0.0, "started_ns": 0.0, "took_ns": 0.0,
         }
         for c, tasks in enumerate(sides)
         for t, trials in enumerate(tasks)
@@ -136,6 +136,16 @@ def test_the_page_escapes_what_programs_and_files_are_called() -> None:
     assert "<i>0.in" not in page
     assert "<script>alert" not in page
     assert "<b>wrong" not in page
+
+
+def test_runs_that_waited_for_a_cpu_are_said() -> None:
+    idle = runs(once(("wrong", 1)))
+    assert not list(caveats(idle, scored(idle, "cpu")))
+    # 0.1 of 2 s.
+    busy = runs(once(("correct", 1)))
+    busy.table["wait_ns"] *= 2
+    (said_,) = caveats(busy, scored(busy, "cpu"))
+    assert "10 %" in text(said_)
 
 
 def test_a_set_without_runs_is_none_that_is_solved() -> None:

@@ -13,6 +13,8 @@ from tare.experiment.plan import VERSION, Plan
 
 #: Where it is kept, and the experiment as its author wrote it.
 FILE, TEXT = "plan.json", "experiment.toml"
+#: Where another command keeps the plan of a task set, which is no experiment in blocks.
+TASKS = "tasks.json"
 
 
 def write(plan: Plan, folder: Path) -> None:
@@ -38,7 +40,10 @@ def read(folder: Path) -> Plan:
             if folder.is_dir()
             else f"{folder} is no folder that tare run --out has made"
         )
-        raise StoreError(found, "name the folder that --out named") from error
+        hint = "name the folder that --out named"
+        if (folder / TASKS).is_file():
+            hint = f"tare tasks report {folder}   (it holds a task set)"
+        raise StoreError(found, hint) from error
     try:
         version = msgspec.json.decode(data, type=_Versioned).version
         if version == VERSION:

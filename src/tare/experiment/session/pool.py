@@ -113,6 +113,13 @@ class Pool:
     def get_all(self, platform: str, keys: list[Key], busy: Sequence[Key] = ()) -> list[Resident]:
         """Return instances of a platform as :meth:`get` does; ``busy`` ones stay."""
         missing = [key for key in keys if key not in self._residents]
+        if missing:
+            self._add(platform, keys, missing, busy)
+        for key in keys:
+            self._residents[key] = self._residents.pop(key)
+        return [self._residents[key] for key in keys]
+
+    def _add(self, platform: str, keys: list[Key], missing: list[Key], busy: Sequence[Key]) -> None:
         self._make_room([*keys, *busy], missing)
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
@@ -126,9 +133,6 @@ class Pool:
                 self._start_all(missing, numbers)
         finally:
             self._introduce_all([self._residents[key] for key in missing if key in self._residents])
-        for key in keys:
-            self._residents[key] = self._residents.pop(key)
-        return [self._residents[key] for key in keys]
 
     def _start_all(self, missing: list[Key], numbers: range) -> None:
         with ThreadPoolExecutor(max_workers=8) as threads:

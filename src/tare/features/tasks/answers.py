@@ -25,6 +25,8 @@ from tare.statistics.scores import (
 _MOST_SAID = 4
 #: Tasks that a table of a section names; the large table has all.
 _MOST_TASKS = 50
+#: Share of their wall time for which runs may wait for a CPU before it is said.
+MOST_WAITED = 0.05
 #: A score counts an unsolved task as so many times its limit (PAR2).
 PENALTY = 2.0
 
@@ -77,6 +79,21 @@ def configurations(some: Sequence[Scored]) -> Table:
         rows=tuple(rows),
         note=message("tasks.note.par2"),
     )
+
+
+def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
+    """Say what weakens all answers: runs that waited for a CPU, machines that are not the same."""
+    for one in some:
+        waited, wall = one.values("wait_ns"), one.values("wall_ns")
+        known = ~np.isnan(waited) & ~np.isnan(wall)
+        if not known.any():
+            continue
+        share = float(waited[known].sum() / wall[known].sum())
+        if share > MOST_WAITED:
+            yield message("tasks.waited", name=one.label, share=Amount(share, "share"))
+    machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
+    if len(machines) > 1:
+        yield message("tasks.machines", n=len(machines))
 
 
 def _several(some: Sequence[Scored]) -> bool:

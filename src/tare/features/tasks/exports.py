@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -36,7 +37,7 @@ def _rows(runs: Runs) -> pa.Table:
     levels = dict.fromkeys(name for one in runs.configurations for name in one.levels)
     own = runs.configurations
     places = table["configuration"].tolist()
-    columns = {
+    columns: dict[str, Any] = {
         "experiment": [own[i].experiment for i in places],
         "workload": [own[i].workload for i in places],
         **{name: [own[i].levels.get(name) for i in places] for name in levels},
@@ -46,10 +47,9 @@ def _rows(runs: Runs) -> pa.Table:
         "why": table["why"].tolist(),
     }
     numbers = ("exit_status", "cpu_ns", "wall_ns", "memory_bytes", "started_ns", "took_ns")
-    return pa.table({
-        **columns,
-        **{name: pa.array(table[name], pa.int64(), from_pandas=True, safe=False) for name in numbers},
-    })  # fmt: skip
+    for name in numbers:
+        columns[name] = pa.array(table[name], pa.int64(), from_pandas=True, safe=False)
+    return pa.table(columns)
 
 
 def benchexec(runs: Runs, folder: Path) -> list[Path]:

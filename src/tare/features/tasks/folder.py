@@ -12,6 +12,7 @@ from tare import files
 from tare.errors import ExperimentError, StoreError
 from tare.experiment.journal import MachineFact, Session
 from tare.experiment.metrics import ranked
+from tare.experiment.plan_file import TASKS as FILE
 from tare.experiment.session import folder as folders
 from tare.features.tasks.journal import Run, read
 from tare.features.tasks.lanes import Work
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
 
     from tare.experiment.specification import Cell
 
-#: Where the plan is kept.
-FILE = "tasks.json"
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
 #: Metrics of the table; a value is that of the best source that all of a configuration's have.
-_METRICS = ("cpu_ns", "wall_ns", "memory_bytes")
+_METRICS = ("cpu_ns", "wall_ns", "memory_bytes", "wait_ns")
 
 
 def has_begun(folder: Path) -> bool:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
-import os
-import secrets
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,13 +14,13 @@ from typing import NamedTuple
 from tare.agent import record
 from tare.errors import AgentError
 from tare.experiment.session.answers import Asked, check, heard
+from tare.experiment.session.control import last
 from tare.experiment.session.resident import Resident
 from tare.experiment.session.trial import MOST
 from tare.features.tasks import checks
 from tare.features.tasks.runs import Result
-from tare.features.tasks.specification import EXPECTED, OUTPUT, TASK, Task, TaskSet
-from tare.results.message import Duration, Said, message
-from tare.workloads import placeholders
+from tare.features.tasks.specification import Task, TaskSet
+from tare.results.message import Said, message
 
 #: Metrics that are kept of every run.
 KEPT = frozenset({
@@ -37,7 +33,7 @@ _OF_FAULT: Mapping[str, Result] = {
 }  # fmt: skip
 #: How a checker says that an output is wrong: 1, and 2 where it is malformed.
 _WRONG = (1, 2)
-#: Kept of what a checker says.
+#: Kept of what a program or a checker said last.
 _MOST_SAID = 300
 
 
@@ -70,12 +66,18 @@ class Running:
         Number of the run.
     limit_bytes : int
         Of its output, that is kept; more was not asked for.
+    judges : Running or None
+        The run whose output it judges, where it is a checker.
+    kept : Path or None
+        Where that output is meanwhile.
     """
 
     work: Work
     asked: Asked
     run: int
     limit_bytes: int
+    judges: Running | None = None
+    kept: Path | None = None
     began_ns: int = field(default_factory=time.monotonic_ns)
     values: dict[str, dict[str, int | float]] = field(default_factory=dict)
     output: bytearray = field(default_factory=bytearray)
@@ -146,7 +148,25 @@ class Running:
             raise AgentError(self.fault.message)
         if self.fault.kind == "signal" and signal.SIGKILL in self.values.get("signal", {}).values():
             result = "killed"
-        return Ended(result, self.fault.message, self.values)
+        said = message("tasks.ended", what=self.fault.message, said=self._last_words())
+        return Ended(result, said, self.values)
+
+    def verdict(self) -> Ended:
+        """Return how the run ended whose checker this is."""
+        assert self.judges is not None
+        values, fault = self.judges.values, self.fault
+        if fault is None:
+            return Ended("correct", None, values)
+        said = self._last_words()
+        code = next(iter(self.values.get("exit_code", {}).values()), None)
+        if fault.kind == "exit" and code in _WRONG:
+            return Ended("wrong", message("tasks.checker.wrong", said=said), values)
+        return Ended("unchecked", message("tasks.ended", what=fault.message, said=said), values)
+
+    def _last_words(self) -> str | None:
+        assert self.fault is not None
+        lines = last(self.fault.evidence or "")
+        return lines[-1][:_MOST_SAID] if lines else None
 
     def judged(self, task: Task, asked: TaskSet) -> Ended:
         """Compare the output with what is expected, where no checker does that."""
@@ -158,111 +178,3 @@ class Running:
             return Ended("wrong", longer, self.values)
         found = checks.difference(bytes(self.output), expected, asked)
         return Ended("correct" if found is None else "wrong", found, self.values)
-
-
-class Checking:
-    """A checker at work on the output of a run.
-
-    Parameters
-    ----------
-    running : Running
-        The run, which is over.
-    task : Task
-    asked : TaskSet
-        With the checker's command.
-    folder : Path
-        Where the output is kept meanwhile; others can go through, but list nothing.
-    user : User or None
-        As whom it runs.
-    cpus : tuple of int
-        On which it runs: those of the run.
-    """
-
-    def __init__(
-        self,
-        running: Running,
-        task: Task,
-        asked: TaskSet,
-        folder: Path,
-        user: record.User | None,
-        cpus: tuple[int, ...],
-    ) -> None:
-        assert asked.checker is not None
-        self.running = running
-        self._limit_s = asked.checker_timeout_s
-        # What is measured meanwhile does not find it by its name.
-        self._output = folder / secrets.token_hex(16)
-        self._said = os.fdopen(os.memfd_create("said"), "r+b")
-        self._output.write_bytes(running.output)
-        self._output.chmod(0o644)
-        files = {TASK: task.input, OUTPUT: str(self._output)}
-        if task.expected is not None:
-            files[EXPECTED] = task.expected
-        named = any(placeholders.names(word) for word in asked.checker)
-        words = [placeholders.fill(word, files) for word in asked.checker]
-        self._deadline = time.monotonic() + self._limit_s
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pidfd = -1
-        self._why: str | None = None
-        try:
-            self._process = subprocess.Popen(
-                words if named else [*words, *files.values()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._said,
-                start_new_session=True,
-                user=None if user is None else user.uid,
-                group=None if user is None else user.gid,
-                extra_groups=None if user is None else user.groups,
-            )
-            self._pidfd = os.pidfd_open(self._process.pid)
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(self._process.pid, cpus)
-        except OSError as error:
-            self._why = error.strerror
-            self.close()
-
-    def fileno(self) -> int:
-        """Return what is readable when it has ended."""
-        return self._pidfd
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, or has to."""
-        late = time.monotonic() > self._deadline
-        return self._process is None or late or self._process.poll() is not None
-
-    def ended(self) -> Ended:
-        """Return what it found, and end it where it has not."""
-        values = self.running.values
-        if self._process is None:
-            return Ended("unchecked", message("tasks.checker.unable", why=self._why), values)
-        code = self._process.poll()
-        self.close()
-        said = self._last_words()
-        if code is None:
-            limit = Duration(self._limit_s)
-            return Ended("unchecked", message("tasks.checker.late", limit=limit), values)
-        if code == 0:
-            return Ended("correct", None, values)
-        if code in _WRONG:
-            return Ended("wrong", message("tasks.checker.wrong", said=said), values)
-        failed = message("tasks.checker.failed", code=code, said=said)
-        return Ended("unchecked", failed, values)
-
-    def _last_words(self) -> str | None:
-        self._said.seek(0)
-        lines = self._said.read(1 << 16).decode(errors="replace").strip().splitlines()
-        self._said.close()
-        return lines[-1][:_MOST_SAID] if lines else None
-
-    def close(self) -> None:
-        """End it, and remove what it was given."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
-        self._output.unlink(missing_ok=True)

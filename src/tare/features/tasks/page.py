@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tare
-from tare.features.tasks.answers import configurations, findings
+from tare.features.tasks.answers import caveats, configurations, findings
 from tare.features.tasks.charts import quantiles, scatters
 from tare.features.tasks.outcomes import Metric, Scored, medians, scored
 from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
@@ -45,6 +45,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         name=", ".join(names),
         question=found[0].question,
         answers=tuple(said for one in found for said in each(one.summary)),
+        caveats=tuple(caveats(runs, some)),
         strip=_strip(runs, some),
         overview=tuple(f for f in [quantiles(some)] if f is not None),
         cells=configurations(some),

@@ -64,7 +64,8 @@ class Runs:
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
         :data:`RESULTS`), ``why`` (text or None), ``exit_status`` (how the program ended: its exit
         code, or the negative number of the signal), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
-        (floats, NaN where not known), ``started_ns`` (since the first run began) and ``took_ns``
+        (floats, NaN where not known), ``wait_ns`` (its first thread was ready and had no CPU),
+        ``started_ns`` (since the first run began) and ``took_ns``
         (until it was judged, as tare sees it).
     facts : dict
         Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.

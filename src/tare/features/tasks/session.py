@@ -26,20 +26,29 @@ from tare.experiment.session import needed
 from tare.experiment.session.answers import LOOK_S, Asked
 from tare.experiment.session.files import from_here
 from tare.experiment.session.pool import Pool, Told, keys_of
-from tare.experiment.session.resident import Resident
+from tare.experiment.session.resident import Key, Resident
 from tare.experiment.session.session import ending, journal_path, opening
 from tare.experiment.session.trial import limits_of
 from tare.experiment.session.window import GRACE_S
-from tare.experiment.specification import Cell
+from tare.experiment.specification import WHOLE_SIZE, Cell
 from tare.features.tasks import checks
 from tare.features.tasks.journal import Run
-from tare.features.tasks.lanes import Checking, Ended, Running, Work
+from tare.features.tasks.lanes import Ended, Running, Work
 from tare.features.tasks.runs import Result
-from tare.features.tasks.specification import MOST_OUTPUT_BYTES, TASK, Plan
+from tare.features.tasks.specification import (
+    EXPECTED,
+    MOST_OUTPUT_BYTES,
+    OUTPUT,
+    TASK,
+    Plan,
+    Task,
+)
 from tare.host import lease
 from tare.platforms import session_folder
 from tare.render.words import sentence
 from tare.results.message import Message, message
+from tare.workloads import placeholders
+from tare.workloads.specification import Enforced
 
 #: What was written is put on the disk so often: a run that is lost is done again.
 SYNC_S = 1.0
@@ -124,13 +133,8 @@ def conduct(request: Request) -> Counter[Result]:
 class _Lane:
     number: int
     cpus: tuple[int, ...]
-    #: What goes on in it; None: nothing.
-    at_work: Running | Checking | None = None
-
-    @property
-    def running(self) -> Running:
-        assert self.at_work is not None
-        return self.at_work.running if isinstance(self.at_work, Checking) else self.at_work
+    #: The program or the checker that is at work in it.
+    at_work: Running | None = None
 
 
 class _Session:
@@ -151,9 +155,12 @@ class _Session:
         stack.callback(self.pool.close)
         cpus = cpu_sets(request.machine, plan.set.cpus, plan.set.parallel)
         self.lanes = [_Lane(number, some) for number, some in enumerate(cpus)]
-        stack.callback(self._close)
         self.selector = stack.enter_context(selectors.DefaultSelector())
-        self.surroundings = dict(os.environ)
+        #: Variables of who calls tare that each workload gets: a thousand times from few is fast.
+        self.surroundings = {
+            cell.workload.name: workloads.inherited(cell.workload.inherit, os.environ)
+            for cell in plan.cells
+        }
         self.run = request.past.runs
         self.counts: Counter[Result] = Counter()
         #: Runs in a row that a cell's platform has lost, and the last reason.
@@ -197,16 +204,15 @@ class _Session:
         began_ns = time.monotonic_ns()
         try:
             lane.at_work = self._begin(lane, work)
-            self.selector.register(lane.running.resident.agent.channel, selectors.EVENT_READ, lane)
+            self._listen(lane)
         except (AgentError, PlatformError) as error:
             self._keep(lane, work, self.run, began_ns, self._loss(work, error))
         return True
 
     def _begin(self, lane: _Lane, work: Work) -> Running:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
-        busy = [one.running.resident.key for one in self.lanes if one.at_work is not None]
-        keys = keys_of(self.plan.experiment, cell, (lane.cpus,))
-        resident = self.pool.get_all(cell.platform, keys, busy)[0]
+        [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
+        resident = self._resident(key)
         command = self._command(cell, task.input)
         limit = 0
         if self.plan.set.checker is not None:
@@ -215,7 +221,20 @@ class _Session:
             limit = min(MOST_OUTPUT_BYTES, given or MOST_OUTPUT_BYTES)
         elif task.expected is not None:
             limit = checks.capture_bytes(Path(task.expected).stat().st_size)
-        job = self._job(resident.agent.next_id(), cell, command, limit)
+        command = msgspec.structs.replace(command, capture=record.Capture(limit_bytes=limit))
+        limit_s, number = cell.workload.timeout_s, resident.agent.next_id()
+        assert limit_s is not None
+        job = self._job(number, self.run, command, limit_s, cell.workload.enforce)
+        asked = self._submit(resident, job, limit_s)
+        return Running(work, asked, self.run, limit)
+
+    def _resident(self, key: Key) -> Resident:
+        """Return an instance that nobody else uses; others at work stay."""
+        busy = [one.at_work.resident.key for one in self.lanes if one.at_work is not None]
+        return self.pool.get_all(key.platform, [key], busy)[0]
+
+    def _submit(self, resident: Resident, job: record.Trial, timeout_s: float) -> Asked:
+        """Have an instance's agent do a job."""
         job = msgspec.structs.replace(
             job,
             workers=(record.Worker(worker=0, cpus=_within(resident)),),
@@ -226,14 +245,12 @@ class _Session:
         except AgentError:
             self.pool.discard([resident], lost=True)
             raise
-        assert cell.workload.timeout_s is not None
-        asked = Asked(resident, Answer(resident.agent, job.id), GRACE_S + cell.workload.timeout_s)
-        return Running(work, asked, self.run, limit)
+        return Asked(resident, Answer(resident.agent, job.id), GRACE_S + timeout_s)
 
     def _command(self, cell: Cell, task: str) -> record.Command:
         job = workloads.job(
             cell.workload, {**cell.levels(), TASK: task}, repetitions=None,
-            seed=self.plan.experiment.seed, surroundings=self.surroundings,
+            seed=self.plan.experiment.seed, surroundings=self.surroundings[cell.workload.name],
         )  # fmt: skip
         assert isinstance(job, record.Command)
         if platforms.own_files(cell.platform) and platforms.brings_files(
@@ -243,25 +260,26 @@ class _Session:
         return job
 
     def _job(
-        self, number: int, cell: Cell, command: record.Command, limit_bytes: int
+        self,
+        number: int,
+        run: int,
+        command: record.Command,
+        timeout_s: float,
+        enforce: Enforced | None = None,
     ) -> record.Trial:
-        workload, e = cell.workload, self.plan.experiment
-        assert workload.timeout_s is not None
         return record.Trial(
             id=number,
-            trial=self.run,
+            trial=run,
             nonce=self.nonce,
-            workload=msgspec.structs.replace(
-                command, capture=record.Capture(limit_bytes=limit_bytes)
-            ),
+            workload=command,
             workers=(),
             iterations=1,
             warmup=0,
             process="fresh",
             tail="stop",
-            timeout_ns=round(workload.timeout_s * 1e9),
-            limits=limits_of(workload.enforce),
-            linger_ns=round(e.linger_s * 1e9),
+            timeout_ns=round(timeout_s * 1e9),
+            limits=limits_of(enforce),
+            linger_ns=round(self.plan.experiment.linger_s * 1e9),
             observe=False,
         )
 
@@ -269,54 +287,89 @@ class _Session:
         """Wait until something has come, and take it."""
         if not self.selector.get_map():
             return
-        ready = self.selector.select(LOOK_S)
-        for key, _ in ready:
-            self._go_on(key.data)
-        for lane in self.lanes:
-            if isinstance(lane.at_work, Checking):
-                if lane.at_work.over:
-                    self._finish(lane, lane.at_work.ended())
-            elif not ready and lane.at_work is not None:
-                self._go_on(lane)
+        ready = [key.data for key, _ in self.selector.select(LOOK_S)]
+        # Who says nothing is looked at now and then.
+        for lane in ready or self.lanes:
+            if lane.at_work is not None:
+                self._go_on(lane, lane.at_work)
 
-    def _go_on(self, lane: _Lane) -> None:
+    def _go_on(self, lane: _Lane, running: Running) -> None:
         """Take what an agent has said; judge its run where that is all."""
-        running = lane.at_work
-        if not isinstance(running, Running):
-            return
         try:
             if not running.hear():
                 running.look()
                 return
-            ended = running.ended()
+            ended = running.ended() if running.judges is None else None
         except AgentError as error:
+            self._release(lane)
             self.pool.discard([running.resident], lost=True)
-            self._finish(lane, self._loss(running.work, error))
+            self._lose(lane, running, error)
+            return
+        self._release(lane)
+        if running.judges is not None:
+            self._finish(lane, running.judges, running.verdict())
             return
         self.lost[running.work.cell] = 0
         task = self.plan.tasks[running.work.task]
         if ended is None and self.plan.set.checker is not None:
-            self._release(lane)
-            lane.at_work = Checking(
-                running, task, self.plan.set, self.outputs, self.request.user, lane.cpus
-            )
-            if lane.at_work.fileno() >= 0:
-                self.selector.register(lane.at_work, selectors.EVENT_READ, lane)
-            else:
-                self._finish(lane, lane.at_work.ended())
+            try:
+                lane.at_work = self._check(lane, running, task)
+                self._listen(lane)
+            except (AgentError, PlatformError) as error:
+                self._finish(lane, running, Ended("unchecked", error.message, running.values))
             return
-        self._finish(lane, ended or running.judged(task, self.plan.set))
+        self._finish(lane, running, ended or running.judged(task, self.plan.set))
+
+    def _lose(self, lane: _Lane, running: Running, error: AgentError) -> None:
+        """End a run whose agent failed, or whose checker's agent did."""
+        if running.judges is None:
+            self._finish(lane, running, self._loss(running.work, error))
+            return
+        values = running.judges.values
+        self._finish(lane, running.judges, Ended("unchecked", error.message, values))
+
+    def _check(self, lane: _Lane, running: Running, task: Task) -> Running:
+        """Have the checker judge an output, on this machine and the CPUs of the run."""
+        asked = self.plan.set
+        assert asked.checker is not None
+        # What is measured meanwhile does not find it: nobody else can list the folder.
+        kept = self.outputs / secrets.token_hex(16)
+        kept.write_bytes(running.output)
+        kept.chmod(0o644)
+        files = {TASK: task.input, OUTPUT: str(kept)}
+        if task.expected is not None:
+            files[EXPECTED] = task.expected
+        named = any(placeholders.names(word) for word in asked.checker)
+        words = [placeholders.fill(word, files) for word in asked.checker]
+        key = Key(
+            "bare", WHOLE_SIZE, "none", None, self.plan.experiment.quota_period_s, (0,),
+            (lane.cpus,),
+        )  # fmt: skip
+        resident = self._resident(key)
+        command = record.Command(
+            argv=tuple(words if named else [*words, *files.values()]),
+            environment=dict(os.environ),
+            directory=None,
+            input=None,
+            capture=record.Capture(limit_bytes=0),
+        )
+        job = self._job(resident.agent.next_id(), running.run, command, asked.checker_timeout_s)
+        waiting = self._submit(resident, job, asked.checker_timeout_s)
+        return Running(running.work, waiting, running.run, 0, judges=running, kept=kept)
+
+    def _listen(self, lane: _Lane) -> None:
+        assert lane.at_work is not None
+        channel = lane.at_work.resident.agent.channel
+        self.selector.register(channel, selectors.EVENT_READ, lane)
 
     def _release(self, lane: _Lane) -> None:
         """Listen no longer to what is at work in a lane."""
         assert lane.at_work is not None
-        for key in list(self.selector.get_map().values()):
-            if key.data is lane:
-                self.selector.unregister(key.fileobj)
+        self.selector.unregister(lane.at_work.resident.agent.channel)
 
-    def _finish(self, lane: _Lane, ended: Ended) -> None:
-        running = lane.running
-        self._release(lane)
+    def _finish(self, lane: _Lane, running: Running, ended: Ended) -> None:
+        if lane.at_work is not None and lane.at_work.kept is not None:
+            lane.at_work.kept.unlink(missing_ok=True)
         lane.at_work = None
         if self.plan.experiment.fresh == "trial" and ended.result != "lost":
             self.pool.discard([running.resident])
@@ -354,11 +407,6 @@ class _Session:
         self.request.progress.ran(
             self.done, self.of, self.counts, each_s * max(0, self.of - self.done)
         )
-
-    def _close(self) -> None:
-        for lane in self.lanes:
-            if isinstance(lane.at_work, Checking):
-                lane.at_work.close()
 
 
 def works(plan: Plan, done: set[Work]) -> Iterator[Work]:
