@@ -38,7 +38,8 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
             "configuration": c, "task": t, "trial": k + 1, "result": result,
             "why": None if result in ("correct", "done") else f"<b>{result}</b>",
             "exit_status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
-            "memory_bytes": 1e6, "wait_ns": 1e8 * seconds if result != "wrong" else 0.0, "started_ns": 0.0, "took_ns": 0.0,
+            "memory_bytes": 1e6, "started_ns": 0.0, "took_ns": 0.0,
+            "wait_ns": 1e8 * seconds if result != "wrong" else 0.0,
         }
         for c, tasks in enumerate(sides)
         for t, trials in enumerate(tasks)
@@ -145,7 +146,7 @@ def test_runs_that_waited_for_a_cpu_are_said() -> None:
     busy = runs(once(("correct", 1)))
     busy.table["wait_ns"] *= 2
     (said_,) = caveats(busy, scored(busy, "cpu"))
-    assert "10 %" in text(said_)
+    assert "10.0 %" in text(said_)
 
 
 def test_a_set_without_runs_is_none_that_is_solved() -> None:
