@@ -170,6 +170,10 @@ def test_times_are_exact(tmp_path: Path, ns: float, seconds: str) -> None:
     assert (found["cputime"], found["walltime"]) == (seconds, seconds)
 
 
+def test_memory_is_whole_bytes(tmp_path: Path) -> None:
+    assert of_one(tmp_path, "done", memory_bytes=2.0**40 + 1)["memory"] == "1099511627777B"
+
+
 def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
     found = of_one(tmp_path, "wrong", cpu_ns=NAN, wall_ns=NAN, memory_bytes=NAN, exit_status=NAN)
     assert found == {"status": "false", "category": "wrong"}

@@ -100,7 +100,8 @@ def write(runs: Runs, folder: Path) -> list[Path]:
             root.extend(_run(row, runs.tasks[row["task"]]) for row in known.to_dict("records"))
             ElementTree.indent(root)
             path = _free(folder, _base(configuration), _safe(name), written)
-            files.write(path, bz2.compress(_HEAD + ElementTree.tostring(root, "utf-8")), _HINT)
+            text = _HEAD + ElementTree.tostring(root, "unicode").encode()
+            files.write(path, bz2.compress(text), _HINT)
             written.append(path)
     return written
 
