@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import csv
-import io
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +10,6 @@ from xml.etree.ElementTree import Element
 
 import exported_runs as made
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -318,41 +315,3 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError):
         benchexec.write(made.every_result(), tmp_path / "file")
-
-
-def test_csv_has_every_run_with_every_number() -> None:
-    runs = made.every_result()
-    rows = list(csv.DictReader(io.StringIO(benchexec.csv(runs))))
-    assert len(rows) == len(runs.table)
-    for row, known in zip(rows, runs.table.to_dict("records"), strict=True):
-        configuration = runs.configurations[known["configuration"]]
-        assert row["platform"] == configuration.levels["platform"]
-        assert row["experiment"] == "sorting"
-        assert row["task"] == runs.tasks[known["task"]]
-        assert row["result"] == known["result"]
-        for name in ("cpu_ns", "wall_ns", "memory_bytes", "started_ns", "exit_status", "trial"):
-            value = known[name]
-            assert row[name] == ("" if pd.isna(value) else f"{value:.0f}")
-
-
-def test_csv_has_a_column_of_each_factor() -> None:
-    configurations = (
-        made.configuration(levels={"platform": "bare", "task": "big"}),
-        made.configuration(levels={"platform": "bare", "size": "64 MiB"}),
-    )
-    rows = [made.row(0, 0, "done"), made.row(1, 0, "done")]
-    found = pd.read_csv(
-        io.StringIO(benchexec.csv(made.runs(rows, ("a",), configurations))), keep_default_na=False
-    )
-    assert found[["task_level", "size", "task"]].to_numpy().tolist() == [
-        ["big", "", "a"], ["", "64 MiB", "a"],
-    ]  # fmt: skip
-
-
-def test_csv_of_hostile_names_has_a_line_a_run() -> None:
-    rows = [made.row(0, task, "lost", why=name) for task, name in enumerate(HOSTILE)]
-    text = benchexec.csv(made.runs(rows, HOSTILE))
-    text.encode()
-    assert len(text.splitlines()) == len(HOSTILE) + 1
-    found = list(csv.DictReader(io.StringIO(text)))
-    assert len({row["task"] for row in found}) == len(HOSTILE)

@@ -1,4 +1,4 @@
-"""Runs as BenchExec's result files, which its table-generator reads; and as CSV, a row a run."""
+"""Runs as BenchExec's result files, which its table-generator reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import bz2
 import json
 import re
 import shlex
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -104,39 +104,6 @@ def write(runs: Runs, folder: Path) -> list[Path]:
             files.write(path, bz2.compress(text), _HINT)
             written.append(path)
     return written
-
-
-def csv(runs: Runs) -> str:
-    """Return all runs as CSV: a row a run, with a column a factor; numbers as they were measured.
-
-    A factor that is called as another column is ``NAME_level``.
-    """
-    import pandas as pd
-
-    own = runs.table.drop(columns=["configuration", "task"])
-    places = runs.table["configuration"]
-    columns: dict[Hashable, Any] = {
-        name: [_text(getattr(runs.configurations[place], name)) for place in places]
-        for name in ("experiment", "folder", "workload")
-    }
-    taken = {*columns, "task", *own.columns}
-    for factor in _factors(runs.configurations):
-        levels = (runs.configurations[place].levels.get(factor) for place in places)
-        columns[f"{factor}_level" if factor in taken else factor] = [
-            None if level is None else _text(level) for level in levels
-        ]
-    columns["task"] = [_text(runs.tasks[place]) for place in runs.table["task"]]
-    for name, column in own.items():
-        if pd.api.types.is_float_dtype(column):
-            # Whole numbers, of which not all are known.
-            columns[name] = column.round().astype("Int64").array
-        else:
-            columns[name] = column.map(_text, na_action="ignore") if name == "why" else column.array
-    return pd.DataFrame(columns).to_csv(index=False)
-
-
-def _factors(configurations: Iterable[Configuration]) -> Iterator[str]:
-    yield from dict.fromkeys(name for one in configurations for name in one.levels)
 
 
 def _name(configuration: Configuration) -> str:

@@ -31,24 +31,30 @@ def write(runs: Runs, file: str) -> None:
     store.write(_rows(runs), format, file)
 
 
+#: Columns of numbers, all of them whole.
+_NUMBERS = (
+    "trial", "exit_status", "cpu_ns", "wall_ns", "memory_bytes", "wait_ns", "started_ns", "took_ns",
+)  # fmt: skip
+
+
 def _rows(runs: Runs) -> pa.Table:
-    """Return every run with what its configuration is."""
-    table = runs.table
-    levels = dict.fromkeys(name for one in runs.configurations for name in one.levels)
-    own = runs.configurations
+    """Return every run with what its configuration is; a factor of a taken name is NAME_level."""
+    table, own = runs.table, runs.configurations
     places = table["configuration"].tolist()
     columns: dict[str, Any] = {
         "experiment": [own[i].experiment for i in places],
+        "folder": [own[i].folder for i in places],
         "workload": [own[i].workload for i in places],
-        **{name: [own[i].levels.get(name) for i in places] for name in levels},
         "task": [runs.tasks[i] for i in table["task"].tolist()],
-        "trial": table["trial"].tolist(),
         "result": table["result"].astype(str).tolist(),
         "why": table["why"].tolist(),
     }
-    numbers = ("exit_status", "cpu_ns", "wall_ns", "memory_bytes", "started_ns", "took_ns")
-    for name in numbers:
-        columns[name] = pa.array(table[name], pa.int64(), from_pandas=True, safe=False)
+    for name in _NUMBERS:
+        if name in table:
+            columns[name] = pa.array(table[name], pa.int64(), from_pandas=True, safe=False)
+    for factor in dict.fromkeys(name for one in own for name in one.levels):
+        levels = [own[i].levels.get(factor) for i in places]
+        columns[f"{factor}_level" if factor in columns else factor] = pa.array(levels, pa.string())
     return pa.table(columns)
 
 
