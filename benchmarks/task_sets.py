@@ -24,9 +24,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
+
+from tare.features.tasks.folder import load
 
 HERE = Path(__file__).parent
 SPUN_MS, PARALLEL = 20, 2
@@ -43,12 +46,13 @@ question = "What does a task cost besides its program?"
 files = "tasks/*.in"
 expected = "*.out"
 parallel = {parallel}
+timeout = "10 s"
+enforce = {{ cpu = "{cpu} s", memory = "{memory}" }}
 [factors]
 platform = ["{platform}"]
 [[workload]]
 name = "spin"
 command = ["{spin}", "{ms}", "-"]
-enforce = {{ cpu = "{cpu} s", memory = "{memory}" }}
 """
 BENCHMARK = """<?xml version="1.0"?>
 <benchmark tool="toolinfo.spin" timelimit="{cpu} s" memlimit="{memory} B">
@@ -164,6 +168,9 @@ def tare(folder: Path, platform: str) -> None:
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, "-m", "tare.wiring", "tasks", "run", f"{platform}.toml"]
     call([*command, "--out", str(out)], folder)
+    results = Counter(load([out]).table["result"])
+    if set(results) != {"correct"}:
+        raise FailedError(f"not all tasks are solved: {dict(results)}")
 
 
 class BenchExec:

@@ -15,7 +15,7 @@ from tare.experiment import file as experiment_file
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, suggestion
 from tare.experiment.specification import KNOWN_FACTORS, Experiment
-from tare.features.tasks.specification import EXPECTED, OUTPUT, TASK, Task, TaskSet
+from tare.features.tasks.specification import EXPECTED, MOST_TRIALS, OUTPUT, TASK, Task, TaskSet
 from tare.registry import Catalogue
 from tare.workloads import placeholders
 from tare.workloads.specification import WorkloadSpec
@@ -91,7 +91,7 @@ KEYS = (
     ),
     Key(
         "trials",
-        kinds.whole(1, 10_000),
+        kinds.whole(1, MOST_TRIALS),
         "how often each task is run in each cell: with several, scores have an interval for these "
         "very tasks, and results that differ are found",
     ),

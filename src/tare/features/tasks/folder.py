@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,11 @@ from tare.experiment.journal import MachineFact, Session
 from tare.experiment.metrics import ranked
 from tare.experiment.plan_file import TASKS as FILE
 from tare.experiment.session import folder as folders
-from tare.features.tasks.journal import Run, read
+from tare.features.tasks.journal import Line, Run, read
 from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Runs
 from tare.features.tasks.session import Past
-from tare.features.tasks.specification import TASK, VERSION, Plan
+from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
 from tare.render.words import text
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def go_on(plan: Plan, text: str, folder: Path) -> Past:
         )
     _write(plan, folder)
     folders.write_text(text, folder)
-    return past(folder)
+    return past(folder, plan)
 
 
 def _write(plan: Plan, folder: Path) -> None:
@@ -120,17 +120,35 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-def past(folder: Path) -> Past:
+def past(folder: Path, plan: Plan) -> Past:
     """Return what the sessions in a folder did."""
     found = Past()
-    for line in read(folder):
+    for line in _lines(folder, plan):
         if isinstance(line, Session):
             found.sessions = max(found.sessions, line.session)
         elif isinstance(line, Run):
             found.runs = max(found.runs, line.run)
-            work = Work(line.cell, line.task, line.trial)
-            (found.done.discard if line.result in AGAIN else found.done.add)(work)
+            (found.done.discard if line.result in AGAIN else found.done.add)(_work(line))
     return found
+
+
+def _lines(folder: Path, plan: Plan) -> Iterator[Line]:
+    """Read the journals of a folder; raises StoreError where a run is none of the plan's."""
+    for line in read(folder):
+        if isinstance(line, Run) and not (
+            0 <= line.cell < len(plan.cells)
+            and 0 <= line.task < len(plan.tasks)
+            and 1 <= line.trial <= MOST_TRIALS
+        ):
+            raise StoreError(
+                f"the journal in {folder} has a run (number {line.run}) that {FILE} has not",
+                "restore both from a copy",
+            )
+        yield line
+
+
+def _work(run: Run) -> Work:
+    return Work(run.cell, run.task, run.trial)
 
 
 def load(paths: Sequence[Path]) -> Runs:
@@ -150,7 +168,7 @@ def load(paths: Sequence[Path]) -> Runs:
     for path in paths:
         files.check_owner(path)
         plan = read_plan(path)
-        rows, started, own = _rows(path)
+        rows, started, own = _rows(path, plan)
         places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
         for cell in plan.cells:
             some = rows.get(cell.cell, [])
@@ -182,14 +200,14 @@ def _configuration(path: Path, plan: Plan, cell: Cell, started: str | None) -> C
     )
 
 
-def _rows(path: Path) -> tuple[dict[int, list[Run]], str | None, dict[str, Any]]:
+def _rows(path: Path, plan: Plan) -> tuple[dict[int, list[Run]], str | None, dict[str, Any]]:
     """Return the runs by cell, the last of each; when the first session began; the machine."""
     runs: dict[Work, Run] = {}
     started: str | None = None
     facts: dict[str, Any] = {}
-    for line in read(path):
+    for line in _lines(path, plan):
         if isinstance(line, Run):
-            runs[Work(line.cell, line.task, line.trial)] = line
+            runs[_work(line)] = line
         elif isinstance(line, Session):
             started = started or line.started
         elif isinstance(line, MachineFact) and line.platform is None:

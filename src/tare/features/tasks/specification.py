@@ -17,6 +17,8 @@ TASK = "task"
 OUTPUT, EXPECTED = "output", "expected"
 #: How often a task is given to each cell by default, and how long a checker may take.
 CHECKER_S = 10.0
+#: Runs of a task in a cell.
+MOST_TRIALS = 10_000
 #: More than agents keep of what one run writes.
 MOST_OUTPUT_BYTES = 60 << 20
 

@@ -1,0 +1,153 @@
+"""Folders of task sets: what is gone on with, what is joined, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import journal, plan_file
+from tare.experiment.specification import Cell, Experiment
+from tare.features.tasks import folder as folders
+from tare.features.tasks.journal import Run
+from tare.features.tasks.lanes import Work
+from tare.features.tasks.runs import Result
+from tare.features.tasks.session import works
+from tare.features.tasks.specification import Plan, Task, TaskSet
+from tare.workloads.specification import WorkloadSpec
+
+SOLVE = WorkloadSpec(name="solve", command=("./solve",), timeout_s=1.0)
+
+
+def plan(*tasks: str, trials: int = 1, platforms: Iterable[str] = ("bare",), **more: str) -> Plan:
+    experiment = Experiment(
+        name="set", question="?", workloads=(SOLVE,), factors={"platform": tuple(platforms)}
+    )
+    return Plan(
+        experiment=experiment,
+        tasks=tuple(
+            Task(name=name, input=f"/{name}", digest=more.get("digest", "0")) for name in tasks
+        ),
+        set=TaskSet(files=("*",), trials=trials),
+        cells=tuple(
+            Cell(cell=number, workload=SOLVE, platform=platform, others={"task": "/a"})
+            for number, platform in enumerate(platforms)
+        ),
+    )
+
+
+def run(number: int, task: int, result: Result = "done", **more: int) -> Run:
+    values = {"cpu_ns": {"cgroup": 5.0, "rusage": 4.0}, "exit_code": {"reaped": 0}}
+    return Run(
+        run=number, cell=more.get("cell", 0), task=task, trial=more.get("trial", 1), lane=0,
+        began_ns=10 * number, ended_ns=10 * number + 7, result=result, values=values,
+    )  # fmt: skip
+
+
+def session(folder: Path, number: int, *lines: msgspec.Struct) -> None:
+    (folder / "journal").mkdir(exist_ok=True)
+    writer = journal.Writer(folder / f"journal/{number}.ndjson")
+    writer.write(
+        journal.Session(
+            version=1, session=number, name="tare-000000", nonce=1, boot_id=None,
+            started="2026-01-01T00:00:00+00:00", tare="0", agent_digest="0", argv=(),
+        ),
+        *lines,
+    )  # fmt: skip
+    writer.sync()
+    writer.close()
+
+
+def test_only_what_is_missing_is_run_again(tmp_path: Path) -> None:
+    whole = plan("a", "b", "c", trials=2)
+    folders.begin(whole, "", tmp_path)
+    session(tmp_path, 1, run(1, 0), run(2, 1, "lost"), run(3, 2, "unchecked"))
+    session(tmp_path, 2, run(4, 1), run(5, 0, trial=2))
+    past = folders.go_on(whole, "", tmp_path)
+    assert (past.sessions, past.runs) == (2, 5)
+    assert set(works(whole, past.done)) == {Work(0, 2, 1), Work(0, 1, 2), Work(0, 2, 2)}
+
+
+def test_the_last_run_of_a_task_counts(tmp_path: Path) -> None:
+    whole = plan("a", "b")
+    folders.begin(whole, "", tmp_path)
+    session(tmp_path, 1, run(1, 0, "lost"), run(2, 1, "wrong"))
+    session(tmp_path, 2, run(3, 0, "correct"))
+    table = folders.load([tmp_path]).table.sort_values("task")
+    assert table["result"].tolist() == ["correct", "wrong"]
+    assert table["cpu_ns"].tolist() == [5.0, 5.0]
+    assert table["exit_status"].tolist() == [0.0, 0.0]
+    assert table["took_ns"].tolist() == [7.0, 7.0]
+
+
+def test_order_is_random_by_the_seed_and_cells_of_a_task_stand_together() -> None:
+    whole = plan(*"abcdefghij", platforms=("bare", "docker"))
+    order = list(works(whole, set()))
+    assert order == list(works(whole, set()))
+    assert [work.task for work in order[::2]] == [work.task for work in order[1::2]]
+    assert [work.task for work in order[::2]] != list(range(10))
+    assert len(set(order)) == 20
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (plan("a", "b", digest="1"), "tasks changed"),
+        (plan("a", "b", platforms=("bare", "docker")), "workloads or platforms changed"),
+    ],
+)
+def test_another_set_is_not_gone_on_with(tmp_path: Path, other: Plan, said: str) -> None:
+    folders.begin(plan("a", "b"), "", tmp_path)
+    with pytest.raises(ExperimentError, match=said):
+        folders.go_on(other, "", tmp_path)
+    # More trials of the same are.
+    folders.go_on(plan("a", "b", trials=3), "", tmp_path)
+
+
+def test_folders_are_joined_by_the_names_of_tasks(tmp_path: Path) -> None:
+    for name, tasks in (("one", "ab"), ("two", "bc")):
+        (tmp_path / name).mkdir()
+        folders.begin(plan(*tasks), "", tmp_path / name)
+        session(tmp_path / name, 1, run(1, 0), run(2, 1))
+    runs = folders.load([tmp_path / "one", tmp_path / "two"])
+    assert runs.tasks == ("a", "b", "c")
+    rows = runs.table[["configuration", "task"]].to_numpy().tolist()
+    assert sorted(rows) == [[0, 0], [0, 1], [1, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    "bad", [run(1, 5), run(1, -1), run(1, 0, cell=1), run(1, 0, trial=10**9), run(1, 0, trial=0)]
+)
+def test_a_run_of_no_plan_is_refused(tmp_path: Path, bad: Run) -> None:
+    whole = plan("a")
+    folders.begin(whole, "", tmp_path)
+    session(tmp_path, 1, bad)
+    with pytest.raises(StoreError, match="has a run"):
+        folders.load([tmp_path])
+    with pytest.raises(StoreError, match="has a run"):
+        folders.go_on(whole, "", tmp_path)
+
+
+def test_each_kind_of_folder_names_the_command_of_the_other(tmp_path: Path) -> None:
+    folders.begin(plan("a"), "", tmp_path)
+    with pytest.raises(StoreError) as refused:
+        plan_file.read(tmp_path)
+    assert f"tare tasks report {tmp_path}" in (refused.value.hint or "")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / plan_file.FILE).write_text("{}")
+    with pytest.raises(StoreError) as refused:
+        folders.load([other])
+    assert f"tare report {other}" in (refused.value.hint or "")
+
+
+def test_a_damaged_plan_is_said(tmp_path: Path) -> None:
+    (tmp_path / folders.FILE).write_text('{"version": 1}')
+    with pytest.raises(StoreError, match="is damaged"):
+        folders.load([tmp_path])
+    (tmp_path / folders.FILE).write_text('{"version": 99}')
+    with pytest.raises(StoreError, match="another tare"):
+        folders.load([tmp_path])
