@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ from jinja2 import TemplateError
 from tare import files
 from tare.errors import InputError, StoreError
 from tare.render import comment, data, junit, words
+from tare.render.large_table import LargeTable
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.message import Message
@@ -47,8 +48,17 @@ def format_of(destination: Path) -> str:
     return found
 
 
-def write(document: Report, destination: Path) -> list[Path]:
+def write(
+    document: Report, destination: Path, large: Mapping[str, LargeTable] | None = None
+) -> list[Path]:
     """Write a report; a Markdown document has its charts in a folder beside it.
+
+    Parameters
+    ----------
+    document : Report
+    destination : Path
+    large : mapping, optional
+        Large tables by the name of their finding; a page alone has them.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def write(document: Report, destination: Path) -> list[Path]:
 
     format = format_of(destination)
     if format == "html":
-        return [_whole(destination, html.render(document))]
+        return [_whole(destination, html.render(document, large))]
     if format == "json":
         return [_whole(destination, encode(document))]
     folder = destination.with_name(f"{destination.stem}-charts")

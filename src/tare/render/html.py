@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from markupsafe import Markup
 
 import tare
 from tare.errors import StoreError
-from tare.render import words
+from tare.render import large_table, words
 from tare.render.escaping import harmless, harmless_data
 from tare.render.tables import lay
 from tare.results.report import Report
@@ -23,12 +24,20 @@ from tare.results.report import Report
 _UNITS = "s|ms|µs|ns|min|h|bytes|[KMG]iB|trials?|workers?|cells?"
 
 
-def render(page: Report) -> str:
+def render(page: Report, large: Mapping[str, large_table.LargeTable] | None = None) -> str:
     """Write a page: content, style, charts and what draws them in one file.
 
     Everything that comes from the experiment is escaped by the template; beyond that the
-    page's own policy lets only its two scripts run and nothing be fetched.
+    page's own policy lets only its own scripts run and nothing be fetched.
+
+    Parameters
+    ----------
+    page : Report
+    large : mapping, optional
+        Large tables by the name of the finding in whose section they stand.
     """
+    tables = {name: large_table.lay(table) for name, table in (large or {}).items()}
+    assert tables.keys() <= {one.finding.name for one in page.sections}, "tables without a section"
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tare.render"),
         autoescape=True,
@@ -43,10 +52,15 @@ def render(page: Report) -> str:
     environment.filters["text"] = words.text
     environment.filters["sentence"] = words.sentence
     environment.filters["laid"] = lay
-    scripts = [_vega(), _source(environment, "page.js")]
+    style, scripts = _source(environment, "page.css"), [_vega(), _source(environment, "page.js")]
+    if tables:
+        style += _source(environment, "large_table.css")
+        # The table is there before the charts are drawn.
+        scripts.insert(0, _source(environment, "large_table.js"))
     return environment.get_template("page.html").render(
         page=page,
-        style=Markup(_source(environment, "page.css")),
+        large=tables,
+        style=Markup(style),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
         version=tare.__version__,

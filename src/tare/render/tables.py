@@ -56,6 +56,43 @@ class Laid:
     left_out: int = 0
 
 
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column are written: in one unit, with as many decimal places.
+
+    Attributes
+    ----------
+    scale : float
+        What to divide values as stored by.
+    unit : str
+        The unit then; empty for none.
+    places : int
+    """
+
+    scale: float
+    unit: str
+    places: int
+
+    @classmethod
+    def of(cls, known: Sequence[float], unit: str) -> NumberFormat:
+        """Choose them for values as stored, ``unit`` being theirs."""
+        scale, shown = scale_for(known, unit)
+        places = places_of(value / scale for value in known)
+        return cls(scale, shown, places if shown else min(places, _RATIO_PLACES))
+
+    def text(self, value: float | None) -> str:
+        """Write a value; ``templates/large_table.js`` does the same in a page."""
+        if value is None:
+            return ABSENT
+        shown, least = value / self.scale, 10.0**-self.places
+        # What would read as zero, and is not, says so.
+        if not 0 < abs(shown) < least / 2:
+            return fixed(shown, self.places)
+        if self.unit:
+            return significant(shown, 2)
+        return f"{'<' if shown > 0 else '>'} {fixed(math.copysign(least, shown), self.places)}"
+
+
 def lay(table: Table, *, each_unit: bool = False) -> Laid:
     """Write the numbers of a table; an estimate and its bounds become one column.
 
@@ -161,28 +198,11 @@ def _single(
     if all(isinstance(v, int) for v in present) and column.unit in (None, "1"):
         texts = [ABSENT if v is None else f"{int(v):,}" for v in numbers]
         return Head(column.title, "", numeric=bool(present)), texts
-    scale, unit = scale_for(known, column.unit or "1")
     if column.key == "p" or column.key.startswith("p_"):
+        unit = scale_for(known, column.unit or "1")[1]
         return Head(column.title, unit, numeric=True), [_probability(v) for v in numbers]
-    places = places_of(v / scale for v in known)
-    if not unit:
-        places = min(places, _RATIO_PLACES)
-    least = 10.0**-places
-
-    def text(value: float | None) -> str:
-        if value is None:
-            return ABSENT
-        shown = value / scale
-        # What would read as zero, and is not, says so.
-        if 0 < abs(shown) < least / 2:
-            return (
-                significant(shown, 2)
-                if unit
-                else f"{'<' if shown > 0 else '>'} {fixed(math.copysign(least, shown), places)}"
-            )
-        return fixed(shown, places)
-
-    return Head(column.title, unit, numeric=True), [text(v) for v in numbers]
+    form = NumberFormat.of(known, column.unit or "1")
+    return Head(column.title, form.unit, numeric=True), [form.text(v) for v in numbers]
 
 
 def _measured(value: float, unit: str) -> str:
