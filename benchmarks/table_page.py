@@ -34,14 +34,14 @@ LOOKS = {
     "lost": "unknown",
 }  # fmt: skip
 GROUPS = {"a": "gcc -O2 on docker", "b": "gcc -O3 on docker", "c": "clang -O2 on isolate"}
-#: What a person does, and how many seconds it may take.
+#: What a person does with it.
 ACTIONS = {
     "text": "set(0, 'array')",
     "text, excluding": "set(0, '!array')",
     "number, above": "set(2, '>0.5 s')",
     "number, range": "set(3, '100..200 ms')",
     "choice": "set(1, 'not:correct')",
-    "all of these": "set(0, 'array', 1, 'not:correct', 2, '>0.5 s', 5, 'is:correct')",
+    "these four in turn": "set(0, 'array', 1, 'not:correct', 2, '>0.5 s', 5, 'is:correct')",
     "rows that differ": "t.querySelector('[data-differ]').click()",
     "sort by a number": "t.querySelectorAll('[data-sort]')[2].click()",
     "sort by a choice": "t.querySelectorAll('[data-sort]')[1].click()",

@@ -20,7 +20,7 @@ Kind = Literal["text", "choice", "number"]
 #: How a choice looks: its colour and its sign.
 Look = Literal["good", "wrong", "limit", "crash", "unknown"]
 
-#: Rows that are shown without scripts and on paper; ``templates/large_table.js`` has it too.
+#: Rows that are shown without scripts, and on paper.
 FEW = 100
 #: Ids stand in the address of the page.
 _ID = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -170,9 +170,11 @@ def lay(table: LargeTable) -> LaidLarge:
         for place, (column, part) in enumerate(zip(table.columns, parts, strict=True))
     ]  # fmt: skip
     compared = (text(one.heading) for one in table.columns if one.id in table.differing)
+    differing = int(differ.sum())
     data = {
         "rows": len(order),
-        "differing": int(differ.sum()),
+        "few": FEW,
+        "differing": differing,
         "onlyDiffering": table.only_differing,
         "columns": [
             {"id": column.id, "kind": column.kind, "name": _name(column, part.unit), **part.data}
@@ -187,7 +189,7 @@ def lay(table: LargeTable) -> LaidLarge:
         heads=heads,
         rows=list(zip(*(part.first for part in parts), strict=True)),
         count=len(order),
-        differing=data["differing"],
+        differing=differing,
         differs=listing(dict.fromkeys(compared)),
         data=data,
     )
@@ -217,7 +219,7 @@ def _texts(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
 
 def _choices(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
     values = _plain(column)
-    present = set(values) - {None}
+    present = {one for one in values if one is not None}
     choices = [one for one in column.looks if one in present]
     choices += sorted(present - set(choices))
     places = {one: place for place, one in enumerate(choices)} | {None: -1}

@@ -1,7 +1,5 @@
 "use strict";
 (() => {
-  // Rows on paper; without scripts the page has as many.
-  const FEW = 100;
   // Rows above and below the visible ones: a step of scrolling needs no new rows.
   const SPARE = 20;
   // Columns that rows are sorted by at most: the last one chosen, ties by the one before.
@@ -329,9 +327,12 @@
     });
     box.addEventListener("scroll", () => show(false), { passive: true });
     addEventListener("resize", () => { measure(); show(true); });
-    addEventListener("hashchange", restore);
+    // Links within the page choose nothing.
+    addEventListener("hashchange", () => {
+      if (chosen().some(([key]) => key.startsWith(prefix))) restore();
+    });
     addEventListener("beforeprint", () => {
-      put(0, Math.min(FEW, count));
+      put(0, Math.min(data.few, count));
       for (const one of body.querySelectorAll(".gap")) one.remove();
     });
     addEventListener("afterprint", () => show(true));
