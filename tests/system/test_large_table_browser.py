@@ -168,6 +168,7 @@ CASES = {
     "at most": ({4: "<=100MiB"}, lambda r: r["memory"] <= 100 * 2**20),
     "at least": ({4: "≥ 0.25 gib"}, lambda r: r["memory"] >= 2**28),
     "range with one unit": ({2: "1..2 s"}, lambda r: r["cpu"].between(1e9, 2e9)),
+    "range with the unit first": ({2: "1s..2"}, lambda r: r["cpu"].between(1e9, 2e9)),
     "range with two": ({2: "500 µs..1.5s"}, lambda r: r["cpu"].between(5e5, 1.5e9)),
     "range in the column's unit": ({2: "1,000..2,000"}, lambda r: r["cpu"].between(1e9, 2e9)),
     "as shown": ({4: "100"}, lambda r: (r["memory"] / 2**20 - 100).abs() <= 0.05),

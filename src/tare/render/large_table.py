@@ -27,6 +27,8 @@ _ID = re.compile(r"[a-z][a-z0-9_]{0,39}")
 #: Width of a column in characters: room for a filter at least, and what is cut at most.
 _LEAST = {"text": 12, "choice": 13, "number": 9}
 _MOST_CHARACTERS = 48
+#: Longer headings are broken into lines.
+_MOST_OF_HEADING = 14
 #: Characters that the space between columns is wide, that before a group, the sign of a choice.
 _GAP, _INDENT, _SIGN = 4, 2, 3
 
@@ -289,8 +291,8 @@ def _name(column: LargeColumn, unit: str) -> str:
 
 def _width(column: LargeColumn, texts: Iterable[str]) -> int:
     longest = max((len(one) for one in texts), default=0)
-    words = max((len(word) for word in text(column.heading).split()), default=0)
-    return _GAP + max(min(longest, _MOST_CHARACTERS), words, _LEAST[column.kind])
+    heading = min(len(text(column.heading)), _MOST_OF_HEADING)
+    return _GAP + max(min(longest, _MOST_CHARACTERS), heading, _LEAST[column.kind])
 
 
 def _units(unit: str) -> dict[str, float]:
