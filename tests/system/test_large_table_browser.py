@@ -261,6 +261,18 @@ def test_scrolling_shows_the_rows_of_that_place_and_few_are_in_the_page(table, r
     assert table.ask("document.querySelectorAll('.large tbody tr').length") < 120
 
 
+@pytest.mark.parametrize("left", [0, 200])
+def test_names_of_groups_stand_above_what_is_in_sight_of_them(table, left):
+    table.browser.call("Emulation.setDeviceMetricsOverride",
+                       width=700, height=900, deviceScaleFactor=1, mobile=False)  # fmt: skip
+    table.ask(f"document.querySelector('.large .table').scrollLeft = {left}")
+    edge = "[...document.querySelectorAll('{}')][1].getBoundingClientRect().{}"
+    name = table.ask(edge.format(".large .groups span", "left"))
+    column = table.ask(edge.format(".large [data-sort]", "left"))
+    fixed = "document.querySelector('.large thead th').getBoundingClientRect().right"
+    assert name == pytest.approx(max(column, table.ask(fixed) + 14), abs=4)
+
+
 def test_the_address_has_what_is_chosen_and_restores_it(table, page, rows):
     table.filter(0, "!7 & #=%")
     table.filter(2, "1..2 s")
