@@ -20,6 +20,7 @@ from tare.statistics.scores import (
     share_solved,
     solved_difference,
 )
+from tare.units import p_value
 
 #: Configurations that have sentences of their own; the table has all.
 _MOST_SAID = 4
@@ -180,7 +181,7 @@ def _differs(first: Scored, second: Scored) -> Message:
         of=int(both.sum()),
         only_first=_whole(difference.only_first),
         only_second=_whole(difference.only_second),
-        p=chance.p if difference.only_first or difference.only_second else None,
+        p=p_value(chance.p) if difference.only_first or difference.only_second else None,
         sure=None if sure is None else int(sure.sum()),
     )
 

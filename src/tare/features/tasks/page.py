@@ -73,9 +73,11 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
     machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
     if len(machines) == 1:
         cpu, cpus, kernel = machines.pop()
-        strip.append(("machine", f"{cpu}, {counted(int(str(cpus)), 'CPU')}" if cpus else str(cpu)))
-        strip.append(("kernel", str(kernel)))
-    else:
+        machine = [str(cpu)] if cpu else []
+        machine += [counted(int(str(cpus)), "CPU")] if cpus else []
+        strip += [("machine", ", ".join(machine))] if machine else []
+        strip += [("kernel", str(kernel))] if kernel else []
+    elif machines:
         strip.append(("machines", f"{len(machines)} different ones"))
     return tuple(strip)
 
