@@ -36,8 +36,8 @@ IntArray = NDArray[np.int64]
 
 #: Share of tasks that must have two trials, before the others are taken to vary as these do.
 REPEATED = 0.9
-#: Replicates that are taken to have another result, beyond those that do: none seen are not none
-#: [rare ones, of 0 to 20 expected: intervals of two sides cover 93.5 % with two, 94.5 % with three].
+#: Replicates that are taken to have another result, beyond those that do: none seen are not none.
+#: [Where up to 20 are expected: intervals cover 93.5 % with two, 94.5 % with three.]
 UNSEEN = 3
 #: Points of a curve: more than a picture has columns.
 POINTS = 400
@@ -364,7 +364,7 @@ def penalised_mean(outcomes: Outcomes, limit: float, factor: float = 2.0) -> Est
     if n < FEWEST:
         score = float(cells.mean.mean()) if n else math.nan
         return Estimate(_few(score, n), _few(score, n))
-    score, share = float(cells.mean.mean()), float(lost.mean.mean())
+    score, share = min(penalty, float(cells.mean.mean())), float(lost.mean.mean())
     solved = counted & ~late
     # What a run costs more that does not solve its task.
     step = penalty - (float(outcomes.time[solved].mean()) if solved.any() else 0.0)
@@ -526,8 +526,8 @@ def solved_difference(first: Outcomes, second: Outcomes) -> SolvedDifference:
     -----
     Like these: the normal interval with three tasks added that differ, half of them each way (after
     Bonett and Price, who add two); with several trials a task differs by a share. These: that of
-    what varies within tasks and of three runs on each side that differ unseen. Tests may contradict an interval at its
-    edge: they suppose that there is no difference, intervals do not.
+    what varies within tasks and of three runs on each side that differ unseen. Tests may
+    contradict an interval at its edge: they suppose that there is no difference, intervals do not.
     """
     both = (first.runs > 0) & (second.runs > 0)
     first, second = first.of(both), second.of(both)
