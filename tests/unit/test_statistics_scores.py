@@ -88,6 +88,45 @@ def test_tasks_count_alike_however_often_they_ran() -> None:
     assert found.estimate == pytest.approx((1 / 4 + 1) / 2)
 
 
+def test_a_few_tasks_that_ran_once_vary_as_others_do() -> None:
+    rng = np.random.default_rng(12)
+    runs, ran = flaky(rng, np.full(40, 0.5), 3), np.ones((40, 3), dtype=bool)
+    whole = share_solved(runs).these
+    ran[:4, 1:] = False
+    some = share_solved(Outcomes(runs.time, runs.solved, ran)).these
+    assert some.high - some.low == pytest.approx(whole.high - whole.low, rel=0.1)
+    ran[4, 1:] = False
+    assert share_solved(Outcomes(runs.time, runs.solved, ran)).these.low is None
+
+
+@given(st.integers(0, 12), st.integers(1, 3), st.integers(0, 10_000))
+def test_any_runs_have_scores_within_their_intervals(n: int, trials: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def some() -> Outcomes:
+        time = rng.choice([0.5, 1, 2, 3, np.nan], (n, trials))
+        solved, ran = (rng.random((n, trials)) < rng.choice([0, 0.9, 1]) for _ in "ab")
+        return Outcomes(time, solved, ran)
+
+    one, two = some(), some()
+    for found in (
+        share_solved(one),
+        penalised_mean(one, 2.5),
+        geometric_mean_ratio(one, two).ratio,
+        solved_difference(one, two).share,
+    ):
+        for interval in (found.like_these, found.these):
+            assert (interval.low is None) == (interval.refusal is not None)
+            if interval.low is not None:
+                assert covers(interval, interval.estimate)
+    curve = solved_within(one)
+    assert (curve.like_these[0] <= curve.number + 1e-9).all()
+    assert (curve.number <= curve.like_these[1] + 1e-9).all()
+    changes = changed_tasks(one, two)
+    assert not (changes.gained & changes.lost).any()
+    assert not (changes.flaky & (changes.gained | changes.lost)).any()
+
+
 @pytest.mark.parametrize("trials", [1, 3])
 def test_runs_that_say_nothing_are_as_if_they_were_not(trials: int) -> None:
     rng = np.random.default_rng(1)
