@@ -435,9 +435,11 @@ def geometric_mean_ratio(first: Outcomes, second: Outcomes) -> Ratio:
     Student's t, and Hall's bounds where they lie further out. These: runs as the replicates, with
     Welch's degrees of freedom.
 
-    What hits fewer tasks than are seen cannot be seen: where 1 in 10 tasks takes twice as long and
-    others do not change, 10 tasks cover the mean in 65 %, 30 in 95 %; where 3 in 100 take 1.5
-    times as long, 30 tasks in 77 %, 200 in 97 %.
+    Both cover 94 to 98 % for 10 to 2,000 tasks of 1 to 10 trials, also under heavy tails, effects
+    skewed as exponential ones are, and noise that differs by task. But what hits fewer tasks than
+    are seen cannot be seen: where 1 in 10 tasks takes twice as long and others do not change, 10
+    tasks cover the mean in 65 %, 30 in 95 %; where 3 in 100 take 1.5 times as long, 30 tasks in
+    77 %, 200 in 97 %.
     """
     both = (first.runs > 0) & (second.runs > 0)
     solved = [side.times_solved == side.runs for side in (first, second)]
