@@ -210,7 +210,7 @@ def _different_tasks(runs: Runs, some: Sequence[Scored]) -> Table | None:
         return None
     return Table(
         id="changed",
-        title=message("tasks.table.changed", n=len(differing)),
+        title=message("tasks.table.changed"),
         columns=(
             Column(key="task", title="task"),
             *(Column(key=f"c{one.number}", title=one.label) for one in some),
