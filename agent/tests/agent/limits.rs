@@ -101,6 +101,19 @@ fn check(mut agent: Session) {
 }
 
 #[test]
+fn a_launch_that_fails_leaves_no_limit() {
+    if !is_root("limits of control groups") {
+        return;
+    }
+    let mut agent = Session::serve();
+    // Not even its root can be made.
+    let answer = agent.trial(any_command(&["true"]), json!({"limits": {"processes": 0}}));
+    assert_eq!(answer.fault().0, "launch");
+    let answer = agent.trial(any_command(&["true"]), json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+}
+
+#[test]
 fn cpu_time_is_ended_near_its_limit() {
     let mut agent = Session::serve();
     let limits = json!({"limits": {"cpu_ns": 100_000_000}});

@@ -86,7 +86,11 @@ impl ProcessRun {
             true => secrecy::suspended(|| part.program.launch(&surroundings)),
             false => part.program.launch(&surroundings),
         };
-        let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
+        let root = root.map_err(|error| {
+            // Its limits shall not be those of the next.
+            part.worker.group.limit([None, None]);
+            format!("cannot make a process: {error}")
+        })?;
         // It still waits at its gate.
         let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
         part.worker.block.head().open_gate();
