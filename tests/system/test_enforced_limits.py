@@ -57,12 +57,15 @@ linger = "0 s"
 [factors]
 platform = ["{platform}"]
 """
+APPLIED = """application = "{folder}"
+what = "{what}"
+amount = {amount}"""
+#: Where there are no images.
+COMMANDED = 'command = ["{folder}/root/exceed", "{what}", "{amount}"]'
 WORKLOAD = """
 [[workload]]
 name = "{name}"
-application = "{folder}"
-what = "{what}"
-amount = {amount}
+{program}
 timeout = "20 s"
 enforce = {{ cpu = "{cpu} ms", memory = "64 MiB", output = "1 MB", processes = 16 }}
 """
@@ -95,7 +98,8 @@ def exceed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "platform", ["bare", "bubblewrap", "nspawn", "runc", "crun", "podman", "docker", "gvisor"]
+    "platform",
+    ["bare", "bubblewrap", "nspawn", "runc", "crun", "podman", "docker", "gvisor", "isolate"],
 )
 def test_excesses_are_killed_and_named(exceed: Path, tmp_path: Path, platform: str) -> None:
     available = platforms.availability(platform)
@@ -103,8 +107,11 @@ def test_excesses_are_killed_and_named(exceed: Path, tmp_path: Path, platform: s
         pytest.skip(f"{platform}: {available.why}")
     programs = amounts(platform)
     cpu = LIMITS["cpu"] * SCALES.get(platform, 1)
+    program = COMMANDED if platform == "isolate" else APPLIED
     workloads = "".join(
-        WORKLOAD.format(name=name, folder=exceed, what=what, amount=amount, cpu=cpu)
+        WORKLOAD.format(
+            name=name, cpu=cpu, program=program.format(folder=exceed, what=what, amount=amount)
+        )
         for name, (what, amount, _) in programs.items()
     )
     file = tmp_path / "exceed.toml"
