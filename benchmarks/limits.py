@@ -4,7 +4,8 @@
 
 Programs that spin for a known CPU time, on bare, docker and, where it is installed, isolate, with 1
 and 2 workers, while others keep the machine busy. One of them is measured, the others are judged
-by limits near their time: 2,000 runs each, or as many as given. As root, an hour or two on two CPUs.
+by limits near their time: 2,000 runs each, or as many as given. As root, an hour or two on two
+CPUs.
 """
 
 from __future__ import annotations
