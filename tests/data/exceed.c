@@ -1,6 +1,6 @@
 /* Takes as much of something as it is told:  exceed WHAT AMOUNT
    cpu, cpu-threads, cpu-children: ms; memory, memory-children: KiB; output, errors, file: bytes;
-   processes, threads, bomb: how many at a time. */
+   processes, threads, bomb: how many at a time; stay: how many for a minute, in sessions of their own. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PARTS = 3, WHILE_MS = 400 };
+enum { PARTS = 3, WHILE_MS = 400, STAY_MS = 60000 };
 
 static long long used(clockid_t clock) {
     struct timespec t;
@@ -55,7 +55,8 @@ int main(int argc, char **argv) {
     const char *what = argv[1];
     long amount = atol(argv[2]);
     int threads = !strncmp(what, "cpu-threads", 11) ? PARTS : !strcmp(what, "threads") ? amount - 1 : 0;
-    int children = strstr(what, "-children") ? PARTS : !strcmp(what, "processes") ? amount - 1 : 0;
+    int children = strstr(what, "-children") ? PARTS :
+                   !strcmp(what, "processes") || !strcmp(what, "stay") ? amount - 1 : 0;
     pthread_t made;
     for (int i = 0; i < threads; i++) {
         int failed = *what == 'c' ? pthread_create(&made, NULL, burn, (void *)(amount / PARTS + 1))
@@ -68,6 +69,7 @@ int main(int argc, char **argv) {
         if (child == 0) {
             if (*what == 'c') burn((void *)(amount / PARTS + 1));
             else if (*what == 'm') hold(amount / PARTS);
+            else if (*what == 's') { setsid(); doze(STAY_MS); }
             else doze(WHILE_MS);
             _exit(0);
         }

@@ -126,6 +126,17 @@ def test_release_takes_what_limited_made(machine: Path) -> None:
     assert not (machine / "memory" / "session" / NAME).exists()
 
 
+def test_groups_of_an_instance_are_cleared_and_not_those_of_another(machine: Path) -> None:
+    version_1(machine)
+    session = machine / "memory" / "session"
+    own = [session / NAME / f"{NAME}-w0", session / f"{NAME}-w1", session / f"{NAME}.scope"]
+    others = [session / f"{NAME}0", session / f"{NAME}0-w0", session / "other"]
+    for group in (*own, *others):
+        group.mkdir(parents=True)
+    groups.clear(NAME)
+    assert sorted(session.iterdir()) == sorted(others)
+
+
 def test_the_first_process_enters_and_becomes_the_command(tmp_path: Path) -> None:
     made = [tmp_path / "a", tmp_path / "b"]
     for group in made:

@@ -101,6 +101,40 @@ fn check(mut agent: Session) {
 }
 
 #[test]
+fn pages_of_files_that_others_left_hide_nothing() {
+    if !is_root("limits of control groups") {
+        return;
+    }
+    let mut agent = Session::serve();
+    // Not under /tmp, which may be memory that does not go.
+    let file = format!("/var/tmp/{}", agent.name);
+    let write = format!("head -c 200000000 /dev/zero > {file}");
+    let answer = agent.trial(any_command(&["/bin/sh", "-c", &write]), json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+    let limits = json!({"limits": {"memory_bytes": 64 * MIB}});
+    let answer = agent.trial(command(&["hold", "50000"]), limits.clone());
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+    let held = answer.get("memory_bytes", "cgroup");
+    assert!((50_000_000..60_000_000).contains(&held), "{held}");
+    let answer = agent.trial(command(&["hold", "70000"]), limits);
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(answer.fault().0, "out_of_memory");
+}
+
+#[test]
+fn a_launch_that_fails_leaves_no_limit() {
+    if !is_root("limits of control groups") {
+        return;
+    }
+    let mut agent = Session::serve();
+    // Not even its root can be made.
+    let answer = agent.trial(any_command(&["true"]), json!({"limits": {"processes": 0}}));
+    assert_eq!(answer.fault().0, "launch");
+    let answer = agent.trial(any_command(&["true"]), json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+}
+
+#[test]
 fn cpu_time_is_ended_near_its_limit() {
     let mut agent = Session::serve();
     let limits = json!({"limits": {"cpu_ns": 100_000_000}});

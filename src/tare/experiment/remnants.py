@@ -170,16 +170,9 @@ def _files() -> list[Remnant]:
 
 def _groups() -> list[Remnant]:
     """Return control groups, deepest first."""
-    found = [
-        Path(folder) / name
-        for hierarchy in groups.hierarchies()
-        for folder, names, _ in os.walk(hierarchy.path)
-        for name in names
-        if leases.session_of(name) is not None
-    ]
     return [
         Remnant(path.name, f"control group {path}", partial(groups.remove, path))
-        for path in sorted(found, key=lambda path: len(path.parts), reverse=True)
+        for path in groups.named(leases.session_of)
         if _is_ours(path)
     ]
 

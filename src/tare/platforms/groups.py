@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,6 +187,25 @@ def release(name: str) -> None:
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
             (of(hierarchy) / name).rmdir()
+
+
+def named(chosen: Callable[[str], object]) -> list[Path]:
+    """Return every group whose name is chosen, deepest first."""
+    found = [
+        Path(folder) / name
+        for hierarchy in hierarchies()
+        for folder, names, _ in os.walk(hierarchy.path)
+        for name in names
+        if chosen(name)
+    ]
+    return sorted(found, key=lambda path: len(path.parts), reverse=True)
+
+
+def clear(name: str) -> None:
+    """Kill what an instance left in groups of its own; what is busy stays for ``cleanup``."""
+    for group in named(re.compile(rf"{re.escape(name)}(?=-|\.|$)").match):
+        with contextlib.suppress(OSError):
+            remove(group)
 
 
 def remove(group: Path) -> None:

@@ -71,7 +71,7 @@ impl Tree {
     }
 
     /// Sends it all in the root's process group, at one stroke: nobody is born into it meanwhile.
-    pub fn kill_group(&self) {
+    fn kill_group(&self) {
         // SAFETY: the number of a group is not given away before it is empty.
         unsafe { libc::kill(-self.root, libc::SIGKILL) };
     }

@@ -122,7 +122,7 @@ fn launch_overhead(worker: &mut Worker) -> Option<i64> {
 
 fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
     worker.block.prepare(&[], 0).ok()?;
-    worker.group.begin();
+    worker.group.begin(None);
     let head = worker.block.head();
     head.open_gate();
     let null = worker.null.as_fd();

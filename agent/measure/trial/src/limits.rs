@@ -156,11 +156,9 @@ impl Limited {
                 (FaultKind::CpuTime, format!("its {most} s of CPU time"))
             }
             Excess::Memory => {
-                let most = self.given.memory_bytes.unwrap_or_default() as f64 / f64::from(1 << 20);
-                (
-                    FaultKind::OutOfMemory,
-                    format!("its {most:.6} MiB of memory"),
-                )
+                let bytes = self.given.memory_bytes.unwrap_or_default() as f64;
+                let most = (bytes / f64::from(1 << 20) * 1e3).round() / 1e3;
+                (FaultKind::OutOfMemory, format!("its {most} MiB of memory"))
             }
             Excess::Output => {
                 let most = self.given.output_bytes.unwrap_or_default();

@@ -64,8 +64,9 @@ impl ProcessRun {
         let mut capture = capture(part, entry)?;
         // One more than the iterations: the tail's.
         part.worker.block.prepare(script, executions as usize + 1)?;
-        let before = part.worker.group.begin();
         let limits = part.job.limits.filter(|_| entry.phase != Phase::Tail);
+        let memory_bytes = limits.and_then(|limits| limits.memory_bytes);
+        let before = part.worker.group.begin(memory_bytes);
         let limited =
             limits.map(|given| Limited::begin(given, &mut part.worker.group, before.cpu_ns));
         let null = part.worker.null.as_fd();
@@ -86,7 +87,11 @@ impl ProcessRun {
             true => secrecy::suspended(|| part.program.launch(&surroundings)),
             false => part.program.launch(&surroundings),
         };
-        let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
+        let root = root.map_err(|error| {
+            // Its limits shall not be those of the next.
+            part.worker.group.limit([None, None]);
+            format!("cannot make a process: {error}")
+        })?;
         // It still waits at its gate.
         let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
         part.worker.block.head().open_gate();

@@ -15,7 +15,7 @@ from tare.experiment.journal import ClockCheck, InstanceEnd, InstanceStart, Mach
 from tare.experiment.session import instance_facts, verify_limits
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.specification import Cell, Experiment
-from tare.platforms import Root, processes
+from tare.platforms import Root, groups, processes
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -182,6 +182,9 @@ class Pool:
             began = time.monotonic_ns()
             try:
                 figures += resident.instance.close()
+                if lost:
+                    # An agent that was killed ends nothing that it had launched.
+                    groups.clear(resident.place.name)
             finally:
                 if resident.joining is not None:
                     resident.joining.close()

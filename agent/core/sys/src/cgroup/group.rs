@@ -14,6 +14,9 @@ use crate::cgroup::peak::Peak;
 use crate::cgroup::place::{places, unified, with, Place, Version};
 use crate::clock;
 
+/// The part of a launch's memory that what others left may take in its group.
+const CROWDED: u64 = 16;
+
 /// A worker's groups, removed when dropped.
 pub struct Group {
     /// Of the worker's launches, in each hierarchy.
@@ -91,14 +94,20 @@ impl Group {
         self.birth.as_ref().map(|birth| birth.directory.as_fd())
     }
 
-    /// Nothing is in it now: peaks begin here.
-    pub fn begin(&mut self) -> Reading {
-        let fixed = self
-            .memory
-            .as_ref()
-            .is_some_and(|memory| !memory.can_begin());
-        if fixed || self.spoiled.take() {
-            self.renew();
+    /// Nothing is in it now: peaks begin here. Of a launch that has so much memory at most.
+    pub fn begin(&mut self, memory_bytes: Option<u64>) -> Reading {
+        let memory = self.memory.as_ref();
+        let fixed = memory.is_some_and(|memory| !memory.can_begin());
+        // Pages that go when they are wanted would hide as many of the launch.
+        let crowded = memory.zip(memory_bytes).is_some_and(|(memory, most)| {
+            u64::try_from(memory.left()).is_ok_and(|left| left > most / CROWDED)
+        });
+        if self.spoiled.take() || fixed {
+            self.renew(unified(&self.own).cloned());
+        }
+        if crowded {
+            let place = with(&self.own, "memory").or_else(|| unified(&self.own));
+            self.renew(place.cloned());
         }
         if let Some(memory) = &mut self.memory {
             memory.begin();
@@ -148,14 +157,18 @@ impl Group {
         self.counters = Counters::open(&self.own, &self.here);
     }
 
-    /// Kernels before 6.12 cannot reset a peak of the second version: a new group has a new one.
-    fn renew(&mut self) {
-        let Some(place) = unified(&self.own).cloned() else {
+    /// Kernels before 6.12 cannot reset a peak of the second version: a new group has a new one,
+    /// and no pages of files. In the first version it takes some 20 ms.
+    fn renew(&mut self, place: Option<Place>) {
+        let Some(place) = place else {
             return;
         };
         self.memory = None;
         self.limits = [None, None];
-        if fs::remove_dir(&place.directory).is_ok() && fs::create_dir(&place.directory).is_ok() {
+        if place.version == Version::V1 {
+            let _ = place.directory.parent().map(leaf::enter);
+        }
+        if fs::remove_dir(&place.directory).is_ok() && found(&place).is_ok() {
             self.open();
         }
     }

@@ -17,6 +17,8 @@ pub struct Limit {
     none: &'static str,
     /// What is in use without any launch: the worker's own share, where it lives in the group.
     usage: Option<Counter>,
+    /// Of that, what goes when it is wanted.
+    cached: Vec<Counter>,
     /// How often it was hit.
     hits: Counter,
     before: i64,
@@ -28,13 +30,23 @@ impl Limit {
         let place = with(places, "memory").or_else(|| unified(places))?;
         let directory = &place.directory;
         match place.version {
-            Version::V1 => Self::open(
-                place,
-                &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"],
-                "-1",
-                Some("memory.usage_in_bytes"),
-                Counter::open(directory.join("memory.oom_control"), "oom_kill ", 1)?,
-            ),
+            Version::V1 => {
+                let limit = Self::open(
+                    place,
+                    &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"],
+                    "-1",
+                    Some("memory.usage_in_bytes"),
+                    Counter::open(directory.join("memory.oom_control"), "oom_kill ", 1)?,
+                )?;
+                let stat = |word| Counter::open(directory.join("memory.stat"), word, 1);
+                Some(Self {
+                    cached: ["\nactive_file ", "\ninactive_file "]
+                        .into_iter()
+                        .filter_map(stat)
+                        .collect(),
+                    ..limit
+                })
+            }
             Version::V2 => {
                 let hits = Counter::open(directory.join("memory.events"), "oom_kill ", 1)?;
                 let limit = Self::open(place, &["memory.max"], "max", None, hits)?;
@@ -68,6 +80,7 @@ impl Limit {
             swap: None,
             none,
             usage: usage.and_then(|name| Counter::open(path(name), "", 1)),
+            cached: Vec::new(),
             hits,
             before: 0,
         })
@@ -87,7 +100,9 @@ impl Limit {
             }
             return false;
         };
-        let own = self.usage.as_ref().and_then(Counter::read).unwrap_or(0);
+        let used = self.usage.as_ref().and_then(Counter::read).unwrap_or(0);
+        let cached: i64 = self.cached.iter().filter_map(Counter::read).sum();
+        let own = used.saturating_sub(cached).max(0);
         let most = most.saturating_add(own as u64).to_string();
         let mut held = false;
         for file in &self.files {

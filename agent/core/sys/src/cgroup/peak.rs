@@ -17,6 +17,8 @@ pub struct Peak {
     peak: Counter,
     reset: Option<File>,
     before: i64,
+    /// In use when it was opened.
+    fresh: i64,
     /// Less than this cannot be told from nothing.
     grain: i64,
 }
@@ -38,8 +40,10 @@ impl Peak {
             Some(file) => Counter::of(file.try_clone().ok()?, "", 0, 1)?,
             None => Counter::open(path(peak), "", 1)?,
         };
+        let usage = Counter::open(path(usage), "", 1)?;
         Some(Self {
-            usage: Counter::open(path(usage), "", 1)?,
+            fresh: usage.read()?,
+            usage,
             peak,
             reset,
             before: 0,
@@ -54,6 +58,11 @@ impl Peak {
     /// Whether it can begin anew; kernels before 6.12 cannot reset a peak of the second version.
     pub fn can_begin(&self) -> bool {
         self.reset.is_some()
+    }
+
+    /// In use since it was opened though nothing runs: cached pages of files, for the most part.
+    pub fn left(&self) -> i64 {
+        self.usage.read().unwrap_or(0) - self.fresh
     }
 
     /// From here on.
