@@ -83,6 +83,8 @@ def test_ends_are_counted_as_they_are() -> None:
 def test_what_says_nothing_of_the_program_is_no_failure_of_it() -> None:
     some = runs(once(("correct", 1), ("lost", math.nan), ("unchecked", 1)))
     assert said(some, "solved").startswith("1 of 1 tasks are solved")
+    both = runs(once(("correct", 1), ("lost", 1)), once(("correct", 1), ("correct", 1)))
+    assert said(both, "changed") == "All 1 tasks end with docker as with bare."
 
 
 def test_differences_stand_first_and_name_the_tasks() -> None:

@@ -169,8 +169,8 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
 
 def _differs(first: Scored, second: Scored) -> Message:
     difference = solved_difference(first.outcomes, second.outcomes)
-    both = (first.worst >= 0) & (second.worst >= 0)
-    other = int((both & (first.worst != second.worst)).sum())
+    both = (first.judged >= 0) & (second.judged >= 0)
+    other = int((both & (first.judged != second.judged)).sum())
     chance = difference.these or difference.like_these
     sure = changed_tasks(first.outcomes, second.outcomes).beyond_chance
     return message(
@@ -191,7 +191,7 @@ def _whole(tasks: float) -> int | float:
 
 
 def _ran(some: Sequence[Scored]) -> BoolArray:
-    return np.asarray(np.sum([one.worst >= 0 for one in some], axis=0) > 1)
+    return np.asarray(np.sum([one.judged >= 0 for one in some], axis=0) > 1)
 
 
 def _different(some: Sequence[Scored]) -> BoolArray:
@@ -199,8 +199,8 @@ def _different(some: Sequence[Scored]) -> BoolArray:
     found = np.zeros(some[0].tasks, dtype=bool)
     last = np.full(some[0].tasks, -1, dtype=np.int16)
     for one in some:
-        found |= (one.worst >= 0) & (last >= 0) & (one.worst != last)
-        last = np.where(one.worst >= 0, one.worst, last)
+        found |= (one.judged >= 0) & (last >= 0) & (one.judged != last)
+        last = np.where(one.judged >= 0, one.judged, last)
     return found
 
 

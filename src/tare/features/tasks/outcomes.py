@@ -74,6 +74,11 @@ class Scored:
         """Result of each task: of several trials the last in the order of RESULTS; -1: none."""
         return self.result.max(axis=1) if self.result.size else np.full(self.tasks, -1, np.int16)
 
+    @cached_property
+    def judged(self) -> NDArray[np.int16]:
+        """The same of the runs that say something of the program."""
+        return np.asarray(np.where(self.outcomes.counted, self.result, -1).max(axis=1))
+
     @property
     def _shape(self) -> tuple[int, int]:
         return self.tasks, int(self.table["trial"].max()) if len(self.table) else 1
