@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
+from scipy import special
 
 from tare.results.message import Message, message
 from tare.statistics.comparison import require_ratios
@@ -629,13 +629,14 @@ def _of_sum(terms: Iterable[tuple[int, IntArray, FloatArray]], observed: int) ->
     terms = list(terms)
     least = sum(count * int(values[0]) for count, values, _ in terms)
     size = sum(count * int(values[-1] - values[0]) for count, values, _ in terms) + 1
-    padded = fft.next_fast_len(size, real=True)
+    # A power of two, at least 2.
+    padded = 1 << size.bit_length()
     product = np.ones(padded // 2 + 1, dtype=complex)
     turn = np.exp(-2j * np.pi / padded * np.arange(padded // 2 + 1))
     for count, values, chances in terms:
         one = sum(p * turn ** int(v - values[0]) for v, p in zip(values, chances, strict=True))
         product *= one**count
-    chance = np.maximum(fft.irfft(product, padded)[:size], 0)
+    chance = np.maximum(np.fft.irfft(product, padded)[:size], 0)
     at = observed - least
     return _two_sided(float(chance[: at + 1].sum()), float(chance[at:].sum()), float(chance[at]))
 

@@ -45,7 +45,7 @@ def quantiles(some: Sequence[Scored]) -> Figure | None:
         "tasks.chart.quantile.alternative", metric=metric, names=[line.name for line in drawn]
     )
     return Figure(
-        "quantile", text(message("tasks.chart.quantile.title")), chart.to_dict(),
+        "quantile", text(message("tasks.chart.quantile.title")), chart.to_dict(validate=False),
         sentence(alternative),
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ def _scatter(first: Scored, second: Scored, number: int) -> Figure | None:
     )  # fmt: skip
     title = message("tasks.chart.scatter.title", first=first.label, second=second.label)
     return Figure(
-        f"scatter-{number}", text(title), styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(),
+        f"scatter-{number}", text(title), styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(validate=False),
         sentence(alternative),
     )  # fmt: skip
 
