@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import altair
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,6 +150,22 @@ def test_runs_that_waited_for_a_cpu_are_said() -> None:
     busy.table["wait_ns"] *= 2
     (said_,) = caveats(busy, scored(busy, "cpu"))
     assert "10.0 %" in text(said_)
+
+
+def test_folders_of_different_times_are_said() -> None:
+    given = [configuration(), configuration(folder="other")]
+    some = runs(once(("wrong", 1)), once(("wrong", 1)), of=given)
+    (said_,) = caveats(some, scored(some, "cpu"))
+    assert "different times" in text(said_)
+
+
+def test_pictures_are_as_their_schema_says() -> None:
+    seconds = [("correct", 1.0), ("wrong", 2.0), ("timeout", 30.0), ("correct", 0.01)]
+    some = runs(once(*seconds), once(*seconds[::-1]))
+    report, _ = make(some, "wall", "tare tasks report set")
+    assert [figure.name for figure in report.figures] == ["quantile", "scatter-1"]
+    for figure in report.figures:
+        altair.Chart.from_dict(figure.spec)
 
 
 def test_a_set_without_runs_is_none_that_is_solved() -> None:

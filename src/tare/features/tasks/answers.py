@@ -92,6 +92,9 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
         share = float(waited[known].sum() / wall[known].sum())
         if share > MOST_WAITED:
             yield message("tasks.waited", name=one.label, share=Amount(share, "share"))
+    folders = {one.folder for one in runs.configurations}
+    if len(folders) > 1:
+        yield message("tasks.sessions", n=len(folders))
     machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
     if len(machines) > 1:
         yield message("tasks.machines", n=len(machines))
