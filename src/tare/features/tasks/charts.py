@@ -112,10 +112,8 @@ def _scatter(first: Scored, second: Scored, number: int) -> Figure | None:
         below=int((y[known] < x[known]).sum()),
     )  # fmt: skip
     title = message("tasks.chart.scatter.title", first=first.label, second=second.label)
-    return Figure(
-        f"scatter-{number}", text(title), styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(validate=False),
-        sentence(alternative),
-    )  # fmt: skip
+    spec = styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(validate=False)
+    return Figure(f"scatter-{number}", text(title), spec, sentence(alternative))
 
 
 def _timed(one: Scored) -> Any:
