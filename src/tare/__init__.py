@@ -19,8 +19,8 @@ Trial
 Finding
     An answer with its estimate, unit, interval, method, and the trials that it rests on.
 
-"Run" is a verb, but for a *task set*, which gives workloads many inputs with expected answers: there,
-a *run* is one trial of one task. A *cell* is one workload at one level of every factor. Factors are
+"Run" is a verb, but of a *task set*, which gives workloads many inputs with expected answers, a
+*run* is one trial of one task. A *cell* is one workload at one level of every factor. Factors are
 ``platform``, ``size`` (cores, whole CPUs and memory), ``quota`` (CPU time a second), ``period``
 (after which a quota is handed out anew), ``pinning``, ``workers``, ``load``, and any that the user
 names. A trial may be a *window*: its work is done over and over and counted through whole periods.

@@ -127,13 +127,6 @@ def test_another_experiment_is_refused(tmp_path: Path) -> None:
         folders.go_on(other, None, tmp_path)
 
 
-class Request:
-    """As much as is asked of a request where a journal is opened."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-
 @pytest.mark.parametrize("first", [b"", b'{"record":"session","vers'])
 def test_a_session_that_was_killed_at_its_first_line_counts_as_none(
     tmp_path: Path, first: bytes
@@ -143,7 +136,7 @@ def test_a_session_that_was_killed_at_its_first_line_counts_as_none(
     (tmp_path / "journal/1.ndjson").write_bytes(first)
     _, found, _ = folders.go_on(PLAN, None, tmp_path)
     assert (found.sessions, found.trials) == (0, 0)
-    path = journal_path(Request(tmp_path))  # type: ignore[arg-type]
+    path = journal_path(tmp_path)
     assert path.name == "2.ndjson"
     write(tmp_path, 2, journals.session(2), *trials(range(1, 4), 0))
     assert list(store.load(tmp_path).trials()["trial"]) == [1, 2, 3]
