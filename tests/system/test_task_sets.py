@@ -160,7 +160,7 @@ def test_a_checker_judges_as_a_user_would(here: Path) -> None:
     checker.chmod(0o755)
     judge = 'expected = "*.out"\nchecker = ["./checker"]\nchecker_timeout = "1 s"'
     (here / "set.toml").write_text(written("bare", judge=judge))
-    tare("tasks", "run", "set.toml")
+    tare("tasks", "run", "set.toml", code=18)
     runs = load([here / "set"])
     by_task = runs.table.set_index("task")
     found = {runs.tasks[task]: result for task, result in by_task["result"].items()}

@@ -172,4 +172,4 @@ def test_a_set_without_runs_is_none_that_is_solved() -> None:
     empty = runs(once(("correct", 1)))
     none = Runs(empty.configurations, empty.tasks, empty.table.iloc[:0])
     report, _ = make(none, "cpu", "tare tasks report set")
-    assert "0 of 0 tasks are solved" in paragraph(report.answers)
+    assert "0 of 0 tasks are solved." in paragraph(report.answers)

@@ -125,9 +125,9 @@ def test_a_run_of_no_plan_is_refused(tmp_path: Path, bad: Run) -> None:
     whole = plan("a")
     folders.begin(whole, "", tmp_path)
     session(tmp_path, 1, bad)
-    with pytest.raises(StoreError, match="has a run"):
+    with pytest.raises(StoreError, match=r"has a run|is damaged"):
         folders.load([tmp_path])
-    with pytest.raises(StoreError, match="has a run"):
+    with pytest.raises(StoreError, match=r"has a run|is damaged"):
         folders.go_on(whole, "", tmp_path)
 
 
@@ -150,4 +150,23 @@ def test_a_damaged_plan_is_said(tmp_path: Path) -> None:
         folders.load([tmp_path])
     (tmp_path / folders.FILE).write_text('{"version": 99}')
     with pytest.raises(StoreError, match="another tare"):
+        folders.load([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '"began_ns":' + "9" * 400, '"lane":-1', '"run":1.5', '"result":"won"',
+        '"values":{"cpu_ns":{"cgroup":"1"}}', '"values":{"cpu_ns":{"cgroup":' + "9" * 400 + "}}",
+        '"why":{"type":"message","id":"no.such","args":{}}',
+        '"why":{"type":"message","id":"tasks.differs.text","args":{}}',
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_said(tmp_path: Path, bad: str) -> None:
+    folders.begin(plan("a"), "", tmp_path)
+    session(tmp_path, 1, run(1, 0))
+    path = tmp_path / "journal/1.ndjson"
+    # Of two values the last one counts.
+    path.write_text(path.read_text().rstrip()[:-1] + f",{bad}}}\n")
+    with pytest.raises(StoreError):
         folders.load([tmp_path])

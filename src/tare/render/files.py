@@ -28,7 +28,7 @@ _MOST_CHARACTERS = 10_000
 #: Of the reason why one cannot be rendered.
 _MOST_REASON = 100
 #: What comes of messages and tables that no tare wrote.
-_UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
+UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
 _OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
 #: Charts are written under their names.
 _NAME = re.compile(r"\w[\w.-]{0,99}")
@@ -167,7 +167,7 @@ def _check(document: Report, file: Path) -> None:
                 lay(table)
         comment.render(document)
         junit.render(document)
-    except _UNWRITABLE as error:
+    except UNWRITABLE as error:
         raise InputError(
             f"{file} has what this tare cannot render: {type(error).__name__}: "
             f"{' '.join(str(error).split())[:_MOST_REASON]}",

@@ -120,7 +120,7 @@ def _says(one: Scored, *, named: bool) -> Message:
         solved=int(solved),
         of=tasks,
         runs=trials > 1,
-        share=_amount(share_solved(outcomes).like_these, "share"),
+        share=_amount(share_solved(outcomes).like_these, "share") if tasks else None,
         others=others,
     )
 

@@ -87,11 +87,13 @@ def run(
             f"{again}   (goes on)   or: {shows}",
         ) from error
     runs = _show([folder], of, folder / "report.html", json)
-    lost = int((runs.table["result"] == "lost").sum())
-    if lost:
-        raise IncompleteError(
-            f"{lost} of {len(runs.table)} runs were lost by their platform", f"{again}   (again)"
-        )
+    for result, what in (("lost", "lost by their platform"), ("unchecked", "not checked")):
+        count = int((runs.table["result"] == result).sum())
+        if count:
+            raise IncompleteError(
+                f"{count} of {len(runs.table)} runs were {what}; the table has the reasons",
+                f"{again}   (does them again)",
+            )
 
 
 @app.command()

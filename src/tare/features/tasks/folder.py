@@ -19,7 +19,9 @@ from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Runs
 from tare.features.tasks.session import Past
 from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
+from tare.render.files import UNWRITABLE
 from tare.render.words import text
+from tare.results.message import Said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +231,7 @@ def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:
         "task": [places[run.task] for run in runs],
         "trial": [run.trial for run in runs],
         "result": pd.Categorical([run.result for run in runs], categories=RESULTS),
-        "why": pd.Series([run.why and text(run.why) for run in runs], dtype=object),
+        "why": pd.Series([run.why and _written(run.why) for run in runs], dtype=object),
         "exit_status": [_exit_status(run) for run in runs],
         **{metric: _values(runs, metric) for metric in _METRICS},
         "started_ns": [float(run.began_ns - first) for run in runs],
@@ -237,6 +239,16 @@ def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:
     }
     table = pd.DataFrame(columns)
     return table.astype({"task": np.int64, "trial": np.int64, "exit_status": float})
+
+
+def _written(why: Said) -> str:
+    try:
+        return text(why)
+    except UNWRITABLE as error:
+        raise StoreError(
+            f"a journal has a reason that this tare cannot write: {type(error).__name__}",
+            "open it with the tare that wrote it",
+        ) from error
 
 
 def _exit_status(run: Run) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -11,27 +12,30 @@ from tare.experiment import journal
 from tare.features.tasks.runs import Result
 from tare.results.message import Said
 
+#: Of a file from elsewhere, numbers are bounded.
+Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="run"):
     """A run that is over, whatever became of it."""
 
     #: Number over all sessions, from 1.
-    run: int
+    run: Whole
     #: Places in the plan.
-    cell: int
-    task: int
+    cell: Whole
+    task: Whole
     #: Which of the task's runs in the cell, from 1.
-    trial: int
+    trial: Whole
     #: Which of those that run side by side.
-    lane: int
+    lane: Whole
     #: CLOCK_MONOTONIC of tare itself: from asking for it until it was judged.
-    began_ns: int
-    ended_ns: int
+    began_ns: Whole
+    ended_ns: Whole
     result: Result
     #: What speaks against the program, its platform, or its checker.
     why: Said | None = None
     #: By metric and source.
-    values: dict[str, dict[str, int | float]] = {}
+    values: dict[str, dict[str, float]] = {}
 
 
 Line = (

@@ -50,7 +50,7 @@ class Ended(NamedTuple):
 
     result: Result
     why: Said | None
-    values: dict[str, dict[str, int | float]]
+    values: dict[str, dict[str, float]]
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Running:
     judges: Running | None = None
     kept: Path | None = None
     began_ns: int = field(default_factory=time.monotonic_ns)
-    values: dict[str, dict[str, int | float]] = field(default_factory=dict)
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
     output: bytearray = field(default_factory=bytearray)
     fault: record.Fault | None = None
 

@@ -74,7 +74,7 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
     if len(machines) == 1:
         cpu, cpus, kernel = machines.pop()
         machine = [str(cpu)] if cpu else []
-        machine += [counted(int(str(cpus)), "CPU")] if cpus else []
+        machine += [counted(cpus, "CPU")] if isinstance(cpus, int) and 0 < cpus < 1 << 20 else []
         strip += [("machine", ", ".join(machine))] if machine else []
         strip += [("kernel", str(kernel))] if kernel else []
     elif machines:
