@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.features.tasks.checks import capture_bytes, difference
+from tare.features.tasks.file import MOST_EXPECTED_BYTES
 from tare.features.tasks.specification import Compare, TaskSet
 from tare.render.words import text
 
@@ -100,3 +101,6 @@ def test_the_tolerance_is_relative_above_one_and_absolute_below(
 def test_enough_of_an_output_is_wanted_to_be_spaced_otherwise() -> None:
     assert capture_bytes(0) > 0
     assert capture_bytes(10 << 20) >= 20 << 20
+    # What agents keep of a stream; see TRIAL_LIMIT in agent/measure/trial/src/capture.rs.
+    assert capture_bytes(1 << 40) < 64 << 20
+    assert capture_bytes(MOST_EXPECTED_BYTES) > 2 * MOST_EXPECTED_BYTES

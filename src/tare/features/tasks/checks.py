@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tare.features.tasks.specification import TaskSet
+from tare.features.tasks.specification import MOST_OUTPUT_BYTES, TaskSet
 from tare.results.message import Message, message
 
 #: Shown of a word that differs.
@@ -15,7 +15,8 @@ _PIECE = 1 << 16
 def capture_bytes(expected_bytes: int) -> int:
     """Return how much of an output is wanted: one that is longer than that is wrong."""
     # Words may be spaced otherwise.
-    return 2 * expected_bytes + (64 << 10)
+    # Beyond what agents keep, an output that was cut would look whole.
+    return min(2 * expected_bytes + (64 << 10), MOST_OUTPUT_BYTES)
 
 
 def difference(output: bytes, expected: bytes, asked: TaskSet) -> Message | None:
