@@ -8,8 +8,8 @@ import fcntl
 import os
 import pwd
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from tare.errors import StoreError
 
@@ -55,7 +55,7 @@ def write(path: Path, data: bytes, hint: str) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
 
 
-def open_plain(path: Path, *, links: bool = False) -> BinaryIO:
+def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
     """Open a file of a folder that others may have filled: no pipe, no device, no unwanted link.
 
     Raises

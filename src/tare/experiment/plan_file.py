@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -11,6 +12,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment.file import changes
 from tare.experiment.plan import VERSION, Plan
 
+T = TypeVar("T")
 #: Where it is kept, and the experiment as its author wrote it.
 FILE, TEXT = "plan.json", "experiment.toml"
 #: Where another command keeps the plan of a task set, which is no experiment in blocks.
@@ -44,14 +46,19 @@ def read(folder: Path) -> Plan:
         if (folder / TASKS).is_file():
             hint = f"tare tasks report {folder}   (it holds a task set)"
         raise StoreError(found, hint) from error
+    return decoded(data, Plan, VERSION, path)
+
+
+def decoded(data: bytes, kind: type[T], version: int, path: Path) -> T:
+    """Return what a file of a folder holds, of one version; raises StoreError."""
     try:
-        version = msgspec.json.decode(data, type=_Versioned).version
-        if version == VERSION:
-            return msgspec.json.decode(data, type=Plan)
+        found = msgspec.json.decode(data, type=_Versioned).version
+        if found == version:
+            return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}") from error
     raise StoreError(
-        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
+        f"{path} was written by another tare (layout {found}, this one reads {version})",
         "open it with the tare that wrote it",
     )
 

@@ -7,11 +7,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from tare import workloads
+from tare import platforms, workloads
 from tare.agent import record
 from tare.experiment.specification import Cell
 from tare.workloads import placeholders
@@ -104,6 +104,15 @@ def _jobs(
         )
         if isinstance(job, record.Command):
             yield job
+
+
+def placed(
+    job: record.Command, platform: str, options: dict[str, dict[str, Any]]
+) -> record.Command:
+    """Return a command as a platform with such options finds the files of here that it names."""
+    if platforms.own_files(platform) and platforms.brings_files(platform, options):
+        return from_here(job)
+    return job
 
 
 def from_here(job: record.Command) -> record.Command:

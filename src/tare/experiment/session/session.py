@@ -8,8 +8,9 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,32 +64,63 @@ def conduct(request: Request) -> str:
     KeyboardInterrupt
         After everything was closed and removed.
     """
+    with recorded(request.folder, *request.facts, *request.notes) as session:
+        began = time.monotonic()
+        weigh(request, session.writer, "before")
+        # Those after the trials take as long again.
+        request.spent_s += 2 * (time.monotonic() - began)
+        with ExitStack() as used:
+            ended = _Session(request, session, used).conduct()
+        weigh(request, session.writer, "after")
+        session.reason = ended
+    return session.reason
+
+
+@dataclass
+class Recorded:
+    """A session that is written down."""
+
+    #: Of all that it makes on the machine.
+    name: str
+    nonce: int
+    writer: journal.Writer
+    #: Why it ended.
+    reason: str = "failed"
+
+
+@contextmanager
+def recorded(results: Path, *lines: journal.Line) -> Iterator[Recorded]:
+    """Hold a lease, and write the next journal of a folder from its first line to its last.
+
+    Parameters
+    ----------
+    results : Path
+        Held by this process.
+    lines : Line
+        What is known before anything is started.
+
+    Raises
+    ------
+    StoreError
+        If the journal cannot be written.
+    """
     name = lease.new_name()
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
-        path = journal_path(request.folder)
+        path = journal_path(results)
         writer = journal.Writer(path)
         stack.callback(writer.close)
-        nonce = secrets.randbits(24)
-        writer.write(opening(path, name, nonce), *request.facts, *request.notes)
+        session = Recorded(name, secrets.randbits(24), writer)
+        writer.write(opening(path, name, session.nonce), *lines)
         writer.sync()
-        reason = "failed"
         try:
-            began = time.monotonic()
-            weigh(request, writer, "before")
-            # Those after the trials take as long again.
-            request.spent_s += 2 * (time.monotonic() - began)
-            with ExitStack() as used:
-                ended = _Session(request, name, nonce, writer, used).conduct()
-            weigh(request, writer, "after")
-            reason = ended
+            yield session
         except (KeyboardInterrupt, CutShortError):
-            reason = "interrupted"
+            session.reason = "interrupted"
             raise
         finally:
-            writer.write(ending(reason))
+            writer.write(ending(session.reason))
             writer.sync()
-    return reason
 
 
 #: A block is begun where so many times what it took in the mean is left.
@@ -98,9 +130,8 @@ _PLANNING = 2
 
 
 class _Session:
-    def __init__(
-        self, request: Request, name: str, nonce: int, writer: journal.Writer, stack: ExitStack
-    ) -> None:
+    def __init__(self, request: Request, session: Recorded, stack: ExitStack) -> None:
+        name, nonce, writer = session.name, session.nonce, session.writer
         self.request = request
         self.experiment = request.plan.experiment
         self.writer = writer

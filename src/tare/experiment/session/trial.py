@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from tare import loads, platforms, workloads
+from tare import loads, workloads
 from tare.agent import record
 from tare.agent.client import Answer
 from tare.applications import output
@@ -27,7 +27,7 @@ from tare.experiment.session.clusters import Cluster, Clusters
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.error_capture import ErrorCapture
 from tare.experiment.session.failing import Why
-from tare.experiment.session.files import from_here, seen_inside
+from tare.experiment.session.files import placed, seen_inside
 from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.meeting import Meeting
 from tare.experiment.session.observer import NoObserverError, Observer
@@ -292,11 +292,7 @@ class Conductor:
             return driving.supervised(job, {**self._values(cell, seed), **hosts})
         if cell.workload.application is not None:
             return job
-        if platforms.own_files(cell.platform) and platforms.brings_files(
-            cell.platform, self.experiment.platforms
-        ):
-            return from_here(job)
-        return job
+        return placed(job, cell.platform, self.experiment.platforms)
 
     def _cluster(
         self, trial: int, cell: Cell, seed: int

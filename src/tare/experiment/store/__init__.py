@@ -6,7 +6,7 @@ and readers do not hinder each other.
 """
 
 from tare.experiment.store.build import save_findings
-from tare.experiment.store.export import FORMATS, export, write
+from tare.experiment.store.export import FORMATS, export, format_of, write
 from tare.experiment.store.load import load
 
-__all__ = ["FORMATS", "export", "load", "save_findings", "write"]
+__all__ = ["FORMATS", "export", "format_of", "load", "save_findings", "write"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tare.errors import StoreError
+from tare.errors import StoreError, UsageError
 from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
 from tare.experiment.tables import TABLES
@@ -64,6 +64,22 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     if TABLES[table].files is not None:
         return _export_files(folder, table, format, destination)
     return write(_rows(folder, table), format, destination)
+
+
+def format_of(file: str, example: str) -> str:
+    """Return the format that a file's name asks for; ``-`` is CSV.
+
+    Raises
+    ------
+    UsageError
+        If it is none, with the option that is typed for an example.
+    """
+    format = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise UsageError(
+            f"{file} ends in none of {', '.join(f'.{one}' for one in FORMATS)}", example
+        )
+    return format
 
 
 def write(rows: pa.Table, format: str, destination: str | Path) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import console, options
-from tare.errors import TrialError, UsageError
+from tare.errors import TrialError
 
 #: Tables that are empty only where nothing was measured.
 _MEASURED = ("samples", "trials")
@@ -42,7 +42,7 @@ def export(
     if json is not None:
         rows = store.export(folder, table, "json", json)
     if json is None or file != "-":
-        rows = store.export(folder, table, _format(file), file)
+        rows = store.export(folder, table, store.format_of(file, "--file samples.csv"), file)
     for written in (json, file):
         if written not in (None, "-"):
             console.err.print(f"Wrote {written}.")
@@ -60,16 +60,3 @@ def export(
             f"Next: tare experiment report {folder} --json findings.json   (works them out)",
             soft_wrap=True,
         )
-
-
-def _format(file: str) -> str:
-    """Return the format that a file's name asks for."""
-    from tare.experiment.store.export import FORMATS
-
-    format = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
-    if format not in FORMATS:
-        raise UsageError(
-            f"{file} ends in none of {', '.join(f'.{one}' for one in FORMATS)}",
-            "--file samples.csv",
-        )
-    return format

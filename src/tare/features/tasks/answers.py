@@ -14,6 +14,7 @@ from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.statistics.intervals import Interval
 from tare.statistics.scores import (
     BoolArray,
+    IntArray,
     changed_tasks,
     geometric_mean_ratio,
     penalised_mean,
@@ -39,7 +40,7 @@ def findings(runs: Runs, some: Sequence[Scored]) -> list[Finding]:
         changed = _changed(runs, some)
         both = [changed, *found] if changed.verdict == "yes" else [*found, changed]
         found = [*both, _faster(some)]
-    if any(one.result.shape[1] > 1 for one in some):
+    if several(some):
         found.append(_unsteady(runs, some))
     return found
 
@@ -66,7 +67,7 @@ def configurations(some: Sequence[Scored]) -> Table:
     metric = some[0].metric
     return Table(
         id="configurations",
-        title=message("tasks.table.configurations", several=_several(some)),
+        title=message("tasks.table.configurations", several=several(some)),
         columns=(
             Column(key="name", title="configuration"),
             *interval_columns("solved", "solved", "share", "solved_"),
@@ -100,26 +101,25 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
         yield message("tasks.machines", n=len(machines))
 
 
-def _several(some: Sequence[Scored]) -> bool:
-    return any(one.result.shape[1] > 1 for one in some)
+def several(some: Sequence[Scored]) -> bool:
+    """Tell whether a configuration has run a task more than once."""
+    return any(one.trials > 1 for one in some)
 
 
 def _says(one: Scored, *, named: bool) -> Message:
     outcomes = one.outcomes
     solved, tasks = float(outcomes.times_solved.sum()), int(outcomes.runs.sum())
-    counts = np.bincount(one.result[one.result >= 0], minlength=len(RESULTS))
     others = [
-        message("tasks.count", n=int(counts[i]), result=message(f"tasks.result.{name}"))
+        message("tasks.count", n=int(one.counts[i]), result=message(f"tasks.result.{name}"))
         for i, name in enumerate(RESULTS)
-        if counts[i] and name not in SOLVED
+        if one.counts[i] and name not in SOLVED
     ]
-    trials = one.result.shape[1]
     return message(
         "tasks.solved",
         name=one.label if named else None,
         solved=int(solved),
         of=tasks,
-        runs=trials > 1,
+        runs=one.trials > 1,
         share=_amount(share_solved(outcomes).like_these, "share") if tasks else None,
         others=others,
     )
@@ -130,13 +130,12 @@ def _row(one: Scored) -> dict[str, object]:
     share = share_solved(outcomes).like_these
     times = outcomes.time[outcomes.solved & outcomes.counted]
     known = times[~np.isnan(times)]
-    counts = np.bincount(one.result[one.result >= 0], minlength=len(RESULTS))
     row: dict[str, object] = {
         "name": one.label,
         "solved": share.estimate,
         "solved_low": share.low,
         "solved_high": share.high,
-        **{name: int(counts[i]) for i, name in enumerate(RESULTS)},
+        **{name: int(one.counts[i]) for i, name in enumerate(RESULTS)},
         "median": float(np.median(known)) if len(known) else None,
     }
     if one.limit_ns is not None:
@@ -153,8 +152,8 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
     """Say which tasks end differently than with the first configuration."""
     reference, *others = some
     answer = [_differs(reference, one) for one in others[:_MOST_SAID]]
-    table = _different_tasks(runs, some)
-    count = int(_different(some).sum())
+    differing = np.flatnonzero(_different(some))
+    count = len(differing)
     head = message("tasks.changed.all", n=count, of=int(_ran(some).sum()))
     told: tuple[Said, ...] = tuple(answer) if len(others) == 1 else (head,)
     if len(others) > 1 and count:
@@ -166,7 +165,7 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
         verdict="yes" if count else "no",
         answer=told,
         summary=told,
-        tables=() if table is None else (table,),
+        tables=(_different_tasks(runs, some, differing),) if count else (),
     )
 
 
@@ -207,10 +206,7 @@ def _different(some: Sequence[Scored]) -> BoolArray:
     return found
 
 
-def _different_tasks(runs: Runs, some: Sequence[Scored]) -> Table | None:
-    differing = np.flatnonzero(_different(some))
-    if not len(differing):
-        return None
+def _different_tasks(runs: Runs, some: Sequence[Scored], differing: IntArray) -> Table:
     return Table(
         id="changed",
         title=message("tasks.table.changed"),

@@ -14,8 +14,7 @@ _PIECE = 1 << 16
 
 def capture_bytes(expected_bytes: int) -> int:
     """Return how much of an output is wanted: one that is longer than that is wrong."""
-    # Words may be spaced otherwise.
-    # Beyond what agents keep, an output that was cut would look whole.
+    # Words may be spaced otherwise; beyond what agents keep, one that was cut would look whole.
     return min(2 * expected_bytes + (64 << 10), MOST_OUTPUT_BYTES)
 
 

@@ -78,8 +78,7 @@ def run(
             )
             for note in prepared.notes:
                 bar.note(note.message)
-            user = work.calling_user(as_root=as_root)
-            work.execute(prepared, folder, bar, resume=resume, user=user)
+            work.execute(prepared, folder, bar, resume=resume, as_root=as_root)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "tasks", "report", str(folder)])
         raise InterruptError(
@@ -134,6 +133,7 @@ def export(
     tare tasks export results --file runs.csv
     tare tasks export results --benchexec xml
     """
+    from tare.features.tasks import benchexec as files_of_benchexec
     from tare.features.tasks import exports
     from tare.features.tasks.folder import load
 
@@ -141,7 +141,7 @@ def export(
     if benchexec is not None:
         if file != "-":
             raise UsageError("--file and --benchexec exclude each other", "leave one of them out")
-        written = exports.benchexec(runs, benchexec)
+        written = files_of_benchexec.write(runs, benchexec)
         for path in written:
             console.err.print(f"Wrote {path}.")
         files = shlex.join(map(str, written))

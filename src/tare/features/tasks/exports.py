@@ -1,13 +1,11 @@
-"""Runs for other tools: a table, a row a run; or BenchExec's files."""
+"""Runs for other tools: a table, a row a run."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tare.errors import UsageError
 from tare.experiment import store
 from tare.features.tasks.runs import Runs
 
@@ -22,12 +20,7 @@ def write(runs: Runs, file: str) -> None:
     StoreError
         If it cannot be written.
     """
-    format = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
-    if format not in store.FORMATS:
-        raise UsageError(
-            f"{file} ends in none of {', '.join(f'.{one}' for one in store.FORMATS)}",
-            "--file runs.csv",
-        )
+    format = store.format_of(file, "--file runs.csv")
     store.write(_rows(runs), format, file)
 
 
@@ -56,10 +49,3 @@ def _rows(runs: Runs) -> pa.Table:
         levels = [own[i].levels.get(factor) for i in places]
         columns[f"{factor}_level" if factor in columns else factor] = pa.array(levels, pa.string())
     return pa.table(columns)
-
-
-def benchexec(runs: Runs, folder: Path) -> list[Path]:
-    """Write BenchExec's result files, one a configuration and trial, into a folder."""
-    from tare.features.tasks import benchexec
-
-    return benchexec.write(runs, folder)

@@ -309,8 +309,5 @@ def _digest(paths: Iterable[Path]) -> str:
     whole = hashlib.sha256()
     for path in paths:
         with files.open_plain(path, links=True) as file:
-            own = hashlib.sha256()
-            while piece := file.read(1 << 20):
-                own.update(piece)
-            whole.update(own.digest())
+            whole.update(hashlib.file_digest(file, "sha256").digest())
     return whole.hexdigest()

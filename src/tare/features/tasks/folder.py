@@ -10,10 +10,12 @@ import msgspec
 
 from tare import files
 from tare.errors import ExperimentError, StoreError
+from tare.experiment import plan_file
 from tare.experiment.journal import MachineFact, Session
 from tare.experiment.metrics import ranked
 from tare.experiment.plan_file import TASKS as FILE
 from tare.experiment.session import folder as folders
+from tare.experiment.specification import Cell
 from tare.features.tasks.journal import Line, Run, read
 from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Runs
@@ -25,8 +27,6 @@ from tare.results.message import Said
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tare.experiment.specification import Cell
 
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
@@ -97,29 +97,15 @@ def read_plan(folder: Path) -> Plan:
     """
     path = folder / FILE
     try:
-        with files.open_plain(path) as file:
-            data = file.read()
+        data = plan_file.content(path)
     except OSError as error:
         raise StoreError(
             f"{folder} holds no task set: {path.name} cannot be read ({error.strerror})",
             f"tare report {folder}   (if it holds an experiment)"
-            if (folder / "plan.json").exists()
+            if folders.has_begun(folder)
             else "name the folder that tare tasks run --out named",
         ) from error
-    try:
-        version = msgspec.json.decode(data, type=_Versioned).version
-        if version == VERSION:
-            return msgspec.json.decode(data, type=Plan)
-    except msgspec.DecodeError as error:
-        raise StoreError(f"{path} is damaged: {error}") from error
-    raise StoreError(
-        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
-        "open it with the tare that wrote it",
-    )
-
-
-class _Versioned(msgspec.Struct):
-    version: int
+    return plan_file.decoded(data, Plan, VERSION, path)
 
 
 def past(folder: Path, plan: Plan) -> Past:
@@ -188,7 +174,7 @@ def load(paths: Sequence[Path]) -> Runs:
 
 def _configuration(path: Path, plan: Plan, cell: Cell, started: str | None) -> Configuration:
     levels = {k: v for k, v in cell.levels().items() if k not in ("workload", TASK)}
-    usual = {"workers": "1", "pinning": "none", "load": "none", "size": "all"}
+    usual = Cell(cell=0, workload=cell.workload, platform="").levels()
     return Configuration(
         experiment=plan.experiment.name,
         folder=str(path),

@@ -47,6 +47,16 @@ class Scored:
         found[self._at] = self.table["result"].cat.codes
         return found
 
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of runs by result, in the order of RESULTS."""
+        return np.bincount(self.result[self.result >= 0], minlength=len(RESULTS))
+
+    @property
+    def trials(self) -> int:
+        """Runs of a task at most."""
+        return int(self.result.shape[1])
+
     def values(self, column: str) -> NDArray[np.float64]:
         """Values of a column, shape (tasks, trials); NaN where there is none."""
         found = np.full(self._shape, np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tare
-from tare.features.tasks.answers import caveats, configurations, findings
+from tare.features.tasks.answers import caveats, configurations, findings, several
 from tare.features.tasks.charts import quantiles, scatters
 from tare.features.tasks.outcomes import Metric, Scored, medians, scored
 from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
@@ -61,7 +61,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
 
 
 def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
-    trials = max(one.result.shape[1] for one in some)
+    trials = max(one.trials for one in some)
     strip = [
         ("tasks", f"{len(runs.tasks):,}"),
         ("configurations", f"{len(some)}"),
@@ -107,7 +107,7 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
         )
     return LargeTable(
         RUNS,
-        message("tasks.table.runs", several=any(one.result.shape[1] > 1 for one in some)),
+        message("tasks.table.runs", several=several(some)),
         tuple(columns),
         tuple(differing) if len(differing) > 1 else (),
     )

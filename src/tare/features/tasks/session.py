@@ -19,15 +19,15 @@ import msgspec
 from tare import platforms, workloads
 from tare.agent import record
 from tare.agent.client import Answer
-from tare.errors import AgentError, CutShortError, PlatformError, TrialError
-from tare.experiment import journal, remnants
+from tare.errors import AgentError, PlatformError, TrialError
+from tare.experiment import journal
 from tare.experiment.placement import Machine, cpu_sets
 from tare.experiment.session import needed
 from tare.experiment.session.answers import LOOK_S, Asked
-from tare.experiment.session.files import from_here
+from tare.experiment.session.files import placed
 from tare.experiment.session.pool import Pool, Told, keys_of
 from tare.experiment.session.resident import Key, Resident
-from tare.experiment.session.session import ending, journal_path, opening
+from tare.experiment.session.session import Recorded, recorded
 from tare.experiment.session.trial import limits_of
 from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
@@ -43,7 +43,6 @@ from tare.features.tasks.specification import (
     Plan,
     Task,
 )
-from tare.host import lease
 from tare.platforms import session_folder
 from tare.render.words import sentence
 from tare.results.message import Message, message
@@ -106,26 +105,10 @@ def conduct(request: Request) -> Counter[Result]:
     KeyboardInterrupt
         After everything was closed and removed.
     """
-    name = lease.new_name()
-    with ExitStack() as stack:
-        stack.enter_context(remnants.lease(name))
-        path = journal_path(request.folder)
-        writer = journal.Writer(path)
-        stack.callback(writer.close)
-        nonce = secrets.randbits(24)
-        writer.write(opening(path, name, nonce), *request.facts, *request.notes)
-        writer.sync()
-        reason = "failed"
-        try:
-            with ExitStack() as used:
-                counts = _Session(request, name, nonce, writer, used).conduct()
-            reason = "finished"
-        except (KeyboardInterrupt, CutShortError):
-            reason = "interrupted"
-            raise
-        finally:
-            writer.write(ending(reason))
-            writer.sync()
+    with recorded(request.folder, *request.facts, *request.notes) as session:
+        with ExitStack() as used:
+            counts = _Session(request, session, used).conduct()
+        session.reason = "finished"
     return counts
 
 
@@ -138,18 +121,16 @@ class _Lane:
 
 
 class _Session:
-    def __init__(
-        self, request: Request, name: str, nonce: int, writer: journal.Writer, stack: ExitStack
-    ) -> None:
+    def __init__(self, request: Request, session: Recorded, stack: ExitStack) -> None:
         self.request = request
         self.plan = plan = request.plan
-        self.nonce = nonce
-        self.writer = writer
-        shared = stack.enter_context(session_folder.made(name))
+        self.nonce = session.nonce
+        self.writer = session.writer
+        shared = stack.enter_context(session_folder.made(session.name))
         #: Where outputs are kept while a checker reads them; instances are not shown it.
         self.outputs = shared.parent
         self.pool = Pool(
-            name, str(shared), plan.experiment, request.machine.memory_bytes, _files(plan),
+            session.name, str(shared), plan.experiment, request.machine.memory_bytes, _files(plan),
             self._tell, None, request.user,
         )  # fmt: skip
         stack.callback(self.pool.close)
@@ -253,11 +234,7 @@ class _Session:
             seed=self.plan.experiment.seed, surroundings=self.surroundings[cell.workload.name],
         )  # fmt: skip
         assert isinstance(job, record.Command)
-        if platforms.own_files(cell.platform) and platforms.brings_files(
-            cell.platform, self.plan.experiment.platforms
-        ):
-            return from_here(job)
-        return job
+        return placed(job, cell.platform, self.plan.experiment.platforms)
 
     def _job(
         self,

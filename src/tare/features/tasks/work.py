@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from tare.agent import record
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import availability_filter, journal, machine_facts, pipeline, remnants
 from tare.experiment import file as experiment_file
@@ -96,7 +95,7 @@ def execute(
     progress: session.Progress,
     *,
     resume: bool = False,
-    user: record.User | None = None,
+    as_root: bool = False,
 ) -> Counter[Result]:
     """Run what is missing into a folder; return how the runs of this session ended.
 
@@ -122,11 +121,13 @@ def execute(
             return Counter()
         return session.conduct(
             session.Request(
-                folder, plan, prepared.machine, prepared.facts, prepared.notes, progress, done, user
+                folder,
+                plan,
+                prepared.machine,
+                prepared.facts,
+                prepared.notes,
+                progress,
+                done,
+                None if as_root else pipeline.calling_user(),
             )
         )
-
-
-def calling_user(*, as_root: bool) -> record.User | None:
-    """Return as whom programs run; None: as who runs tare."""
-    return None if as_root else pipeline.calling_user()
