@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.features.tasks.checks import capture_bytes, difference
-from tare.features.tasks.file import MOST_EXPECTED_BYTES
-from tare.features.tasks.specification import Compare, TaskSet
+from tare.features.tasks.specification import MOST_EXPECTED_BYTES, Compare, TaskSet
 from tare.render.words import text
 
 

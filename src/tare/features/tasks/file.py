@@ -15,7 +15,15 @@ from tare.experiment import file as experiment_file
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, suggestion
 from tare.experiment.specification import KNOWN_FACTORS, Experiment
-from tare.features.tasks.specification import EXPECTED, MOST_TRIALS, OUTPUT, TASK, Task, TaskSet
+from tare.features.tasks.specification import (
+    EXPECTED,
+    MOST_EXPECTED_BYTES,
+    MOST_TRIALS,
+    OUTPUT,
+    TASK,
+    Task,
+    TaskSet,
+)
 from tare.registry import Catalogue
 from tare.workloads import placeholders
 from tare.workloads.specification import WorkloadSpec
@@ -29,8 +37,6 @@ FACTORS = ("platform", "size")
 QUESTION = "Which tasks are solved, and how fast?"
 #: More tasks than this are a slip of the pattern.
 MOST_TASKS = 1_000_000
-#: So that twice as much, in which words are spaced otherwise, is below what agents keep of a run.
-MOST_EXPECTED_BYTES = 24 << 20
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
