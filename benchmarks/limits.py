@@ -118,8 +118,8 @@ def main() -> None:
         for ms, factor in itertools.product(JUDGED_MS, LIMITS):
             judged = programs[str(ms)]
             limit = factor * float(np.median(known.values))
-            both = known.over_at(np.array([ms * 1e6]), limit)
-            ends = [shares.next(judged.values.size, known.values.size) for shares in both]
+            found = known.over_at(np.array([ms * 1e6]), limit)
+            ends = [shares.next(judged.values.size, known.values.size) for shares in found]
             low = min(float(end[0][0]) for end in ends)
             high = max(float(end[1][0]) for end in ends)
             share = float(shares_above(judged.values, np.array([limit])).estimate[0])

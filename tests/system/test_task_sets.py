@@ -172,6 +172,31 @@ def test_a_checker_judges_as_a_user_would(here: Path) -> None:
     assert why == "saw 6"
 
 
+def test_a_broken_checker_judges_nobody(here: Path) -> None:
+    """It is tried on what is known to be correct, and mended the set goes on where it was."""
+    give(here, ["sum 2 3", "wrong 2 3"])
+    checker = here / "checker"
+    checker.write_text("#!/bin/sh\nexit 9\n")
+    checker.chmod(0o755)
+    judge = 'expected = "*.out"\nchecker = ["./checker"]'
+    (here / "set.toml").write_text(written("bare", judge=judge))
+    assert "ended with exit code 9" in tare("tasks", "run", "set.toml", code=15)
+    assert load([here / "set"]).table.empty
+    # One that calls everything wrong is said to, by name: what is expected need not be an output.
+    checker.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    told = tare("tasks", "run", "set.toml", "--out", "strict")
+    assert "does not call the expected output of tasks/0.in correct: no" in " ".join(told.split())
+    checker.write_text('#!/bin/sh\ncmp "$2" "$3"\n')
+    tare("tasks", "run", "set.toml", "--resume")
+    assert ends(load([here / "set"])) == {"tasks/0.in": {"correct"}, "tasks/1.in": {"wrong"}}
+    # Now there are runs of this checker.
+    checker.write_text("#!/bin/sh\nexit 0\n")
+    refused = tare("tasks", "run", "set.toml", "--resume", code=11)
+    assert "checker changed" in " ".join(refused.split())
+    checker.unlink()
+    assert "is no program" in tare("tasks", "run", "set.toml", "--out", "none", code=11)
+
+
 def test_a_platform_that_fails_is_no_fault_of_the_program(here: Path) -> None:
     """Programs that kill their own agent lose their run; those after it are sound."""
     give(here, ["sum 1 1", "sum 2 2", "sum 3 3"])

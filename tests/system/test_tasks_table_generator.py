@@ -295,9 +295,8 @@ def test_the_trials_of_a_task_are_columns(tmp_path: Path) -> None:
 def test_results_of_two_folders_are_joined_by_task(tmp_path: Path) -> None:
     paths = []
     for name in ("old", "new"):
-        one = made.configuration(experiment=name)
         rows = [made.row(0, task, "correct" if name == "old" else "done") for task in range(3)]
-        runs = made.runs(rows, ("a.yml", "b.yml", "c.yml"), (one,))
+        runs = made.runs(rows, ("a.yml", "b.yml", "c.yml"), experiment=name)
         paths += benchexec.write(runs, tmp_path / name / "runs")
     tables(paths, tmp_path)
     rows_found = page(tmp_path / "made.table.html")["rows"]
@@ -313,10 +312,13 @@ def test_names_that_would_break_its_tables_do_not(tmp_path: Path) -> None:
         "://", "*?[a]", "$HOME",
     )  # fmt: skip
     hostile = made.configuration(
-        experiment="a/b*", workload="a\tb\n<c>", levels={"platform": "bare", "size": '"]]>\x00'}
+        workload="a\tb\n<c>", levels={"platform": "bare", "size": '"]]>\x00'}
     )
     rows = [made.row(0, task, "crashed", why=name) for task, name in enumerate(tasks)]
-    tables(benchexec.write(made.runs(rows, tasks, (hostile,)), tmp_path / "runs"), tmp_path)
+    tables(
+        benchexec.write(made.runs(rows, tasks, (hostile,), experiment="a/b*"), tmp_path / "runs"),
+        tmp_path,
+    )
     lines = (tmp_path / "made.csv").read_text().splitlines()
     assert len(lines) == 3 + len(tasks)
     assert len({line.split("\t")[0] for line in lines[3:]}) == len(tasks)

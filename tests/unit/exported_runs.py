@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.features.tasks.runs import RESULTS, Configuration, Runs
+from tare.features.tasks.runs import RESULTS, Configuration, Folder, Runs
+from tare.features.tasks.specification import TaskSet
 from tare.workloads.specification import Enforced
 
 #: How commands end that a limit or somebody kills.
@@ -23,17 +24,24 @@ STATUS = dict.fromkeys(RESULTS, KILLED) | {
 def configuration(**given: Any) -> Configuration:
     """Make one."""
     defaults: dict[str, Any] = {
-        "experiment": "sorting",
-        "folder": "out",
         "workload": "sort",
         "levels": {"platform": "bare"},
         "command": ("./sort", "-n", "{task}"),
         "timeout_s": 10.0,
         "enforce": Enforced(cpu_s=1.5, memory_bytes=64 << 20),
-        "cpus": 1,
-        "started": "2026-11-02T08:09:10+00:00",
     }
     return Configuration(**defaults | given)
+
+
+def folder(**given: Any) -> Folder:
+    """Make one."""
+    defaults: dict[str, Any] = {
+        "name": "out",
+        "experiment": "sorting",
+        "started": "2026-11-02T08:09:10+00:00",
+        "asked": TaskSet(files=("tasks/*.in",)),
+    }
+    return Folder(**defaults | given)
 
 
 def row(place: int, task: int, result: str, **given: Any) -> dict[str, Any]:
@@ -59,13 +67,13 @@ def runs(
     rows: list[dict[str, Any]],
     tasks: tuple[str, ...],
     configurations: tuple[Configuration, ...] = (configuration(),),
-    facts: tuple[dict[str, object], ...] = (),
+    **given: Any,
 ) -> Runs:
     """Make a set of them."""
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     # Objects: what a program said need not be in any encoding, as pandas's own texts are.
     columns["why"] = pd.Series(columns["why"], dtype=object)
-    return Runs(configurations, tasks, pd.DataFrame(columns), facts)
+    return Runs((folder(**given),), configurations, tasks, pd.DataFrame(columns))
 
 
 def every_result() -> Runs:

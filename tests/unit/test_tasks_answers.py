@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 import altair
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 
-from tare.features.tasks.answers import caveats, configurations, findings
-from tare.features.tasks.outcomes import labels, scored
+from tare.features.tasks.answers import caveats, configurations, failed, findings, missing
+from tare.features.tasks.outcomes import labels, pairs, scored
 from tare.features.tasks.page import make
-from tare.features.tasks.runs import RESULTS, Configuration, Result, Runs
+from tare.features.tasks.runs import RESULTS, Configuration, Folder, Result, Runs
+from tare.features.tasks.specification import TaskSet
 from tare.render import html
 from tare.render.words import paragraph, text
 from tare.results.message import Message
@@ -21,13 +23,23 @@ from tare.workloads.specification import Enforced
 Row = tuple[Result, float]
 
 
-def configuration(platform: str = "bare", **more: str) -> Configuration:
+FOLDERS = tuple(
+    Folder(
+        name=name, experiment="set", question="Who solves most?", asked=TaskSet(files=("*.in",)),
+        started="2026-01-02T03:04:05+00:00",
+    )
+    for name in ("monday", "tuesday")
+)  # fmt: skip
+
+
+def configuration(
+    platform: str = "bare", workload: str = "solve", folder: int = 0, timeout_s: float = 20.0
+) -> Configuration:
     return Configuration(
-        experiment="set",
-        folder=more.get("folder", "set"),
-        workload=more.get("workload", "solve"),
+        folder=folder,
+        workload=workload,
         levels={"platform": platform},
-        timeout_s=20.0,
+        timeout_s=timeout_s,
         enforce=Enforced(cpu_s=10.0),
     )
 
@@ -50,7 +62,7 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
     table["result"] = pd.Categorical(table["result"], categories=RESULTS)
     given = of or [configuration(p) for p in ("bare", "docker", "vm")[: len(sides)]]
     names = tuple(f"<i>{n}.in" for n in range(len(sides[0])))
-    return Runs(tuple(given), names, table)
+    return Runs(FOLDERS[: 1 + max(one.folder for one in given)], tuple(given), names, table)
 
 
 def once(*results: Row) -> list[list[Row]]:
@@ -63,10 +75,44 @@ def said(some: Runs, name: str) -> str:
 
 
 def test_labels_are_what_differs() -> None:
-    assert labels((configuration(), configuration("docker"))) == ["bare", "docker"]
-    assert labels((configuration(),)) == ["solve"]
-    two = (configuration(folder="a"), configuration(folder="b", workload="other"))
-    assert labels(two) == ["a · solve", "b · other"]
+    one = once(("correct", 1))
+    assert labels(runs(one, one)) == ["bare", "docker"]
+    assert labels(runs(one)) == ["solve"]
+    two = [configuration(), configuration(folder=1, workload="other")]
+    assert labels(runs(one, one, of=two)) == ["monday · solve", "tuesday · other"]
+
+
+def compared(*given: Configuration) -> list[tuple[str, str]]:
+    some = runs(*[once(("correct", 1)) for _ in given], of=[*given])
+    return [(pair.first.label, pair.second.label) for pair in pairs(scored(some, "cpu"))]
+
+
+def test_what_is_compared_differs_in_one_thing() -> None:
+    four = [configuration(p, w) for w in ("old", "new") for p in ("bare", "docker")]
+    assert compared(*four) == [
+        ("old · bare", "old · docker"),
+        ("old · bare", "new · bare"),
+        ("old · docker", "new · docker"),
+        ("new · bare", "new · docker"),
+    ]
+    # Where everything differs, there is but the first.
+    apart = [configuration("bare", "old"), configuration("docker", "new")]
+    assert compared(*apart) == [("old · bare", "new · docker")]
+    assert compared(configuration()) == []
+
+
+def test_folders_are_compared_by_what_both_have() -> None:
+    monday = [configuration("bare", w) for w in ("old", "new")]
+    tuesday = [configuration("bare", w, folder=1) for w in ("new", "old", "newest")]
+    assert compared(*monday, *tuesday) == [
+        ("monday · new", "tuesday · new"), ("monday · old", "tuesday · old"),
+    ]  # fmt: skip
+    some = runs(*[once(("correct", 1))] * 5, of=[*monday, *tuesday])
+    told = [text(one) for one in caveats(some, scored(some, "cpu"))]
+    assert any(one.startswith("tuesday · newest: no other folder") for one in told)
+    assert compared(configuration(workload="old"), configuration(workload="new", folder=1)) == [
+        ("monday · old", "tuesday · new")
+    ]
 
 
 def test_ends_are_counted_as_they_are() -> None:
@@ -85,7 +131,9 @@ def test_what_says_nothing_of_the_program_is_no_failure_of_it() -> None:
     some = runs(once(("correct", 1), ("lost", math.nan), ("unchecked", 1)))
     assert said(some, "solved").startswith("1 of 1 tasks are solved")
     both = runs(once(("correct", 1), ("lost", 1)), once(("correct", 1), ("correct", 1)))
-    assert said(both, "changed") == "All 1 tasks end with docker as with bare."
+    assert said(both, "changed") == (
+        "None of 1 task ends differently with docker than with bare; 1 ran with one of them only."
+    )
 
 
 def test_differences_stand_first_and_name_the_tasks() -> None:
@@ -97,7 +145,58 @@ def test_differences_stand_first_and_name_the_tasks() -> None:
     assert (first.name, first.verdict) == ("changed", "yes")
     assert [row["task"] for row in first.tables[0].rows] == ["<i>1.in", "<i>2.in"]
     assert "2 of 3 tasks end differently" in said(some, "changed")
-    assert "1 solved by bare alone, 0 by docker alone" in said(some, "changed")
+    assert "bare alone solves 1, docker alone 0 (p = 1)" in said(some, "changed")
+
+
+def test_trials_of_two_folders_are_no_evidence_of_each_task() -> None:
+    """All trials of a session share what was so in it: four tasks that differ are four."""
+    good, bad = [[("correct", 1.0)] * 5] * 4, [[("wrong", 1.0)] * 5] * 4
+    together = said(runs(good, bad), "changed")
+    assert "solves 4 more often, docker 0" in together
+    assert "4 by more than chance" in together
+    given = [configuration(), configuration(folder=1)]
+    apart = said(runs(good, bad, of=given), "changed")
+    # McNemar's exact test of 4 against 0.
+    assert "(p = 0.12)" in apart
+    assert "chance" not in apart
+
+
+def test_what_two_folders_do_not_share_is_said() -> None:
+    given = [configuration(), configuration(folder=1, timeout_s=5.0)]
+    some = runs(once(("correct", 1)), once(("correct", 1)), of=given)
+    two = msgspec.structs.replace(FOLDERS[1], replaced=1, asked=TaskSet(files=("*.in",), cpus=2))
+    some = Runs((FOLDERS[0], two), some.configurations, some.tasks, some.table)
+    told = paragraph(tuple(caveats(some, scored(some, "cpu"))))
+    assert "monday and tuesday differ in the time limit and the CPUs of each run as well" in told
+    assert "1 task of tuesday has another input" in told
+
+
+def test_what_is_missing_or_lost_is_said() -> None:
+    some = runs(once(("correct", 1), ("lost", math.nan), ("unchecked", 1)))
+    folder = msgspec.structs.replace(FOLDERS[0], planned=10)
+    some = Runs((folder,), some.configurations, some.tasks, some.table)
+    (gone,) = missing(some, scored(some, "cpu"))
+    assert text(gone).startswith("7 of 10 runs are missing")
+    assert [text(one) for one in failed(some)] == [
+        "1 run was lost by the platform; the last one: <b>lost</b>",
+        "1 run could not be checked; the last one: <b>unchecked</b>",
+    ]
+    whole = runs(once(("correct", 1)))
+    assert not [*missing(whole, scored(whole, "cpu")), *failed(whole)]
+
+
+def test_a_task_whose_runs_differ_is_mixed() -> None:
+    some = runs(
+        [[("correct", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]],
+        [[("wrong", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]],
+    )
+    report, large = make(some, "cpu", "tare tasks report monday")
+    (table,) = large.values()
+    assert [list(c.values) for c in table.columns if c.heading == "result"] == [
+        ["mixed", "correct"], ["wrong", "correct"],
+    ]  # fmt: skip
+    assert "1 of 2 tasks end differently" in said(some, "changed")
+    assert report.question == "Who solves most?"
 
 
 def test_without_differences_they_stand_second() -> None:
@@ -153,7 +252,7 @@ def test_runs_that_waited_for_a_cpu_are_said() -> None:
 
 
 def test_folders_of_different_times_are_said() -> None:
-    given = [configuration(), configuration(folder="other")]
+    given = [configuration(), configuration(folder=1)]
     some = runs(once(("wrong", 1)), once(("wrong", 1)), of=given)
     (said_,) = caveats(some, scored(some, "cpu"))
     assert "different times" in text(said_)
@@ -170,6 +269,6 @@ def test_pictures_are_as_their_schema_says() -> None:
 
 def test_a_set_without_runs_is_none_that_is_solved() -> None:
     empty = runs(once(("correct", 1)))
-    none = Runs(empty.configurations, empty.tasks, empty.table.iloc[:0])
+    none = Runs(empty.folders, empty.configurations, empty.tasks, empty.table.iloc[:0])
     report, _ = make(none, "cpu", "tare tasks report set")
     assert "0 of 0 tasks are solved." in paragraph(report.answers)

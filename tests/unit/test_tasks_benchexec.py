@@ -144,7 +144,9 @@ def test_a_crash_of_an_unknown_kind_is_an_error(tmp_path: Path) -> None:
 
 def test_runs_without_exit_status_are_written(tmp_path: Path) -> None:
     runs = made.every_result()
-    bare = Runs(runs.configurations, runs.tasks, runs.table.drop(columns="exit_status"))
+    bare = Runs(
+        runs.folders, runs.configurations, runs.tasks, runs.table.drop(columns="exit_status")
+    )
     root = written(bare, tmp_path)[0]
     statuses = [columns(run)["status"] for run in root.findall("run")]
     assert statuses[RESULTS.index("crashed")] == "ERROR"
@@ -199,8 +201,8 @@ def test_the_head_has_the_limits_in_benchexecs_units(tmp_path: Path) -> None:
 
 
 def test_no_limit_is_no_attribute(tmp_path: Path) -> None:
-    free = made.configuration(enforce=None, timeout_s=None, cpus=None)
-    (root,) = written(made.runs([made.row(0, 0, "done")], ("a",), (free,)), tmp_path)
+    free = made.configuration(enforce=None, timeout_s=None)
+    (root,) = written(made.runs([made.row(0, 0, "done")], ("a",), (free,), asked=None), tmp_path)
     assert not {"timelimit", "memlimit", "cpuCores"} & set(root.attrib)
 
 
@@ -209,7 +211,7 @@ def test_the_head_has_the_machine(tmp_path: Path) -> None:
         "cpu": "A CPU @ 2 GHz", "cpus": 8, "kernel": "6.1.0", "memory_bytes": 16_000_000_000,
         "turbo": "off",
     }  # fmt: skip
-    runs = made.runs([made.row(0, 0, "done")], ("a",), facts=(facts,))
+    runs = made.runs([made.row(0, 0, "done")], ("a",), facts=facts)
     (root,) = written(runs, tmp_path)
     elements = {element.tag: element.attrib for element in root.find("systeminfo") or ()}
     assert elements == {
@@ -250,11 +252,10 @@ def test_each_trial_is_a_file(tmp_path: Path) -> None:
 def test_names_that_are_alike_in_a_file_system_have_files_of_their_own(tmp_path: Path) -> None:
     levels = ["a/b", "a b", "a*b", "../../b", "a\x00b", "$HOME", "x" * 500, "x" * 501, "-n", "😀"]
     configurations = tuple(
-        made.configuration(experiment="-o/../e", levels={"platform": "bare", "size": level})
-        for level in levels
+        made.configuration(levels={"platform": "bare", "size": level}) for level in levels
     )
     rows = [made.row(place, 0, "done") for place in range(len(levels))]
-    paths = benchexec.write(made.runs(rows, ("a",), configurations), tmp_path)
+    paths = benchexec.write(made.runs(rows, ("a",), configurations, experiment="-o/../e"), tmp_path)
     assert len(set(paths)) == len(levels)
     assert {path.parent for path in paths} == {tmp_path}
     for path, level in zip(paths, levels, strict=True):
@@ -270,12 +271,11 @@ def test_hostile_names_are_well_formed_and_stay_different(tmp_path: Path) -> Non
         made.row(0, task, "crashed", why=name, exit_status=NAN) for task, name in enumerate(HOSTILE)
     ]
     hostile = made.configuration(
-        experiment=HOSTILE[0],
         workload=HOSTILE[3],
         levels={"platform": HOSTILE[6], "size": HOSTILE[4]},
         command=HOSTILE,
     )
-    (root,) = written(made.runs(rows, HOSTILE, (hostile,)), tmp_path)
+    (root,) = written(made.runs(rows, HOSTILE, (hostile,), experiment=HOSTILE[0]), tmp_path)
     names = [run.attrib["name"] for run in root.findall("run")]
     assert len(set(names)) == len(HOSTILE)
     for name, task in zip(names, HOSTILE, strict=True):
@@ -293,8 +293,9 @@ def test_hostile_names_are_well_formed_and_stay_different(tmp_path: Path) -> Non
 )
 def test_any_texts_are_well_formed_and_stay_different(tmp_path: Path, texts: list[str]) -> None:
     rows = [made.row(0, task, "crashed", why=text) for task, text in enumerate(texts)]
-    one = made.configuration(experiment=texts[0], workload=texts[1], command=tuple(texts))
-    (root,) = written(made.runs(rows, tuple(texts), (one,)), tmp_path)
+    one = made.configuration(workload=texts[1], command=tuple(texts))
+    some = made.runs(rows, tuple(texts), (one,), experiment=texts[0])
+    (root,) = written(some, tmp_path)
     assert len({run.attrib["name"] for run in root.findall("run")}) == len(texts)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import journal, plan_file
 from tare.experiment.specification import Cell, Experiment
 from tare.features.tasks import folder as folders
@@ -101,10 +101,49 @@ def test_order_is_random_by_the_seed_and_cells_of_a_task_stand_together() -> Non
 )
 def test_another_set_is_not_gone_on_with(tmp_path: Path, other: Plan, said: str) -> None:
     folders.begin(plan("a", "b"), "", tmp_path)
+    session(tmp_path, 1, run(1, 0))
     with pytest.raises(ExperimentError, match=said):
         folders.go_on(other, "", tmp_path)
     # More trials of the same are.
     folders.go_on(plan("a", "b", trials=3), "", tmp_path)
+
+
+def test_a_program_that_was_built_again_is_another(tmp_path: Path) -> None:
+    first = msgspec.structs.replace(plan("a", "b"), programs={"/solve": "1", "/lib": "1"})
+    again = msgspec.structs.replace(first, programs={"/solve": "2", "/lib": "1"})
+    folders.begin(first, "", tmp_path)
+    # Nothing was run with it.
+    folders.go_on(again, "", tmp_path)
+    folders.go_on(first, "", tmp_path)
+    session(tmp_path, 1, run(1, 0))
+    with pytest.raises(ExperimentError, match=r"^/solve changed"):
+        folders.go_on(again, "", tmp_path)
+
+
+def test_folders_without_a_common_task_are_not_joined(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        folders.begin(plan(name), "", tmp_path / name)
+    with pytest.raises(UsageError, match="has no task of"):
+        folders.load([tmp_path / "a", tmp_path / "b"])
+
+
+def test_tasks_of_one_name_with_another_input_are_counted(tmp_path: Path) -> None:
+    for name, digest in (("one", "0"), ("two", "1")):
+        (tmp_path / name).mkdir()
+        folders.begin(plan("a", "b", digest=digest), "", tmp_path / name)
+    runs = folders.load([tmp_path / "one", tmp_path / "two"])
+    assert [one.replaced for one in runs.folders] == [0, 2]
+    assert [one.planned for one in runs.folders] == [2, 2]
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("inf")])
+def test_less_than_nothing_is_refused(tmp_path: Path, bad: float) -> None:
+    folders.begin(plan("a"), "", tmp_path)
+    one = msgspec.structs.replace(run(1, 0), values={"cpu_ns": {"cgroup": bad}})
+    session(tmp_path, 1, one)
+    with pytest.raises(StoreError, match=r"less than nothing|is damaged"):
+        folders.load([tmp_path])
 
 
 def test_folders_are_joined_by_the_names_of_tasks(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
 #: Questions that a trustworthy result answers with yes, where nothing else says so.
 _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
-_DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
+_DISPENSABLE = (
+    {"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"}, {"par2_low", "par2_high"},
+    {"solved_low", "solved_high"}, {"par2"},
+)  # fmt: skip
 #: The same of tables that stand below the one of all cells.
 _BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 

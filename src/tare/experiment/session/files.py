@@ -37,7 +37,7 @@ def needed(
         Absolute paths, each once.
     """
     jobs = _jobs(cells, surroundings, hosts)
-    return tuple(dict.fromkeys(file for job in jobs for file in _of(job)))
+    return tuple(dict.fromkeys(file for job in jobs for file in named(job)))
 
 
 class Missing(NamedTuple):
@@ -130,7 +130,7 @@ def from_here(job: record.Command) -> record.Command:
     if "/" in program:
         program = _whole(folder, program)
     job = msgspec.structs.replace(job, argv=(program, *(_whole(folder, word) for word in words)))
-    if not any(Path(file).is_relative_to(folder) for file in _of(job)):
+    if not any(Path(file).is_relative_to(folder) for file in named(job)):
         return job
     return msgspec.structs.replace(
         job, directory=str(folder), input=None if job.input is None else str(folder / job.input)
@@ -177,7 +177,8 @@ def _folder(job: record.Command) -> Path:
     return Path(job.directory or ".").absolute()
 
 
-def _of(job: record.Command) -> Iterator[str]:
+def named(job: record.Command) -> Iterator[str]:
+    """Yield the program of a command, and the files that it names."""
     folder = _folder(job)
     at = _program(job)
     if at is not None:

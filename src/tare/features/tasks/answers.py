@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tare.features.tasks.outcomes import Scored
+from tare.features.tasks.outcomes import MIXED, Pair, Scored, pairs
 from tare.features.tasks.runs import RESULTS, SOLVED, Runs
+from tare.features.tasks.specification import TaskSet
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, Ratio, Said, message
@@ -36,10 +37,10 @@ PENALTY = 2.0
 def findings(runs: Runs, some: Sequence[Scored]) -> list[Finding]:
     """Return the answers, in reading order; what differs stands first."""
     found = [_solved(some)]
-    if len(some) > 1:
-        changed = _changed(runs, some)
+    if compared := pairs(some):
+        changed = _changed(runs, compared)
         both = [changed, *found] if changed.verdict == "yes" else [*found, changed]
-        found = [*both, _faster(some)]
+        found = [*both, _faster(compared)]
     if several(some):
         found.append(_unsteady(runs, some))
     return found
@@ -64,7 +65,7 @@ def configurations(some: Sequence[Scored]) -> Table:
     """Return a row a configuration: its results, and its scores."""
     rows = [_row(one) for one in some]
     present = [r for r in RESULTS if any(row.get(r) for row in rows)]
-    metric = some[0].metric
+    time = some[0].time
     return Table(
         id="configurations",
         title=message("tasks.table.configurations", several=several(some)),
@@ -75,30 +76,94 @@ def configurations(some: Sequence[Scored]) -> Table:
                 Column(key=one, title=text(message(f"tasks.result.{one}")), unit="1")
                 for one in present
             ),
-            Column(key="median", title=f"median {metric} time", unit="ns"),
-            *interval_columns("par2", f"PAR2, {metric} time", "ns", "par2_"),
+            Column(key="median", title=f"median {time}", unit="ns"),
+            *interval_columns("par2", f"PAR2, {time}", "ns", "par2_"),
         ),
         rows=tuple(rows),
-        note=message("tasks.note.par2"),
+        note=(message("tasks.note.par2"), message("tasks.note.unseen")),
     )
 
 
 def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
-    """Say what weakens all answers: runs that waited for a CPU, machines that are not the same."""
-    for one in some:
-        waited, wall = one.values("wait_ns"), one.values("wall_ns")
-        known = ~np.isnan(waited) & ~np.isnan(wall)
-        if not known.any():
-            continue
-        share = float(waited[known].sum() / wall[known].sum())
-        if share > MOST_WAITED:
-            yield message("tasks.waited", name=one.label, share=Amount(share, "share"))
-    folders = {one.folder for one in runs.configurations}
-    if len(folders) > 1:
-        yield message("tasks.sessions", n=len(folders))
-    machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
+    """Say what weakens all answers: runs that waited for a CPU, and what folders do not share."""
+    waited = {one.label: share for one in some if (share := _waited(one)) > MOST_WAITED}
+    if waited:
+        yield message(
+            "tasks.waited",
+            name=next(iter(waited)) if len(waited) == 1 else None,
+            n=len(waited),
+            of=len(some),
+            least=Amount(min(waited.values()), "share"),
+            most=Amount(max(waited.values()), "share"),
+        )
+    if len(runs.folders) > 1:
+        yield message("tasks.sessions", n=len(runs.folders))
+    for one in runs.folders:
+        if one.replaced:
+            yield message("tasks.replaced", n=one.replaced, folder=one.name)
+    compared = pairs(some)
+    for pair in compared[:_MOST_SAID]:
+        if what := _otherwise(runs, pair):
+            yield message(
+                "tasks.otherwise", first=pair.first.label, second=pair.second.label, what=what
+            )
+    used = {one.number for pair in compared for one in (pair.first, pair.second)}
+    alone = [one.label for one in some if one.number not in used]
+    if compared and alone:
+        yield message("tasks.alone", names=alone)
+    machines = {(f.facts.get("cpu"), f.facts.get("cpus"), f.facts.get("kernel"))
+                for f in runs.folders}  # fmt: skip
     if len(machines) > 1:
         yield message("tasks.machines", n=len(machines))
+
+
+def _waited(one: Scored) -> float:
+    """Return the share of their wall time for which runs waited for a CPU; 0 if not known."""
+    waited, wall = one.values("wait_ns"), one.values("wall_ns")
+    known = ~np.isnan(waited) & ~np.isnan(wall)
+    return float(waited[known].sum() / wall[known].sum()) if known.any() else 0.0
+
+
+def _otherwise(runs: Runs, pair: Pair) -> list[Message]:
+    """Return what two configurations were given that is not the same."""
+    first, second = pair.first.configuration, pair.second.configuration
+    one, two = (runs.folders[c.folder].asked for c in (first, second))
+    differing = {
+        "timeout": first.timeout_s != second.timeout_s,
+        "enforce": first.enforce != second.enforce,
+    }
+    if one is not None and two is not None:
+        differing |= {
+            "parallel": one.parallel != two.parallel,
+            "cpus": one.cpus != two.cpus,
+            "judged": _judged(one) != _judged(two),
+        }
+    return [message(f"tasks.given.{name}") for name, differs in differing.items() if differs]
+
+
+def _judged(asked: TaskSet) -> tuple[object, ...]:
+    return asked.expected, asked.compare, asked.tolerance, asked.checker
+
+
+def missing(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
+    """Say how many runs of each folder there are not."""
+    for place, folder in enumerate(runs.folders):
+        there = sum(len(one.table) for one in some if one.configuration.folder == place)
+        if folder.planned is not None and there < folder.planned:
+            yield message(
+                "tasks.not_run",
+                n=folder.planned - there,
+                of=folder.planned,
+                folder=folder.name if len(runs.folders) > 1 else None,
+            )
+
+
+def failed(runs: Runs) -> Iterator[Message]:
+    """Say how many runs say nothing of their program, and why the last does not."""
+    for result in ("lost", "unchecked"):
+        rows = runs.table[runs.table["result"] == result]
+        if len(rows):
+            yield message(f"tasks.{result}_runs", n=len(rows), why=rows["why"].iloc[-1])
 
 
 def several(some: Sequence[Scored]) -> bool:
@@ -148,16 +213,18 @@ def _amount(interval: Interval, unit: str) -> Amount:
     return Amount(interval.estimate, unit, interval.low, interval.high)
 
 
-def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
-    """Say which tasks end differently than with the first configuration."""
-    reference, *others = some
-    answer = [_differs(reference, one) for one in others[:_MOST_SAID]]
-    differing = np.flatnonzero(_different(some))
+def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
+    """Say which tasks end differently than with what each configuration is compared with."""
+    answer = [_differs(pair) for pair in compared[:_MOST_SAID]]
+    differing = np.flatnonzero(np.any([_different(pair) for pair in compared], axis=0))
     count = len(differing)
-    head = message("tasks.changed.all", n=count, of=int(_ran(some).sum()))
-    told: tuple[Said, ...] = tuple(answer) if len(others) == 1 else (head,)
-    if len(others) > 1 and count:
-        told = (head, *answer)
+    told: tuple[Said, ...] = tuple(answer)
+    if len(compared) > 1:
+        both = np.any([_both(pair) for pair in compared], axis=0)
+        head = message("tasks.changed.all", n=count, of=int(both.sum()))
+        more = len(compared) - len(answer)
+        left_out = [message("tasks.changed.more", n=more)] if more else []
+        told = (head, *answer, *left_out) if count else (head,)
     return Finding(
         name="changed",
         question=message("tasks.question.changed"),
@@ -165,62 +232,64 @@ def _changed(runs: Runs, some: Sequence[Scored]) -> Finding:
         verdict="yes" if count else "no",
         answer=told,
         summary=told,
-        tables=(_different_tasks(runs, some, differing),) if count else (),
+        tables=(_different_tasks(runs, compared, differing),) if count else (),
     )
 
 
-def _differs(first: Scored, second: Scored) -> Message:
-    difference = solved_difference(first.outcomes, second.outcomes)
-    both = (first.judged >= 0) & (second.judged >= 0)
-    other = int((both & (first.judged != second.judged)).sum())
-    chance = difference.these or difference.like_these
-    sure = changed_tasks(first.outcomes, second.outcomes).beyond_chance
+def _differs(pair: Pair) -> Message:
+    first, second = pair.first.outcomes, pair.second.outcomes
+    one, two = (np.divide(o.times_solved, np.maximum(1, o.runs)) for o in (first, second))
+    both = _both(pair)
+    more = [int((both & (a > b)).sum()) for a, b in ((one, two), (two, one))]
+    difference = solved_difference(first, second)
+    # What a session has in common is in all of its trials: between folders, tasks are what counts.
+    within = None if pair.apart else difference.these
+    sure = None if pair.apart else changed_tasks(first, second).beyond_chance
     return message(
         "tasks.changed.pair",
-        first=first.label,
-        second=second.label,
-        n=other,
+        first=pair.first.label,
+        second=pair.second.label,
+        n=int(_different(pair).sum()),
         of=int(both.sum()),
-        only_first=_whole(difference.only_first),
-        only_second=_whole(difference.only_second),
-        p=p_value(chance.p) if difference.only_first or difference.only_second else None,
+        first_more=more[0],
+        second_more=more[1],
+        often=max(pair.first.trials, pair.second.trials) > 1,
+        p=p_value((within or difference.like_these).p) if any(more) else None,
         sure=None if sure is None else int(sure.sum()),
+        missing=int(((first.runs > 0) != (second.runs > 0)).sum()),
     )
 
 
-def _whole(tasks: float) -> int | float:
-    return int(tasks) if tasks == int(tasks) else tasks
+def _both(pair: Pair) -> BoolArray:
+    """Tell which tasks ran in both."""
+    return np.asarray((pair.first.judged >= 0) & (pair.second.judged >= 0))
 
 
-def _ran(some: Sequence[Scored]) -> BoolArray:
-    return np.asarray(np.sum([one.judged >= 0 for one in some], axis=0) > 1)
+def _different(pair: Pair) -> BoolArray:
+    """Tell which tasks end differently in both."""
+    return np.asarray(_both(pair) & (pair.first.judged != pair.second.judged))
 
 
-def _different(some: Sequence[Scored]) -> BoolArray:
-    """Tell of each task whether configurations that ran it differ in how it ended."""
-    found = np.zeros(some[0].tasks, dtype=bool)
-    last = np.full(some[0].tasks, -1, dtype=np.int16)
-    for one in some:
-        found |= (one.judged >= 0) & (last >= 0) & (one.judged != last)
-        last = np.where(one.judged >= 0, one.judged, last)
-    return found
-
-
-def _different_tasks(runs: Runs, some: Sequence[Scored], differing: IntArray) -> Table:
+def _different_tasks(runs: Runs, compared: Sequence[Pair], differing: IntArray) -> Table:
+    shown = {one.number: one for pair in compared for one in (pair.first, pair.second)}
+    notes = [message("tasks.note.chance")] if any(not pair.apart for pair in compared) else []
+    if len(differing) > _MOST_TASKS:
+        notes.insert(0, message("tasks.note.changed", shown=_MOST_TASKS))
     return Table(
         id="changed",
         title=message("tasks.table.changed"),
         columns=(
             Column(key="task", title="task"),
-            *(Column(key=f"c{one.number}", title=one.label) for one in some),
+            *(Column(key=f"c{i}", title=shown[i].label) for i in sorted(shown)),
         ),
         rows=tuple(
-            {"task": runs.tasks[task], **{f"c{one.number}": _told(one, task) for one in some}}
+            {
+                "task": runs.tasks[task],
+                **{f"c{i}": _told(shown[i], task) for i in sorted(shown)},
+            }
             for task in differing[:_MOST_TASKS]
         ),
-        note=message("tasks.note.changed", shown=_MOST_TASKS)
-        if len(differing) > _MOST_TASKS
-        else None,
+        note=tuple(notes) or None,
     )
 
 
@@ -240,32 +309,30 @@ def _told(one: Scored, task: int) -> Message | None:
     )
 
 
-def _faster(some: Sequence[Scored]) -> Finding:
-    """Compare the times of tasks that both solve, with the first configuration."""
-    reference, *others = some
+def _faster(compared: Sequence[Pair]) -> Finding:
+    """Compare the times of tasks that both of each pair solve."""
     answer: list[Said] = []
     rows = []
-    for one in others:
-        found = geometric_mean_ratio(reference.outcomes, one.outcomes)
-        best = found.ratio.like_these
-        these = found.ratio.these
+    for pair in compared:
+        found = geometric_mean_ratio(pair.first.outcomes, pair.second.outcomes)
+        best, these = found.ratio.like_these, found.ratio.these
+        known = not np.isnan(best.estimate)
         answer.append(
             message(
                 "tasks.faster",
-                first=reference.label,
-                second=one.label,
-                metric=one.metric,
-                ratio=None
-                if np.isnan(best.estimate)
-                else Ratio(best.estimate, best.low, best.high),
+                first=pair.first.label,
+                second=pair.second.label,
+                time=pair.second.time,
+                ratio=Ratio(best.estimate, best.low, best.high) if known else None,
                 n=best.n,
-                left_out=found.left_out,
+                of=best.n + found.left_out,
             )
         )
         rows.append(
             {
-                "name": one.label,
-                "ratio": None if np.isnan(best.estimate) else best.estimate,
+                "name": pair.second.label,
+                "to": pair.first.label,
+                "ratio": best.estimate if known else None,
                 "ratio_low": best.low,
                 "ratio_high": best.high,
                 "these": these.estimate if these.low is not None else None,
@@ -277,9 +344,10 @@ def _faster(some: Sequence[Scored]) -> Finding:
         )
     table = Table(
         id="ratios",
-        title=message("tasks.table.ratios", first=reference.label, metric=reference.metric),
+        title=message("tasks.table.ratios", time=compared[0].second.time),
         columns=(
             Column(key="name", title="configuration"),
+            Column(key="to", title="relative to"),
             *interval_columns("ratio", "on inputs like these", "ratio", "ratio_"),
             *interval_columns("these", "on these inputs", "ratio", "these_"),
             Column(key="n", title="tasks", unit="1"),
@@ -329,11 +397,10 @@ def _unsteady(runs: Runs, some: Sequence[Scored]) -> Finding:
 
 
 def _any_ran(some: Sequence[Scored]) -> BoolArray:
-    return np.asarray(np.any([one.worst >= 0 for one in some], axis=0))
+    return np.asarray(np.any([one.judged >= 0 for one in some], axis=0))
 
 
 def _flaky(runs: Runs, some: Sequence[Scored]) -> Iterator[dict[str, object]]:
     for one in some:
-        least = np.where(one.result >= 0, one.result, len(RESULTS)).min(axis=1)
-        for task in np.flatnonzero((one.worst >= 0) & (least != one.worst)).tolist():
+        for task in np.flatnonzero(one.judged == MIXED).tolist():
             yield {"task": runs.tasks[task], "name": one.label, "results": _told(one, task)}

@@ -20,7 +20,7 @@ import msgspec
 import tare
 from tare import files
 from tare.errors import StoreError
-from tare.features.tasks.runs import Configuration, Result, Runs
+from tare.features.tasks.runs import Configuration, Folder, Result, Runs
 
 _HINT = "choose another folder"
 #: As BenchExec 3.35 writes it; minidom and ElementTree have no words for it.
@@ -91,15 +91,15 @@ def write(runs: Runs, folder: Path) -> list[Path]:
     repeated = bool((runs.table["trial"] > 1).any())
     written: list[Path] = []
     for place, configuration in enumerate(runs.configurations):
-        facts = runs.facts[place] if runs.facts else {}
+        own = runs.folder(place)
         of_one = runs.table[runs.table["configuration"] == place]
         for trial, rows in of_one.groupby("trial"):
             name = _name(configuration) + (f" trial {trial}" if repeated else "")
-            root = _header(configuration, name, facts)
+            root = _header(configuration, own, name)
             known = rows.astype(object).where(rows.notna(), None).sort_values("task")
             root.extend(_run(row, runs.tasks[row["task"]]) for row in known.to_dict("records"))
             ElementTree.indent(root)
-            path = _free(folder, _base(configuration), _safe(name), written)
+            path = _free(folder, _base(own), _safe(name), written)
             text = _HEAD + ElementTree.tostring(root, "unicode").encode()
             files.write(path, bz2.compress(text), _HINT)
             written.append(path)
@@ -114,17 +114,17 @@ def _name(configuration: Configuration) -> str:
     return " ".join((configuration.workload, *levels))
 
 
-def _started(configuration: Configuration) -> datetime | None:
-    if configuration.started is None:
+def _started(folder: Folder) -> datetime | None:
+    if folder.started is None:
         return None
-    started = datetime.fromisoformat(configuration.started)
+    started = datetime.fromisoformat(folder.started)
     return started if started.tzinfo else started.replace(tzinfo=UTC)
 
 
-def _base(configuration: Configuration) -> str:
-    started = _started(configuration)
+def _base(folder: Folder) -> str:
+    started = _started(folder)
     date = f"{started:%Y-%m-%d_%H-%M-%S}" if started else "unknown"
-    return f"{_safe(configuration.experiment)}.{date}"
+    return f"{_safe(folder.experiment)}.{date}"
 
 
 def _free(folder: Path, base: str, name: str, written: list[Path]) -> Path:
@@ -149,17 +149,17 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def _header(configuration: Configuration, name: str, facts: dict[str, object]) -> Element:
-    started = _started(configuration)
-    enforce = configuration.enforce
+def _header(configuration: Configuration, folder: Folder, name: str) -> Element:
+    started = _started(folder)
+    enforce, asked = configuration.enforce, folder.asked
     limits = {
         "memlimit": enforce and enforce.memory_bytes and f"{enforce.memory_bytes}B",
         "timelimit": enforce and enforce.cpu_s and f"{enforce.cpu_s:g}s",
-        "cpuCores": configuration.cpus and str(configuration.cpus),
+        "cpuCores": asked and str(asked.cpus),
     }
     root = _element(
         "result",
-        benchmarkname=configuration.experiment,
+        benchmarkname=folder.experiment,
         name=name,
         date=f"{started:%Y-%m-%d %H:%M:%S %Z}" if started else "unknown",
         starttime=started.isoformat() if started else "unknown",
@@ -176,7 +176,7 @@ def _header(configuration: Configuration, name: str, facts: dict[str, object]) -
     columns = SubElement(root, "columns")
     for title in ("status", "cputime", "walltime"):
         columns.append(_column(title))
-    root.append(_system(facts))
+    root.append(_system(folder.facts))
     return root
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.tasks.outcomes import Scored, medians
-from tare.features.tasks.runs import RESULTS, SOLVED
+from tare.features.tasks.outcomes import Pair, Scored, medians
 from tare.render.charts.lines import Axis, Line, lines
 from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, styled
 from tare.render.words import sentence, text
@@ -34,50 +33,53 @@ def quantiles(some: Sequence[Scored]) -> Figure | None:
         drawn.append(Line(one.label, number.tolist(), curve.limits[rising].tolist()))
     if not drawn:
         return None
-    metric = some[0].metric
+    time = some[0].time
     chart = lines(
         [("", drawn)],
         Axis("tasks solved", "1", even=True),
-        Axis(f"{metric} time", "ns"),
+        Axis(time, "ns"),
         marks=False,
     )
     alternative = message(
-        "tasks.chart.quantile.alternative", metric=metric, names=[line.name for line in drawn]
+        "tasks.chart.quantile.alternative", time=time, names=[line.name for line in drawn]
     )
-    return Figure(
-        "quantile", text(message("tasks.chart.quantile.title")), chart.to_dict(validate=False),
-        sentence(alternative),
-    )  # fmt: skip
+    title = message(
+        "tasks.chart.quantile.title",
+        n=_MOST_LINES,
+        of=len(some) if len(some) > _MOST_LINES else None,
+    )
+    return Figure("quantile", text(title), chart.to_dict(validate=False), sentence(alternative))
 
 
-def scatters(some: Sequence[Scored]) -> tuple[Figure, ...]:
-    """Draw the first configuration's time of each task against those of the next ones."""
-    found = [_scatter(some[0], one, i) for i, one in enumerate(some[1 : 1 + _MOST_PAIRS], 1)]
+def scatters(compared: Sequence[Pair]) -> tuple[Figure, ...]:
+    """Draw the times of each task, of the first pairs that are compared."""
+    of = len(compared) if len(compared) > _MOST_PAIRS else None
+    found = [_scatter(pair, i, of) for i, pair in enumerate(compared[:_MOST_PAIRS], 1)]
     return tuple(one for one in found if one is not None)
 
 
-def _scatter(first: Scored, second: Scored, number: int) -> Figure | None:
+def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     import altair as alt
 
+    first, second = pair.first, pair.second
     x, y = (medians(_timed(one)) for one in (first, second))
     known = ~np.isnan(x) & ~np.isnan(y) & (x > 0) & (y > 0)
     if not known.any():
         return None
     tasks = np.flatnonzero(known)
     # Those that end differently are all drawn, of the others as many as there is room for.
-    differing = first.worst[tasks] != second.worst[tasks]
+    differing = first.judged[tasks] != second.judged[tasks]
     kept = np.flatnonzero(differing)[:MOST_MARKS]
     others = np.flatnonzero(~differing)
     room = max(0, MOST_MARKS - len(kept))
     others = others[:: max(1, -(-len(others) // room))] if room else others[:0]
     chosen = tasks[np.sort(np.concatenate([kept, others]))]
     scale, unit = scale_for([*x[chosen], *y[chosen]], "ns")
-    solved = [RESULTS.index(one) for one in SOLVED]
     colours = [colour(name) for name in ("s0", "mark", "quiet")]
     kinds = ("both solve it", "one solves it", "none solves it")
     records = []
     for task in chosen.tolist():
-        both = [one.worst[task] in solved for one in (first, second)]
+        both = [one.solves[task] for one in (first, second)]
         kind = kinds[0] if all(both) else kinds[1] if any(both) else kinds[2]
         records.append(
             {"x": float(f"{x[task] / scale:.5g}"), "y": float(f"{y[task] / scale:.5g}"), "k": kind}
@@ -106,12 +108,15 @@ def _scatter(first: Scored, second: Scored, number: int) -> Figure | None:
     chart: Any = alt.layer(line, points).properties(
         width=min(_HEIGHT, panel_width(1, _GUTTER)), height=_HEIGHT
     )
+    solved = known & first.solves & second.solves
     alternative = message(
         "tasks.chart.scatter.alternative",
-        metric=first.metric, first=first.label, second=second.label, n=int(known.sum()),
-        below=int((y[known] < x[known]).sum()),
+        time=first.time, first=first.label, second=second.label, n=int(solved.sum()),
+        below=int((y[solved] < x[solved]).sum()),
     )  # fmt: skip
-    title = message("tasks.chart.scatter.title", first=first.label, second=second.label)
+    title = message(
+        "tasks.chart.scatter.title", first=first.label, second=second.label, number=number, of=of
+    )
     spec = styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(validate=False)
     return Figure(f"scatter-{number}", text(title), spec, sentence(alternative))
 

@@ -179,6 +179,7 @@ def _show(folders: Sequence[Path], metric: Metric, page: Path, json: str | None)
         console.write_json(
             {
                 "version": 1,
+                "folders": data.builtins(list(runs.folders)),
                 "configurations": data.builtins(list(runs.configurations)),
                 "tasks": len(runs.tasks),
                 "findings": data.builtins([one.finding for one in document.sections]),

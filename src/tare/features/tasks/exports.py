@@ -35,8 +35,8 @@ def _rows(runs: Runs) -> pa.Table:
     table, own = runs.table, runs.configurations
     places = table["configuration"].tolist()
     columns: dict[str, Any] = {
-        "experiment": [own[i].experiment for i in places],
-        "folder": [own[i].folder for i in places],
+        "experiment": [runs.folder(i).experiment for i in places],
+        "folder": [runs.folder(i).name for i in places],
         "workload": [own[i].workload for i in places],
         "task": [runs.tasks[i] for i in table["task"].tolist()],
         "result": table["result"].astype(str).tolist(),

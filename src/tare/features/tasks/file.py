@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tare import files
+from tare.agent import record
 from tare.experiment import file as experiment_file
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, suggestion
-from tare.experiment.specification import KNOWN_FACTORS, Experiment
+from tare.experiment.session.files import named, needed
+from tare.experiment.specification import KNOWN_FACTORS, Cell, Experiment
 from tare.features.tasks.specification import (
     EXPECTED,
     MOST_EXPECTED_BYTES,
@@ -264,6 +268,34 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     return tuple(
         _task(table, shown, found[shown], wanted[shown]) for shown in sorted(found, key=_natural)
     )
+
+
+def programs(
+    cells: Sequence[Cell], asked: TaskSet, tasks: Sequence[Task], name: str
+) -> dict[str, str]:
+    """Return the files that commands and the checker name, with digests: rebuilt ones are others.
+
+    Raises
+    ------
+    ExperimentError
+        If one cannot be read, or the checker is no program.
+    """
+    table = Table(name, "tasks", {})
+    found = [*needed(cells, os.environ)]
+    if asked.checker is not None:
+        if shutil.which(asked.checker[0]) is None:
+            raise table.error("checker", f"{asked.checker[0]!r} is no program", "./check")
+        judge = record.Command(
+            argv=asked.checker, environment=dict(os.environ), directory=None, input=None,
+            capture=record.Capture(limit_bytes=0),
+        )  # fmt: skip
+        found += named(judge)
+    inputs = {task.input for task in tasks}
+    paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
+    try:
+        return {path: _digest([Path(path)]) for path in sorted(paths)}
+    except OSError as error:
+        raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
 
 
 def _matching(pattern: str) -> Iterator[tuple[str, Path]]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tare import files
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import plan_file
-from tare.experiment.journal import MachineFact, Session
+from tare.experiment.journal import MachineFact, Note, Session
 from tare.experiment.metrics import ranked
 from tare.experiment.plan_file import TASKS as FILE
 from tare.experiment.session import folder as folders
 from tare.experiment.specification import Cell
 from tare.features.tasks.journal import Line, Run, read
 from tare.features.tasks.lanes import Work
-from tare.features.tasks.runs import Configuration, Runs
+from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.session import Past
 from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
 from tare.render.files import UNWRITABLE
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
+_RESTORE = "restore it, and tasks.json, from a copy"
+#: Kept of what sessions noted: the last ones, and characters of each.
+_MOST_NOTES, _MOST_SAID = 5, 500
 #: Metrics of the table; a value is that of the best source that all of a configuration's have.
 _METRICS = ("cpu_ns", "wall_ns", "memory_bytes", "wait_ns")
 
@@ -58,7 +64,8 @@ def go_on(plan: Plan, text: str, folder: Path) -> Past:
     """
     before = read_plan(folder)
     changed = _changed(before, plan)
-    if changed:
+    # Where nothing was run, as the checker failed, there is nothing to go on with.
+    if changed and past(folder, before).runs:
         raise ExperimentError(
             f"{', '.join(changed)} changed since the task set began in {folder}",
             "run it into a new folder with --out",
@@ -76,12 +83,14 @@ def _changed(before: Plan, now: Plan) -> list[str]:
     """Return what of a plan is another; how many trials, and how many at a time, may be."""
     same = msgspec.structs.replace
     own = same(now.set, trials=before.set.trials, parallel=before.set.parallel)
+    rebuilt = [path for path, digest in now.programs.items() if before.programs.get(path) != digest]
     return [
         name
         for name, other in (
             ("tasks", before.tasks != now.tasks),
             ("[tasks]", before.set != own),
             ("workloads or platforms", before.cells != now.cells),
+            (", ".join(rebuilt), rebuilt and before.programs),
         )
         if other
     ]
@@ -105,7 +114,11 @@ def read_plan(folder: Path) -> Plan:
             if folders.has_begun(folder)
             else "name the folder that tare tasks run --out named",
         ) from error
-    return plan_file.decoded(data, Plan, VERSION, path)
+    plan = plan_file.decoded(data, Plan, VERSION, path)
+    names = [task.name for task in plan.tasks]
+    if len(set(names)) < len(names):
+        raise StoreError(f"{path} has a task twice", _RESTORE)
+    return plan
 
 
 def past(folder: Path, plan: Plan) -> Past:
@@ -130,9 +143,18 @@ def _lines(folder: Path, plan: Plan) -> Iterator[Line]:
         ):
             raise StoreError(
                 f"the journal in {folder} has a run (number {line.run}) that {FILE} has not",
-                "restore both from a copy",
+                _RESTORE,
+            )
+        if isinstance(line, Run) and not all(map(_sound, line.values.values())):
+            raise StoreError(
+                f"the journal in {folder} has a run (number {line.run}) of less than nothing",
+                _RESTORE,
             )
         yield line
+
+
+def _sound(by_source: dict[str, float]) -> bool:
+    return all(math.isfinite(value) and value >= 0 for value in by_source.values())
 
 
 def _work(run: Run) -> Work:
@@ -146,64 +168,109 @@ def load(paths: Sequence[Path]) -> Runs:
     ------
     StoreError
         If one of the folders holds none.
+    UsageError
+        If one of them has no task of the others.
     """
     import pandas as pd
 
+    found: list[Folder] = []
     configurations: list[Configuration] = []
-    facts: list[dict[str, Any]] = []
     tasks: dict[str, int] = {}
+    #: What is known of a task's input and answer, by its name.
+    digests: dict[str, str] = {}
     tables: list[pd.DataFrame] = []
     for path in paths:
         files.check_owner(path)
         plan = read_plan(path)
-        rows, started, own = _rows(path, plan)
+        read = _read(path, plan)
+        known = [digests[task.name] != task.digest for task in plan.tasks if task.name in digests]
+        if found and not known:
+            raise UsageError(
+                f"{path} has no task of {paths[0]}, so there is nothing to compare",
+                "name folders of the same tasks: they are joined by name",
+            )
+        for task in plan.tasks:
+            digests.setdefault(task.name, task.digest)
         places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
-        for cell in plan.cells:
-            some = rows.get(cell.cell, [])
-            table = _table(some, places)
+        for place, cell in enumerate(plan.cells):
+            table = _table(read.by_cell.get(place, []), places)
             tables.append(table.assign(configuration=len(configurations)))
-            configurations.append(_configuration(path, plan, cell, started))
-            facts.append(own)
+            configurations.append(_configuration(len(found), cell))
+        found.append(_folder(path, plan, read, replaced=sum(known)))
     return Runs(
+        tuple(found),
         tuple(configurations),
         tuple(tasks),
         pd.concat(tables, ignore_index=True) if tables else _table([], []),
-        tuple(facts),
     )
 
 
-def _configuration(path: Path, plan: Plan, cell: Cell, started: str | None) -> Configuration:
+def _folder(path: Path, plan: Plan, read: _Read, replaced: int) -> Folder:
+    written = plan_file.text(path)
+    return Folder(
+        name=str(path),
+        experiment=plan.experiment.name,
+        question=plan.experiment.question,
+        started=read.started,
+        facts=read.facts,
+        file=None if written is None else written.decode(errors="replace"),
+        asked=plan.set,
+        seed=plan.experiment.seed,
+        planned=len(plan.cells) * len(plan.tasks) * plan.set.trials,
+        replaced=replaced,
+        notes=read.notes,
+    )
+
+
+def _configuration(folder: int, cell: Cell) -> Configuration:
     levels = {k: v for k, v in cell.levels().items() if k not in ("workload", TASK)}
     usual = Cell(cell=0, workload=cell.workload, platform="").levels()
     return Configuration(
-        experiment=plan.experiment.name,
-        folder=str(path),
+        folder=folder,
         workload=cell.workload.name,
         levels={k: v for k, v in levels.items() if usual.get(k) != v},
         command=cell.workload.command or (),
         timeout_s=cell.workload.timeout_s,
         enforce=cell.workload.enforce,
-        cpus=plan.set.cpus,
-        started=started,
     )
 
 
-def _rows(path: Path, plan: Plan) -> tuple[dict[int, list[Run]], str | None, dict[str, Any]]:
-    """Return the runs by cell, the last of each; when the first session began; the machine."""
-    runs: dict[Work, Run] = {}
+@dataclass
+class _Read:
+    """What journals hold: runs by cell, the last of each; when the first session began."""
+
+    by_cell: dict[int, list[Run]] = field(default_factory=dict)
     started: str | None = None
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _read(path: Path, plan: Plan) -> _Read:
+    found = _Read()
+    runs: dict[Work, Run] = {}
     for line in _lines(path, plan):
         if isinstance(line, Run):
             runs[_work(line)] = line
         elif isinstance(line, Session):
-            started = started or line.started
+            found.started = found.started or _time(line.started, path)
         elif isinstance(line, MachineFact) and line.platform is None:
-            facts[line.name] = line.value
-    by_cell: dict[int, list[Run]] = {}
+            found.facts[line.name] = line.value
+        elif isinstance(line, Note) and line.message not in found.notes:
+            found.notes = (*found.notes, line.message[:_MOST_SAID])[-_MOST_NOTES:]
     for run in runs.values():
-        by_cell.setdefault(run.cell, []).append(run)
-    return by_cell, started, facts
+        found.by_cell.setdefault(run.cell, []).append(run)
+    return found
+
+
+def _time(written: str, path: Path) -> str:
+    try:
+        datetime.fromisoformat(written)
+    except ValueError as error:
+        raise StoreError(
+            f"the journal in {path} has a session that began at {written[:40]!r}, which is no time",
+            _RESTORE,
+        ) from error
+    return written
 
 
 def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:

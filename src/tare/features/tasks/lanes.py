@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import signal
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,12 @@ from tare.experiment.session.resident import Resident
 from tare.experiment.session.trial import MOST
 from tare.features.tasks import checks
 from tare.features.tasks.runs import Result
-from tare.features.tasks.specification import MOST_EXPECTED_BYTES, Task, TaskSet
+from tare.features.tasks.specification import (
+    MOST_EXPECTED_BYTES,
+    MOST_OUTPUT_BYTES,
+    Task,
+    TaskSet,
+)
 from tare.results.message import Said, message
 
 #: Metrics that are kept of every run.
@@ -79,7 +83,8 @@ class Running:
     limit_bytes: int
     judges: Running | None = None
     kept: Path | None = None
-    began_ns: int = field(default_factory=time.monotonic_ns)
+    #: When it was asked for.
+    began_ns: int = 0
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     output: bytearray = field(default_factory=bytearray)
     fault: record.Fault | None = None
@@ -154,8 +159,8 @@ class Running:
 
     def verdict(self) -> Ended:
         """Return how the run ended whose checker this is."""
-        assert self.judges is not None
-        values, fault = self.judges.values, self.fault
+        values = {} if self.judges is None else self.judges.values
+        fault = self.fault
         if fault is None:
             return Ended("correct", None, values)
         said = self._last_words()
@@ -168,6 +173,13 @@ class Running:
         assert self.fault is not None
         lines = last(self.fault.evidence or "")
         return lines[-1][:_MOST_SAID] if lines else None
+
+    def cut(self) -> Ended | None:
+        """Return how a run ended of whose output a checker could get the beginning alone."""
+        if len(self.output) < MOST_OUTPUT_BYTES:
+            return None
+        why = message("tasks.output.large", mib=MOST_OUTPUT_BYTES >> 20)
+        return Ended("unchecked", why, self.values)
 
     def judged(self, task: Task, asked: TaskSet) -> Ended:
         """Compare the output with what is expected, where no checker does that."""

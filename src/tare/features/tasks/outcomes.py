@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 #: The time that scores are about.
 Metric = Literal["cpu", "wall"]
 METRICS: tuple[Metric, ...] = ("cpu", "wall")
+#: How a task ends whose runs do not all end alike: its place after those of RESULTS.
+MIXED = len(RESULTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,11 @@ class Scored:
         found = np.full(self._shape, -1, dtype=np.int16)
         found[self._at] = self.table["result"].cat.codes
         return found
+
+    @property
+    def time(self) -> str:
+        """What the time that scores are about is called."""
+        return {"cpu": "CPU time", "wall": "wall time"}[self.metric]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -80,14 +88,20 @@ class Scored:
         return None if seconds is None else 1e9 * seconds
 
     @cached_property
-    def worst(self) -> NDArray[np.int16]:
-        """Result of each task: of several trials the last in the order of RESULTS; -1: none."""
-        return self.result.max(axis=1) if self.result.size else np.full(self.tasks, -1, np.int16)
+    def ends(self) -> NDArray[np.int16]:
+        """How all runs of each task end, as a place in RESULTS, or MIXED; -1: it has none."""
+        return _alike(self.result, self.result >= 0)
 
     @cached_property
     def judged(self) -> NDArray[np.int16]:
         """The same of the runs that say something of the program."""
-        return np.asarray(np.where(self.outcomes.counted, self.result, -1).max(axis=1))
+        return _alike(self.result, self.outcomes.counted)
+
+    @cached_property
+    def solves(self) -> NDArray[np.bool_]:
+        """Tasks that all runs solve which say something of the program."""
+        outcomes = self.outcomes
+        return np.asarray((outcomes.runs > 0) & (outcomes.times_solved == outcomes.runs))
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -96,6 +110,15 @@ class Scored:
     @property
     def _at(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self.table["task"].to_numpy(), self.table["trial"].to_numpy() - 1
+
+
+def _alike(result: NDArray[np.int16], counted: NDArray[np.bool_]) -> NDArray[np.int16]:
+    """Return what the counted results of each row are, or that they differ."""
+    if not result.size:
+        return np.full(len(result), -1, np.int16)
+    last = np.where(counted, result, -1).max(axis=1)
+    first = np.where(counted, result, MIXED).min(axis=1)
+    return np.asarray(np.where((last < 0) | (first == last), last, MIXED), dtype=np.int16)
 
 
 def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,21 +133,57 @@ def scored(runs: Runs, metric: Metric) -> list[Scored]:
     """Return the runs of each configuration, in their order."""
     by = dict(iter(runs.table.groupby("configuration")))
     empty = runs.table.iloc[:0]
-    names = labels(runs.configurations)
+    names = labels(runs)
     return [
         Scored(i, name, configuration, by.get(i, empty), len(runs.tasks), metric)
         for i, (name, configuration) in enumerate(zip(names, runs.configurations, strict=True))
     ]
 
 
-def labels(configurations: tuple[Configuration, ...]) -> list[str]:
+def labels(runs: Runs) -> list[str]:
     """Name configurations by what they differ in, the workload where they differ in nothing."""
-    parts = [
-        {"folder": one.folder, "workload": one.workload, **one.levels} for one in configurations
-    ]
+    parts = [_parts(one, runs.folders[one.folder].name) for one in runs.configurations]
     names = dict.fromkeys(name for one in parts for name in one)
     varied = [name for name in names if len({one.get(name) for one in parts}) > 1]
     if not varied:
         return [one["workload"] for one in parts]
     shown = [name for name in names if name in varied]
     return [" · ".join(one[name] for name in shown if name in one) for one in parts]
+
+
+def _parts(one: Configuration, folder: str) -> dict[str, str]:
+    return {"folder": folder, "workload": one.workload, **one.levels}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two configurations that are compared; the first is the reference."""
+
+    first: Scored
+    second: Scored
+
+    @property
+    def apart(self) -> bool:
+        """Whether they ran at different times, and not in random order with each other."""
+        return self.first.configuration.folder != self.second.configuration.folder
+
+
+def pairs(some: Sequence[Scored]) -> list[Pair]:
+    """Return which configurations are compared.
+
+    Several folders: each configuration with the same one of the first folder. One folder: with
+    those that differ from it in one thing, a workload or a level, of which they have the first.
+    Where nothing differs in one thing only, all are compared with the first.
+    """
+    known = [_parts(one.configuration, str(one.configuration.folder)) for one in some]
+    names = dict.fromkeys(name for one in known for name in one)
+    # A level that is the usual one is not named.
+    parts = [{name: one.get(name) for name in names} for one in known]
+    by = {tuple(part.values()): one for part, one in zip(parts, some, strict=True)}
+    apart = len({one.configuration.folder for one in some}) > 1
+    found = []
+    for part, one in zip(parts, some, strict=True):
+        for name in ["folder"] if apart else names:
+            other = by.get(tuple({**part, name: parts[0][name]}.values()))
+            found += [Pair(other, one)] if other not in (None, one) else []
+    return found or [Pair(some[0], one) for one in some[1:]]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import tare
-from tare.features.tasks.answers import caveats, configurations, findings, several
+from tare.features.tasks.answers import (
+    caveats,
+    configurations,
+    failed,
+    findings,
+    missing,
+    several,
+)
 from tare.features.tasks.charts import quantiles, scatters
-from tare.features.tasks.outcomes import Metric, Scored, medians, scored
+from tare.features.tasks.outcomes import MIXED, Metric, Scored, medians, pairs, scored
 from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
 from tare.render.large_table import LargeColumn, LargeTable, Look
 from tare.render.words import text
-from tare.results.finding import Finding
+from tare.results.finding import Column, Finding, Table
 from tare.results.message import each, message
 from tare.results.report import Origin, Report, Section
 from tare.units import counted
@@ -37,22 +45,31 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     """
     some = scored(runs, metric)
     found = findings(runs, some)
-    figures = {"faster": scatters(some)}
+    figures = {"faster": scatters(pairs(some))}
     question = message("tasks.question.runs")
     table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
-    names = dict.fromkeys(one.experiment for one in runs.configurations)
+    names = dict.fromkeys(one.experiment for one in runs.folders)
+    questions = {one.question for one in runs.folders if one.question}
     report = Report(
         name=", ".join(names),
-        question=found[0].question,
+        question=questions.pop() if len(questions) == 1 else found[0].question,
         answers=tuple(said for one in found for said in each(one.summary)),
         caveats=tuple(caveats(runs, some)),
+        missing=tuple(missing(runs, some)),
+        failed=tuple(failed(runs)),
+        notes=tuple(dict.fromkeys(note for one in runs.folders for note in one.notes)),
         strip=_strip(runs, some),
         overview=tuple(f for f in [quantiles(some)] if f is not None),
         cells=configurations(some),
         sections=(*(Section(f, figures.get(f.name, ())) for f in found), Section(table)),
         lead=found[0].name,
+        machine=(_setup(runs, some),),
         origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to make this page again"
+            commands=(command,),
+            versions=(tare.__version__,),
+            title="How to make this page again",
+            seed=runs.folders[0].seed,
+            file=runs.folders[0].file,
         ),
         calm="No run was lost.",
         rest=f"{command} --json -",
@@ -67,10 +84,11 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
         ("configurations", f"{len(some)}"),
         ("trials of each task", f"{trials}"),
     ]
-    started = min((c.started for c in runs.configurations if c.started), default=None)
+    started = min((one.started for one in runs.folders if one.started), default=None)
     if started is not None:
         strip.append(("run on", started[:10]))
-    machines = {(f.get("cpu"), f.get("cpus"), f.get("kernel")) for f in runs.facts}
+    machines = {(f.facts.get("cpu"), f.facts.get("cpus"), f.facts.get("kernel"))
+                for f in runs.folders}  # fmt: skip
     if len(machines) == 1:
         cpu, cpus, kernel = machines.pop()
         machine = [str(cpu)] if cpu else []
@@ -82,15 +100,51 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
     return tuple(strip)
 
 
+def _setup(runs: Runs, some: Sequence[Scored]) -> Table:
+    """Return what each configuration was given: its command, and its limits."""
+    rows = []
+    for one in some:
+        own, enforced = one.configuration, one.configuration.enforce
+        asked = runs.folders[own.folder].asked
+        rows.append({
+            "name": one.label,
+            "command": shlex.join(own.command),
+            "timeout": None if own.timeout_s is None else 1e9 * own.timeout_s,
+            "cpu": enforced and enforced.cpu_s and 1e9 * enforced.cpu_s,
+            "memory": enforced and enforced.memory_bytes,
+            "output": enforced and enforced.output_bytes,
+            "processes": enforced and enforced.processes,
+            "cpus": asked and asked.cpus,
+            "parallel": asked and asked.parallel,
+            "judged": asked and (shlex.join(asked.checker) if asked.checker else asked.compare),
+        })  # fmt: skip
+    return Table(
+        title=message("tasks.table.setup"),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="command", title="command"),
+            Column(key="judged", title="judged by"),
+            Column(key="timeout", title="wall time", unit="ns"),
+            Column(key="cpu", title="CPU time", unit="ns"),
+            Column(key="memory", title="memory", unit="bytes"),
+            Column(key="output", title="output", unit="bytes"),
+            Column(key="processes", title="processes", unit="1"),
+            Column(key="cpus", title="CPUs of a run", unit="1"),
+            Column(key="parallel", title="runs at a time", unit="1"),
+        ),
+        rows=tuple(rows),
+    )
+
+
 def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
     """Return the table with a row a task, and columns of every configuration."""
     columns = [LargeColumn("task", "task", "text", runs.tasks)]
-    words = {one: text(message(f"tasks.result.{one}")) for one in RESULTS}
-    looks = {words[one]: _LOOKS[one] for one in RESULTS}
+    words = [text(message(f"tasks.result.{one}")) for one in (*RESULTS, "mixed")]
+    looks = {words[i]: _LOOKS[one] for i, one in enumerate(RESULTS)} | {words[MIXED]: "unknown"}
     differing = []
     for one in some:
         group = one.label if len(some) > 1 else None
-        results = [None if code < 0 else words[RESULTS[code]] for code in one.worst.tolist()]
+        results = [None if code < 0 else words[code] for code in one.ends.tolist()]
         key = f"result_{one.number}"
         columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
         differing.append(key)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
+from tare.features.tasks.specification import TaskSet
 from tare.workloads.specification import Enforced
 
 if TYPE_CHECKING:
@@ -30,12 +31,34 @@ LIMITED: frozenset[Result] = frozenset({
 })  # fmt: skip
 
 
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """A task set's results, and how they were made."""
+
+    #: As it was given.
+    name: str
+    experiment: str
+    question: str | None = None
+    #: UTC, ISO 8601: when the first session began.
+    started: str | None = None
+    #: Of the machine, by name: ``cpu``, ``kernel`` …
+    facts: dict[str, object] = {}
+    #: The file, and what it asks of the tasks; the seed of their order.
+    file: str | None = None
+    asked: TaskSet | None = None
+    seed: int | None = None
+    #: Runs of all cells, tasks and trials; None: not known.
+    planned: int | None = None
+    #: What its sessions said besides.
+    notes: tuple[str, ...] = ()
+    #: Tasks of a name that an earlier folder has too, with another input or answer.
+    replaced: int = 0
+
+
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What runs all tasks of a set: a workload at one level of every factor."""
 
-    #: Name of the task set, and the folder of its results as it was given.
-    experiment: str
-    folder: str
+    #: Place among the folders.
+    folder: int = 0
     workload: str
     #: Every factor with its level, ``platform`` among them; without ``workload``.
     levels: dict[str, str]
@@ -43,10 +66,6 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     timeout_s: float | None = None
     enforce: Enforced | None = None
-    #: CPUs that each run had to itself; None: it shared them.
-    cpus: int | None = None
-    #: UTC, ISO 8601: when the first session began.
-    started: str | None = None
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -56,6 +75,7 @@ class Runs:
 
     Attributes
     ----------
+    folders : tuple of Folder
     configurations : tuple of Configuration
     tasks : tuple of str
         Names of all tasks, as paths, each once, in the order of their sets.
@@ -67,11 +87,13 @@ class Runs:
         (floats, NaN where not known), ``wait_ns`` (its first thread was ready and had no CPU),
         ``started_ns`` (since the first run began) and ``took_ns``
         (until it was judged, as tare sees it).
-    facts : dict
-        Of the machine, by name: ``cpu_model``, ``kernel`` …, by place of the configuration.
     """
 
+    folders: tuple[Folder, ...]
     configurations: tuple[Configuration, ...]
     tasks: tuple[str, ...]
     table: pd.DataFrame
-    facts: tuple[dict[str, object], ...] = ()
+
+    def folder(self, place: int) -> Folder:
+        """Return the folder of a configuration, by its place among them."""
+        return self.folders[self.configurations[place].folder]

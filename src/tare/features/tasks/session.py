@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import secrets
+import select
 import selectors
 import time
 from collections import Counter, defaultdict
@@ -16,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from tare import platforms, workloads
+from tare import files, platforms, workloads
 from tare.agent import record
 from tare.agent.client import Answer
 from tare.errors import AgentError, PlatformError, TrialError
@@ -45,6 +46,7 @@ from tare.features.tasks.specification import (
 )
 from tare.platforms import session_folder
 from tare.render.words import sentence
+from tare.render.words import text as words
 from tare.results.message import Message, message
 from tare.workloads import placeholders
 from tare.workloads.specification import Enforced
@@ -163,6 +165,7 @@ class _Session:
         self.done, self.of = len(self.request.past.done), of
         self.began = synced = time.monotonic()
         self.request.progress.stage("starting the platforms")
+        self._try_checker()
         left = True
         while left or any(lane.at_work for lane in self.lanes):
             for lane in self.lanes:
@@ -176,6 +179,34 @@ class _Session:
             raise TrialError(f"every run was lost: {self.last_loss}", self.last_loss.hint)
         return self.counts
 
+    def _try_checker(self) -> None:
+        """Have the checker judge what is known to be correct: one that is broken fails all."""
+        task = self.plan.tasks[0]
+        if self.plan.set.checker is None or task.expected is None:
+            return
+        try:
+            with files.open_plain(Path(task.expected), links=True) as file:
+                output = file.read(MOST_OUTPUT_BYTES)
+            asked, kept = self._check(self.lanes[0], output, task, self.run + 1)
+            checking = Running(Work(0, 0, 1), asked, self.run + 1, 0, kept=kept)
+            while not checking.hear():
+                select.select([checking.resident.agent.channel], [], [], LOOK_S)
+                checking.look()
+        except (AgentError, PlatformError) as error:
+            raise TrialError(f"the checker cannot be tried: {error.message}") from error
+        except OSError as error:
+            raise TrialError(f"cannot read {task.expected}: {error.strerror}") from error
+        kept.unlink(missing_ok=True)
+        ended = checking.verdict()
+        if ended.result == "unchecked":
+            raise TrialError(
+                f"the checker fails on the expected output of {task.name}: "
+                f"{None if ended.why is None else words(ended.why)}",
+                "it must end with 0 for correct, 1 or 2 for wrong",
+            )
+        if ended.result == "wrong":
+            self._note(message("tasks.checker.tried", task=task.name, why=ended.why))
+
     def _next(self, lane: _Lane, missing: Iterator[Work]) -> bool:
         """Begin the next run in a lane; False: there is none."""
         work = next((w for w in missing if self.lost[w.cell] < TRIES), None)
@@ -185,6 +216,7 @@ class _Session:
         began_ns = time.monotonic_ns()
         try:
             lane.at_work = self._begin(lane, work)
+            lane.at_work.began_ns = began_ns
             self._listen(lane)
         except (AgentError, PlatformError) as error:
             self._keep(lane, work, self.run, began_ns, self._loss(work, error))
@@ -290,9 +322,14 @@ class _Session:
             return
         self.lost[running.work.cell] = 0
         task = self.plan.tasks[running.work.task]
+        if self.plan.set.checker is not None:
+            ended = ended or running.cut()
         if ended is None and self.plan.set.checker is not None:
             try:
-                lane.at_work = self._check(lane, running, task)
+                asked, kept = self._check(lane, bytes(running.output), task, running.run)
+                lane.at_work = Running(
+                    running.work, asked, running.run, 0, judges=running, kept=kept
+                )
                 self._listen(lane)
             except (AgentError, PlatformError) as error:
                 self._finish(lane, running, Ended("unchecked", error.message, running.values))
@@ -307,34 +344,33 @@ class _Session:
         values = running.judges.values
         self._finish(lane, running.judges, Ended("unchecked", error.message, values))
 
-    def _check(self, lane: _Lane, running: Running, task: Task) -> Running:
-        """Have the checker judge an output, on this machine and the CPUs of the run."""
+    def _check(self, lane: _Lane, output: bytes, task: Task, run: int) -> tuple[Asked, Path]:
+        """Have the checker judge an output, on this machine and CPUs of a lane."""
         asked = self.plan.set
         assert asked.checker is not None
         # What is measured meanwhile does not find it: nobody else can list the folder.
         kept = self.outputs / secrets.token_hex(16)
-        kept.write_bytes(running.output)
+        kept.write_bytes(output)
         kept.chmod(0o644)
-        files = {TASK: task.input, OUTPUT: str(kept)}
+        given = {TASK: task.input, OUTPUT: str(kept)}
         if task.expected is not None:
-            files[EXPECTED] = task.expected
+            given[EXPECTED] = task.expected
         named = any(placeholders.names(word) for word in asked.checker)
-        words = [placeholders.fill(word, files) for word in asked.checker]
+        argv = [placeholders.fill(word, given) for word in asked.checker]
         key = Key(
             "bare", WHOLE_SIZE, "none", None, self.plan.experiment.quota_period_s, (0,),
             (lane.cpus,),
         )  # fmt: skip
         resident = self._resident(key)
         command = record.Command(
-            argv=tuple(words if named else [*words, *files.values()]),
+            argv=tuple(argv if named else [*argv, *given.values()]),
             environment=dict(os.environ),
             directory=None,
             input=None,
             capture=record.Capture(limit_bytes=0),
         )
-        job = self._job(resident.agent.next_id(), running.run, command, asked.checker_timeout_s)
-        waiting = self._submit(resident, job, asked.checker_timeout_s)
-        return Running(running.work, waiting, running.run, 0, judges=running, kept=kept)
+        job = self._job(resident.agent.next_id(), run, command, asked.checker_timeout_s)
+        return self._submit(resident, job, asked.checker_timeout_s), kept
 
     def _listen(self, lane: _Lane) -> None:
         assert lane.at_work is not None

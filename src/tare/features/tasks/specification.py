@@ -69,3 +69,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...]
     set: TaskSet
     cells: tuple[Cell, ...]
+    #: Files that commands and the checker name, with the SHA-256 of what they hold.
+    programs: dict[str, str] = {}

@@ -74,7 +74,13 @@ def prepare(
     if (shared := _shared_cores(here, asked.cpus, asked.parallel)) > 0:
         said = message("tasks.shared_cores", lanes=shared)
         notes = [*notes, journal.Note(message=words(said))]
-    plan = Plan(experiment=experiment, tasks=tasks, set=asked, cells=cells)
+    plan = Plan(
+        experiment=experiment,
+        tasks=tasks,
+        set=asked,
+        cells=cells,
+        programs=task_file.programs(cells, asked, tasks, str(file)),
+    )
     return Prepared(plan, here, machine_facts.facts(found), notes, text)
 
 

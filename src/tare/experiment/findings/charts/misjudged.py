@@ -115,9 +115,9 @@ def _line(name: str, cell: LimitCell, cells: LimitCells) -> list[dict[str, Any]]
     # A program of the true value t is over the limit where its ratio is above limit / t.
     ends = np.quantile(finite, np.linspace(1, 0, _POINTS))
     true = limit / np.unique(np.append(ends, ends[-1] * (1 - 1e-6)))[::-1]
-    both = cell.over_at(true, limit)
-    low = np.minimum(*(shares.low for shares in both))
-    high = np.maximum(*(shares.high for shares in both))
+    found = cell.over_at(true, limit)
+    low = np.min([shares.low for shares in found], axis=0)
+    high = np.max([shares.high for shares in found], axis=0)
     return [
         {
             "setting": name,
@@ -129,7 +129,7 @@ def _line(name: str, cell: LimitCell, cells: LimitCells) -> list[dict[str, Any]]
             "over": percent(float(share)),
             "interval": f"{percent(float(least))} to {percent(float(most))}",
         }
-        for t, share, least, most in zip(true, both[0].estimate, low, high, strict=True)
+        for t, share, least, most in zip(true, found[0].estimate, low, high, strict=True)
     ]
 
 
