@@ -42,8 +42,14 @@ TABLES = (
 TASKS = "tasks"
 
 
-def read(path: Path) -> str:
+def read(path: Path, example: str = "tare experiment new {path}") -> str:
     """Return the text of an experiment file.
+
+    Parameters
+    ----------
+    path : Path
+    example : str
+        What to type where there is none, with ``{path}``.
 
     Raises
     ------
@@ -56,7 +62,7 @@ def read(path: Path) -> str:
     except OSError as error:
         raise ExperimentError(
             f"cannot read {path}: {error.strerror}",
-            None if path.exists() else f"tare experiment new {path}",
+            None if path.exists() else example.format(path=path),
         ) from error
     if len(data) > SIZE_LIMIT:
         raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no experiment file")

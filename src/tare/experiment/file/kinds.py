@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tare import registry, units
@@ -29,10 +29,13 @@ class Kind:
         What it is, with an example; completes "expected …".
     read : callable
         TOML's value to ours; raises ValueError for what is none.
+    parts : mapping
+        Kinds of its values, by key, where it may be a table.
     """
 
     expected: str
     read: Callable[[Any], Any]
+    parts: Mapping[str, Kind] = field(default_factory=dict)
 
 
 def _text(value: Any) -> str:
@@ -251,7 +254,7 @@ _ENFORCED = {
     "processes": ("processes", whole(1, 1 << 20)),
 }
 ENFORCED = Kind('a table such as {cpu = "1 s", memory = "64 MiB", output = "1 MB", processes = 8}',
-                      _enforced)  # fmt: skip
+                _enforced, {name: kind for name, (_, kind) in _ENFORCED.items()})  # fmt: skip
 LIMIT = Kind('a time or a size, such as "1 s", or {cpu = "1 s", memory = "64 MiB"}', _limit)
 
 

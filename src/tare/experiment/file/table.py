@@ -80,6 +80,11 @@ class Table:
 
     def value(self, key: str, kind: Kind) -> Any:
         """Return the value of a key that is there."""
+        if kind.parts and isinstance(self.values[key], dict):
+            own = self.table(key)
+            own.only(kind.parts)
+            for name in own.values:
+                own.value(name, kind.parts[name])
         try:
             return kind.read(self.values[key])
         except ValueError:

@@ -139,14 +139,14 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
     if experiment_file.TASKS not in values:
         raise file.error("tasks", "is missing: this is no task set", f"tare experiment run {name}")
     file.only(TABLES)
-    top = file.table("tasks")
+    top, own = file.table("tasks"), file.table("experiment")
+    _check_places(top, own)
     given = top.read(KEYS)
     limits: dict[str, Any] = {
         key: given.pop(key) for key in ("timeout_s", "enforce") if key in given
     }
     asked = TaskSet(**given)
     _check(top, asked)
-    own = file.table("experiment")
     own.only(EXPERIMENT)
     chosen = file.table("factors")
     _check_factors(chosen)
@@ -170,6 +170,17 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
         for table, workload in zip(file.tables("workload"), experiment.workloads, strict=True)
     )
     return msgspec.structs.replace(experiment, workloads=workloads), asked
+
+
+def _check_places(tasks: Table, experiment: Table) -> None:
+    """Refuse keys that stand in the other of both tables."""
+    known = [key.name for key in KEYS]
+    for table, own, others, other in (
+        (tasks, known, EXPERIMENT, "experiment"), (experiment, EXPERIMENT, known, "tasks"),
+    ):  # fmt: skip
+        for key in table.values:
+            if key in others and key not in own:
+                raise table.error(key, f"is a key of [{other}]", f"move it to [{other}]")
 
 
 def _check(table: Table, asked: TaskSet) -> None:
@@ -248,8 +259,12 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     for pattern in asked.files:
         matches = [(shown, path) for shown, path in _matching(pattern) if path.is_file()]
         if not matches:
+            folder = Path(pattern).is_dir()
+            hint = f'files = "{pattern.rstrip("/")}/*"'
             raise table.error(
-                "files", f"{pattern!r} matches no file", f"ls {pattern}   (in {Path.cwd()})"
+                "files",
+                f"{pattern!r} {'is a folder' if folder else 'matches no file'}",
+                hint if folder else f"ls {pattern}   (in {Path.cwd()})",
             )
         found.update(matches)
         if len(found) > MOST_TASKS:
@@ -260,10 +275,15 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     missing = [(shown, path) for shown, path in wanted.items() if path and not path.is_file()]
     if missing:
         shown, path = missing[0]
+        here = path.relative_to(found[shown].parent)
+        hint = "leave them out of files, or add what is correct"
+        if len(missing) == len(found) and here.exists():
+            name = Path(asked.expected or "").name
+            hint = f'expected = "{name}": it is looked for next to each input'
         raise table.error(
             "expected",
             f"{len(missing)} of {len(found)} tasks have none: {path} is not there, for {shown}",
-            "leave them out of files, or add what is correct",
+            hint,
         )
     return tuple(
         _task(table, shown, found[shown], wanted[shown]) for shown in sorted(found, key=_natural)

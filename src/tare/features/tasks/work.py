@@ -50,7 +50,7 @@ def prepare(
     PlatformError
         If a platform is missing and must not be skipped; says what would make it work.
     """
-    text = experiment_file.read(file)
+    text = experiment_file.read(file, "examples/tasks.toml is such a file")
     experiment, asked = task_file.parse(text, str(file), catalogue())
     given = {"parallel": parallel, "trials": trials}
     changed = {key: value for key, value in given.items() if value is not None}
