@@ -283,3 +283,16 @@ def test_a_saved_report_is_as_small_as_without(tmp_path):
     assert saved.stat().st_size < 10_000
     (page,) = files.write(large_tables.report(), tmp_path / "r.html", {"tasks": table})
     assert page.stat().st_size > 5_000_000
+
+
+def test_columns_of_one_heading_have_one_unit() -> None:
+    """What stands next to each other is compared: 900 µs and 2 s are 0.0009 and 2 there."""
+    columns = tuple(
+        LargeColumn(f"time_{i}", "time", "number", values, "ns", group=f"side {i}")
+        for i, values in enumerate([[9e5, 8e5], [2e9, 3e9]])
+    )
+    laid = lay(LargeTable("t", "T", columns))
+    assert len({head.unit for head in laid.heads}) == 1
+    other = LargeColumn("other", "memory", "number", [9e5, 8e5], "ns")
+    laid = lay(LargeTable("t", "T", (*columns, other)))
+    assert len({head.unit for head in laid.heads}) == 2

@@ -160,7 +160,8 @@ def lay(table: LargeTable) -> LaidLarge:
 
     differ = _differ(table)
     order = np.argsort(~differ, kind="stable")
-    parts = [_part(column, order) for column in table.columns]
+    forms = _forms(table.columns)
+    parts = [_part(column, order, forms.get(column.id)) for column in table.columns]
     groups = _groups(table.columns)
     starts = {*itertools.accumulate(size for _, size in groups)}
     heads = [
@@ -207,9 +208,35 @@ class _Part:
     unit: str = ""
 
 
-def _part(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
-    make = {"text": _texts, "choice": _choices, "number": _numbers}[column.kind]
-    return make(column, order)
+def _part(column: LargeColumn, order: np.ndarray[Any, Any], form: NumberFormat | None) -> _Part:
+    if form is not None:
+        return _numbers(column, order, form)
+    return (_texts if column.kind == "text" else _choices)(column, order)
+
+
+def _forms(columns: Iterable[LargeColumn]) -> dict[str, NumberFormat]:
+    """Return how numbers are written, by column: those of one heading alike, to be compared."""
+    import numpy as np
+
+    alike: dict[tuple[str, str], list[LargeColumn]] = {}
+    for column in columns:
+        if column.kind == "number":
+            alike.setdefault((text(column.heading), column.unit), []).append(column)
+    found: dict[str, NumberFormat] = {}
+    for (_, unit), some in alike.items():
+        values = np.concatenate([_floats(column) for column in some])
+        known = values[np.isfinite(values)]
+        whole = unit == "1" and bool((known == np.floor(known)).all())
+        form = NumberFormat(1.0, "", 0) if whole else NumberFormat.of(known.tolist(), unit)
+        found |= {column.id: form for column in some}
+    return found
+
+
+def _floats(column: LargeColumn) -> np.ndarray[Any, Any]:
+    import numpy as np
+    import pandas as pd
+
+    return np.asarray(pd.to_numeric(pd.Series(column.values)).to_numpy(float, na_value=np.nan))
 
 
 def _texts(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
@@ -233,18 +260,12 @@ def _choices(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
     return _Part(data, [cells[code] for code in codes[:FEW]], width)
 
 
-def _numbers(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
+def _numbers(column: LargeColumn, order: np.ndarray[Any, Any], form: NumberFormat) -> _Part:
     import numpy as np
-    import pandas as pd
 
-    values = pd.to_numeric(pd.Series(column.values)).to_numpy(float, na_value=np.nan)[order]
+    values = _floats(column)[order]
     is_known = np.isfinite(values)
     known = values[is_known].tolist()
-    whole = all(one.is_integer() for one in known)
-    if whole and column.unit == "1":
-        form = NumberFormat(1.0, "", 0)
-    else:
-        form = NumberFormat.of(known, column.unit)
     stored = [
         None if not fine else int(one) if one.is_integer() and abs(one) < 2**53 else one
         for one, fine in zip(values.tolist(), is_known, strict=True)

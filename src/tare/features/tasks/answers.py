@@ -221,7 +221,7 @@ def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
     told: tuple[Said, ...] = tuple(answer)
     if len(compared) > 1:
         both = np.any([_both(pair) for pair in compared], axis=0)
-        head = message("tasks.changed.all", n=count, of=int(both.sum()))
+        head = message("tasks.changed.all", n=count, of=int(both.sum()), pairs=len(compared))
         more = len(compared) - len(answer)
         left_out = [message("tasks.changed.more", n=more)] if more else []
         told = (head, *answer, *left_out) if count else (head,)

@@ -15,7 +15,7 @@ from tare.features.tasks.answers import (
     several,
 )
 from tare.features.tasks.charts import quantiles, scatters
-from tare.features.tasks.outcomes import MIXED, Metric, Scored, medians, pairs, scored
+from tare.features.tasks.outcomes import METRICS, MIXED, Metric, Scored, medians, pairs, scored
 from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
 from tare.render.large_table import LargeColumn, LargeTable, Look
 from tare.render.words import text
@@ -26,6 +26,13 @@ from tare.units import counted
 
 #: In whose section the table of all tasks stands.
 RUNS = "runs"
+#: Configurations up to which the table of all tasks has all columns of each.
+_MOST_FULL = 4
+#: Metrics of that table, the times in the order of METRICS.
+_MEASURED = (
+    ("cpu_ns", "ns", "CPU time"), ("wall_ns", "ns", "wall time"),
+    ("memory_bytes", "bytes", "memory"),
+)  # fmt: skip
 _LOOKS: dict[Result, Look] = {
     "correct": "good", "done": "good", "wrong": "wrong", "crashed": "crash", "killed": "crash",
     "unchecked": "unknown", "lost": "unknown", **dict.fromkeys(LIMITED, "limit"),
@@ -142,28 +149,27 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
     words = [text(message(f"tasks.result.{one}")) for one in (*RESULTS, "mixed")]
     looks = {words[i]: _LOOKS[one] for i, one in enumerate(RESULTS)} | {words[MIXED]: "unknown"}
     differing = []
+    full = len(some) <= _MOST_FULL
     for one in some:
         group = one.label if len(some) > 1 else None
         results = [None if code < 0 else words[code] for code in one.ends.tolist()]
         key = f"result_{one.number}"
         columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
         differing.append(key)
-        for metric, unit, title in (
-            ("cpu_ns", "ns", "CPU time"), ("wall_ns", "ns", "wall time"),
-            ("memory_bytes", "bytes", "memory"),
-        ):  # fmt: skip
+        for metric, unit, title in _MEASURED if full else [_MEASURED[METRICS.index(one.metric)]]:
             values = medians(one.values(metric))
             columns.append(
                 LargeColumn(f"{metric}_{one.number}", title, "number", values, unit, group=group)
             )
-        columns.append(
-            LargeColumn(f"why_{one.number}", "reason", "text", _reasons(one), group=group)
-        )
+        if full:
+            why = _reasons(one)
+            columns.append(LargeColumn(f"why_{one.number}", "reason", "text", why, group=group))
     return LargeTable(
         RUNS,
         message("tasks.table.runs", several=several(some)),
         tuple(columns),
         tuple(differing) if len(differing) > 1 else (),
+        note=None if full else message("tasks.note.columns", time=some[0].time),
     )
 
 
