@@ -187,7 +187,7 @@ def test_what_is_missing_or_lost_is_said() -> None:
 
 def test_a_task_whose_runs_differ_is_mixed() -> None:
     some = runs(
-        [[("correct", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]],
+        [[("correct", 1), ("wrong", 1)], [("correct", 1), ("lost", 1)]],
         [[("wrong", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]],
     )
     report, large = make(some, "cpu", "tare tasks report monday")

@@ -88,14 +88,18 @@ class Scored:
         return None if seconds is None else 1e9 * seconds
 
     @cached_property
-    def ends(self) -> NDArray[np.int16]:
-        """How all runs of each task end, as a place in RESULTS, or MIXED; -1: it has none."""
-        return _alike(self.result, self.result >= 0)
+    def judged(self) -> NDArray[np.int16]:
+        """How the runs of each task end that say something of the program.
+
+        As a place in RESULTS, or MIXED; -1: it has none.
+        """
+        return _alike(self.result, self.outcomes.counted)
 
     @cached_property
-    def judged(self) -> NDArray[np.int16]:
-        """The same of the runs that say something of the program."""
-        return _alike(self.result, self.outcomes.counted)
+    def ends(self) -> NDArray[np.int16]:
+        """The same, and how the others end where a task has no such runs; -1: it has none."""
+        others = _alike(self.result, self.result >= 0)
+        return np.asarray(np.where(self.judged >= 0, self.judged, others))
 
     @cached_property
     def solves(self) -> NDArray[np.bool_]:
