@@ -127,7 +127,7 @@ def test_a_changed_answer_is_another_task(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "answers/1.txt").write_text("2")
     before = find(asked, "set.toml")
     (tmp_path / "answers/1.txt").write_text("3")
-    assert find(asked, "set.toml")[0].digest != before[0].digest
+    assert find(asked, "set.toml")[0].answer != before[0].answer
 
 
 def test_a_pattern_that_matches_nothing_says_where(

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -271,14 +271,16 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             raise table.error(
                 "files", f"matches more than {MOST_TASKS:,} files", "a narrower pattern"
             )
-    wanted = {shown: _answer(path, asked.expected) for shown, path in found.items()}
-    missing = [(shown, path) for shown, path in wanted.items() if path and not path.is_file()]
-    if missing:
+    wanted: dict[str, Path] = {}
+    if asked.expected is not None:
+        wanted = {shown: _answer(path, asked.expected) for shown, path in found.items()}
+    missing = [(shown, path) for shown, path in wanted.items() if not path.is_file()]
+    if asked.expected is not None and missing:
         shown, path = missing[0]
-        here = path.relative_to(found[shown].parent)
         hint = "leave them out of files, or add what is correct"
-        if len(missing) == len(found) and here.exists():
-            name = Path(asked.expected or "").name
+        # Written as files is, from where tare is called.
+        if len(missing) == len(found) and _answer(Path(found[shown].name), asked.expected).exists():
+            name = Path(asked.expected).name
             hint = f'expected = "{name}": it is looked for next to each input'
         raise table.error(
             "expected",
@@ -286,7 +288,8 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             hint,
         )
     return tuple(
-        _task(table, shown, found[shown], wanted[shown]) for shown in sorted(found, key=_natural)
+        _task(table, shown, found[shown], wanted.get(shown))
+        for shown in sorted(found, key=_natural)
     )
 
 
@@ -313,7 +316,7 @@ def programs(
     inputs = {task.input for task in tasks}
     paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
     try:
-        return {path: _digest([Path(path)]) for path in sorted(paths)}
+        return {path: _digest(Path(path)) for path in sorted(paths)}
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
 
@@ -339,14 +342,14 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
-def _answer(task: Path, expected: str | None) -> Path | None:
-    return None if expected is None else task.parent / expected.replace("*", task.stem)
+def _answer(task: Path, expected: str) -> Path:
+    return task.parent / expected.replace("*", task.stem)
 
 
 def _task(table: Table, shown: str, task: Path, expected: Path | None) -> Task:
-    given = [path for path in (task, expected) if path is not None]
     try:
-        digest = _digest(given)
+        digest = _digest(task)
+        answer = None if expected is None else _digest(expected)
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
     if expected is not None and expected.stat().st_size > MOST_EXPECTED_BYTES:
@@ -360,12 +363,10 @@ def _task(table: Table, shown: str, task: Path, expected: Path | None) -> Task:
         input=str(task),
         expected=None if expected is None else str(expected),
         digest=digest,
+        answer=answer,
     )
 
 
-def _digest(paths: Iterable[Path]) -> str:
-    whole = hashlib.sha256()
-    for path in paths:
-        with files.open_plain(path, links=True) as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
+def _digest(path: Path) -> str:
+    with files.open_plain(path, links=True) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

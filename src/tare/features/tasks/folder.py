@@ -177,20 +177,24 @@ def load(paths: Sequence[Path]) -> Runs:
     configurations: list[Configuration] = []
     tasks: dict[str, int] = {}
     #: What is known of a task's input and answer, by its name.
-    digests: dict[str, str] = {}
+    digests: dict[str, tuple[str, str | None]] = {}
     tables: list[pd.DataFrame] = []
     for path in paths:
         files.check_owner(path)
         plan = read_plan(path)
         read = _read(path, plan)
-        known = [digests[task.name] != task.digest for task in plan.tasks if task.name in digests]
+        known = [
+            digests[task.name] != (task.digest, task.answer)
+            for task in plan.tasks
+            if task.name in digests
+        ]
         if found and not known:
             raise UsageError(
                 f"{path} has no task of {paths[0]}, so there is nothing to compare",
                 "name folders of the same tasks: they are joined by name",
             )
         for task in plan.tasks:
-            digests.setdefault(task.name, task.digest)
+            digests.setdefault(task.name, (task.digest, task.answer))
         places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
         for place, cell in enumerate(plan.cells):
             table = _table(read.by_cell.get(place, []), places)

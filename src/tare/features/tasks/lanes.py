@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from tare.features.tasks.specification import (
     Task,
     TaskSet,
 )
-from tare.results.message import Said, message
+from tare.results.message import Message, Said, message
 
 #: Metrics that are kept of every run.
 KEPT = frozenset({
@@ -181,21 +182,38 @@ class Running:
         why = message("tasks.output.large", mib=MOST_OUTPUT_BYTES >> 20)
         return Ended("unchecked", why, self.values)
 
+    def unanswered(self, task: Task) -> Ended | None:
+        """Return how a run ended whose checker would be given another answer."""
+        known = None if task.expected is None else answer(task)
+        return Ended("unchecked", known, self.values) if isinstance(known, Message) else None
+
     def judged(self, task: Task, asked: TaskSet) -> Ended:
         """Compare the output with what is expected, where no checker does that."""
         if task.expected is None:
             return Ended("done", None, self.values)
-        try:
-            # Others may have put something else in its place.
-            with files.open_plain(Path(task.expected), links=True) as file:
-                expected = file.read(MOST_EXPECTED_BYTES + 1)
-        except OSError as error:
-            why = message("tasks.answer.gone", why=error.strerror)
-            return Ended("unchecked", why, self.values)
-        if len(expected) > MOST_EXPECTED_BYTES:
-            return Ended("unchecked", message("tasks.answer.large"), self.values)
+        expected = answer(task)
+        if isinstance(expected, Message):
+            return Ended("unchecked", expected, self.values)
         if self.limit_bytes == len(self.output):
             longer = message("tasks.differs.longer", of=len(expected))
             return Ended("wrong", longer, self.values)
         found = checks.difference(bytes(self.output), expected, asked)
         return Ended("correct" if found is None else "wrong", found, self.values)
+
+
+def answer(task: Task) -> bytes | Message:
+    """Return what is expected of a task; or why that is not known any more.
+
+    Programs may have put something else in its place: it counts as it was when it was found.
+    """
+    assert task.expected is not None
+    try:
+        with files.open_plain(Path(task.expected), links=True) as file:
+            expected = file.read(MOST_EXPECTED_BYTES + 1)
+    except OSError as error:
+        return message("tasks.answer.gone", why=error.strerror)
+    if len(expected) > MOST_EXPECTED_BYTES:
+        return message("tasks.answer.large")
+    if task.answer not in (None, hashlib.sha256(expected).hexdigest()):
+        return message("tasks.answer.changed")
+    return expected

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from tare import files, platforms, workloads
+from tare import platforms, workloads
 from tare.agent import record
 from tare.agent.client import Answer
 from tare.errors import AgentError, PlatformError, TrialError
@@ -34,7 +34,7 @@ from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
 from tare.features.tasks import checks
 from tare.features.tasks.journal import Run
-from tare.features.tasks.lanes import Ended, Running, Work
+from tare.features.tasks.lanes import Ended, Running, Work, answer
 from tare.features.tasks.runs import Result
 from tare.features.tasks.specification import (
     EXPECTED,
@@ -184,9 +184,10 @@ class _Session:
         task = self.plan.tasks[0]
         if self.plan.set.checker is None or task.expected is None:
             return
+        output = answer(task)
+        if isinstance(output, Message):
+            raise TrialError(f"the checker cannot be tried on {task.name}: {words(output)}")
         try:
-            with files.open_plain(Path(task.expected), links=True) as file:
-                output = file.read(MOST_OUTPUT_BYTES)
             asked, kept = self._check(self.lanes[0], output, task, self.run + 1)
             checking = Running(Work(0, 0, 1), asked, self.run + 1, 0, kept=kept)
             while not checking.hear():
@@ -194,8 +195,6 @@ class _Session:
                 checking.look()
         except (AgentError, PlatformError) as error:
             raise TrialError(f"the checker cannot be tried: {error.message}") from error
-        except OSError as error:
-            raise TrialError(f"cannot read {task.expected}: {error.strerror}") from error
         kept.unlink(missing_ok=True)
         ended = checking.verdict()
         if ended.result == "unchecked":
@@ -323,7 +322,7 @@ class _Session:
         self.lost[running.work.cell] = 0
         task = self.plan.tasks[running.work.task]
         if self.plan.set.checker is not None:
-            ended = ended or running.cut()
+            ended = ended or running.cut() or running.unanswered(task)
         if ended is None and self.plan.set.checker is not None:
             try:
                 asked, kept = self._check(lane, bytes(running.output), task, running.run)

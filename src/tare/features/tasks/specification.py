@@ -57,8 +57,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     #: Absolute paths.
     input: str
     expected: str | None = None
-    #: SHA-256 of what both hold.
+    #: SHA-256 of what each holds.
     digest: str
+    answer: str | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
