@@ -68,8 +68,10 @@ int main(int count, char **words) {
         execl(words[0], words[0], "nothing", NULL);
         return 99;
     } else if (!strcmp(what, "uneven")) { // who comes first is soon done
-        int first = open(words[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
-        doze(first ? 20 : 200);
+        int taken = open(words[2], O_RDWR | O_CREAT | O_APPEND, 0600);
+        long place = write(taken, ".", 1) * lseek(taken, 0, SEEK_CUR);
+        // The third comes while the second is at work, and is at work when that is done.
+        doze(place == 1 ? 200 : place == 2 ? 400 : 9000);
     } else if (!strcmp(what, "die-first")) { // who comes first fails
         return open(words[2], O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
     } else if (!strcmp(what, "signal")) {
