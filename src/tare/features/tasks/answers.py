@@ -102,11 +102,18 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
         if one.replaced:
             yield message("tasks.replaced", n=one.replaced, folder=one.name)
     compared = pairs(some)
-    for pair in compared[:_MOST_SAID]:
+    alike: dict[tuple[str, ...], list[Pair]] = {}
+    for pair in compared:
         if what := _otherwise(runs, pair):
-            yield message(
-                "tasks.otherwise", first=pair.first.label, second=pair.second.label, what=what
-            )
+            alike.setdefault(what, []).append(pair)
+    for what, own in alike.items():
+        yield message(
+            "tasks.otherwise",
+            first=own[0].first.label,
+            second=own[0].second.label,
+            more=len(own) - 1,
+            what=[message(f"tasks.given.{name}") for name in what],
+        )
     used = {one.number for pair in compared for one in (pair.first, pair.second)}
     alone = [one.label for one in some if one.number not in used]
     if compared and alone:
@@ -124,7 +131,7 @@ def _waited(one: Scored) -> float:
     return float(waited[known].sum() / wall[known].sum()) if known.any() else 0.0
 
 
-def _otherwise(runs: Runs, pair: Pair) -> list[Message]:
+def _otherwise(runs: Runs, pair: Pair) -> tuple[str, ...]:
     """Return what two configurations were given that is not the same."""
     first, second = pair.first.configuration, pair.second.configuration
     one, two = (runs.folders[c.folder].asked for c in (first, second))
@@ -138,7 +145,7 @@ def _otherwise(runs: Runs, pair: Pair) -> list[Message]:
             "cpus": one.cpus != two.cpus,
             "judged": _judged(one) != _judged(two),
         }
-    return [message(f"tasks.given.{name}") for name, differs in differing.items() if differs]
+    return tuple(name for name, differs in differing.items() if differs)
 
 
 def _judged(asked: TaskSet) -> tuple[object, ...]:
