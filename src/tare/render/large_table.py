@@ -160,8 +160,8 @@ def lay(table: LargeTable) -> LaidLarge:
 
     differ = _differ(table)
     order = np.argsort(~differ, kind="stable")
-    forms = _forms(table.columns)
-    parts = [_part(column, order, forms.get(column.id)) for column in table.columns]
+    numbers = _numbers(table.columns)
+    parts = [_part(column, order, numbers.get(column.id)) for column in table.columns]
     groups = _groups(table.columns)
     starts = {*itertools.accumulate(size for _, size in groups)}
     heads = [
@@ -208,35 +208,38 @@ class _Part:
     unit: str = ""
 
 
-def _part(column: LargeColumn, order: np.ndarray[Any, Any], form: NumberFormat | None) -> _Part:
-    if form is not None:
-        return _numbers(column, order, form)
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Values of a column, NaN where not known, and how they are written."""
+
+    values: np.ndarray[Any, Any]
+    form: NumberFormat
+
+
+def _part(column: LargeColumn, order: np.ndarray[Any, Any], numbers: _Numbers | None) -> _Part:
+    if numbers is not None:
+        return _written(column, order, numbers)
     return (_texts if column.kind == "text" else _choices)(column, order)
 
 
-def _forms(columns: Iterable[LargeColumn]) -> dict[str, NumberFormat]:
-    """Return how numbers are written, by column: those of one heading alike, to be compared."""
-    import numpy as np
-
-    alike: dict[tuple[str, str], list[LargeColumn]] = {}
-    for column in columns:
-        if column.kind == "number":
-            alike.setdefault((text(column.heading), column.unit), []).append(column)
-    found: dict[str, NumberFormat] = {}
-    for (_, unit), some in alike.items():
-        values = np.concatenate([_floats(column) for column in some])
-        known = values[np.isfinite(values)]
-        whole = unit == "1" and bool((known == np.floor(known)).all())
-        form = NumberFormat(1.0, "", 0) if whole else NumberFormat.of(known.tolist(), unit)
-        found |= {column.id: form for column in some}
-    return found
-
-
-def _floats(column: LargeColumn) -> np.ndarray[Any, Any]:
+def _numbers(columns: Iterable[LargeColumn]) -> dict[str, _Numbers]:
+    """Return columns of numbers by id: those of one heading are written alike, to be compared."""
     import numpy as np
     import pandas as pd
 
-    return np.asarray(pd.to_numeric(pd.Series(column.values)).to_numpy(float, na_value=np.nan))
+    alike: dict[tuple[str, str], dict[str, np.ndarray[Any, Any]]] = {}
+    for column in columns:
+        if column.kind == "number":
+            values = pd.to_numeric(pd.Series(column.values)).to_numpy(float, na_value=np.nan)
+            alike.setdefault((text(column.heading), column.unit), {})[column.id] = values
+    found: dict[str, _Numbers] = {}
+    for (_, unit), some in alike.items():
+        together = np.concatenate([*some.values()])
+        known = together[np.isfinite(together)]
+        whole = unit == "1" and bool((known == np.floor(known)).all())
+        form = NumberFormat(1.0, "", 0) if whole else NumberFormat.of(known.tolist(), unit)
+        found |= {id_: _Numbers(values, form) for id_, values in some.items()}
+    return found
 
 
 def _texts(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
@@ -260,10 +263,10 @@ def _choices(column: LargeColumn, order: np.ndarray[Any, Any]) -> _Part:
     return _Part(data, [cells[code] for code in codes[:FEW]], width)
 
 
-def _numbers(column: LargeColumn, order: np.ndarray[Any, Any], form: NumberFormat) -> _Part:
+def _written(column: LargeColumn, order: np.ndarray[Any, Any], numbers: _Numbers) -> _Part:
     import numpy as np
 
-    values = _floats(column)[order]
+    values, form = numbers.values[order], numbers.form
     is_known = np.isfinite(values)
     known = values[is_known].tolist()
     stored = [

@@ -82,6 +82,11 @@ class Outcomes:
         """In how many of its runs each task is solved."""
         return np.asarray((self.solved & self.counted).sum(axis=1))
 
+    @cached_property
+    def always_solved(self) -> BoolArray:
+        """Tasks that have runs, and are solved in all of them."""
+        return np.asarray((self.runs > 0) & (self.times_solved == self.runs))
+
     def of(self, tasks: BoolArray) -> Outcomes:
         """Return the runs of some of the tasks."""
         return Outcomes(self.time[tasks], self.solved[tasks], self.counted[tasks])
@@ -442,7 +447,7 @@ def geometric_mean_ratio(first: Outcomes, second: Outcomes) -> Ratio:
     77 %, 200 in 97 %.
     """
     both = (first.runs > 0) & (second.runs > 0)
-    solved = [side.times_solved == side.runs for side in (first, second)]
+    solved = [side.always_solved for side in (first, second)]
     timed = [~(np.isnan(side.time) & side.counted).any(axis=1) for side in (first, second)]
     used = both & solved[0] & solved[1] & timed[0] & timed[1]
     one, two = (_log_times(side.of(used)) for side in (first, second))

@@ -42,14 +42,14 @@ TABLES = (
 TASKS = "tasks"
 
 
-def read(path: Path, example: str = "tare experiment new {path}") -> str:
+def read(path: Path, hint: str | None = None) -> str:
     """Return the text of an experiment file.
 
     Parameters
     ----------
     path : Path
-    example : str
-        What to type where there is none, with ``{path}``.
+    hint : str or None
+        What to do where there is none; None: what makes a new experiment.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def read(path: Path, example: str = "tare experiment new {path}") -> str:
     except OSError as error:
         raise ExperimentError(
             f"cannot read {path}: {error.strerror}",
-            None if path.exists() else example.format(path=path),
+            None if path.exists() else hint or f"tare experiment new {path}",
         ) from error
     if len(data) > SIZE_LIMIT:
         raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no experiment file")

@@ -118,10 +118,8 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
     alone = [one.label for one in some if one.number not in used]
     if compared and alone:
         yield message("tasks.alone", names=alone)
-    machines = {(f.facts.get("cpu"), f.facts.get("cpus"), f.facts.get("kernel"))
-                for f in runs.folders}  # fmt: skip
-    if len(machines) > 1:
-        yield message("tasks.machines", n=len(machines))
+    if len(runs.machines) > 1:
+        yield message("tasks.machines", n=len(runs.machines))
 
 
 def _waited(one: Scored) -> float:

@@ -79,7 +79,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     kinds = ("both solve it", "one solves it", "none solves it")
     records = []
     for task in chosen.tolist():
-        both = [one.solves[task] for one in (first, second)]
+        both = [one.outcomes.always_solved[task] for one in (first, second)]
         kind = kinds[0] if all(both) else kinds[1] if any(both) else kinds[2]
         records.append(
             {"x": float(f"{x[task] / scale:.5g}"), "y": float(f"{y[task] / scale:.5g}"), "k": kind}
@@ -108,7 +108,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     chart: Any = alt.layer(line, points).properties(
         width=min(_HEIGHT, panel_width(1, _GUTTER)), height=_HEIGHT
     )
-    solved = known & first.solves & second.solves
+    solved = known & first.outcomes.always_solved & second.outcomes.always_solved
     alternative = message(
         "tasks.chart.scatter.alternative",
         time=first.time, first=first.label, second=second.label, n=int(solved.sum()),

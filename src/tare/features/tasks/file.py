@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from tare import files
-from tare.agent import record
 from tare.experiment import file as experiment_file
 from tare.experiment.file import keys, kinds
 from tare.experiment.file.table import Key, Table, suggestion
 from tare.experiment.session.files import named, needed
 from tare.experiment.specification import KNOWN_FACTORS, Cell, Experiment
+from tare.features.tasks import checker
 from tare.features.tasks.specification import (
     EXPECTED,
     MOST_EXPECTED_BYTES,
@@ -308,11 +308,7 @@ def programs(
     if asked.checker is not None:
         if shutil.which(asked.checker[0]) is None:
             raise table.error("checker", f"{asked.checker[0]!r} is no program", "./check")
-        judge = record.Command(
-            argv=asked.checker, environment=dict(os.environ), directory=None, input=None,
-            capture=record.Capture(limit_bytes=0),
-        )  # fmt: skip
-        found += named(judge)
+        found += named(checker.command(asked.checker, {}))
     inputs = {task.input for task in tasks}
     paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
     try:

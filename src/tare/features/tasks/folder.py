@@ -83,17 +83,17 @@ def _changed(before: Plan, now: Plan) -> list[str]:
     """Return what of a plan is another; how many trials, and how many at a time, may be."""
     same = msgspec.structs.replace
     own = same(now.set, trials=before.set.trials, parallel=before.set.parallel)
-    rebuilt = [path for path, digest in now.programs.items() if before.programs.get(path) != digest]
-    return [
-        name
-        for name, other in (
-            ("tasks", before.tasks != now.tasks),
-            ("[tasks]", before.set != own),
-            ("workloads or platforms", before.cells != now.cells),
-            (", ".join(rebuilt), rebuilt and before.programs),
-        )
-        if other
-    ]
+    others = {
+        "tasks": before.tasks != now.tasks,
+        "[tasks]": before.set != own,
+        "workloads or platforms": before.cells != now.cells,
+        # Of earlier folders they are not known.
+        **{
+            path: bool(before.programs) and before.programs.get(path) != digest
+            for path, digest in now.programs.items()
+        },
+    }
+    return [name for name, other in others.items() if other]
 
 
 def read_plan(folder: Path) -> Plan:
@@ -182,7 +182,7 @@ def load(paths: Sequence[Path]) -> Runs:
     for path in paths:
         files.check_owner(path)
         plan = read_plan(path)
-        read = _read(path, plan)
+        journals = _read(path, plan)
         known = [
             digests[task.name] != (task.digest, task.answer)
             for task in plan.tasks
@@ -197,10 +197,10 @@ def load(paths: Sequence[Path]) -> Runs:
             digests.setdefault(task.name, (task.digest, task.answer))
         places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
         for place, cell in enumerate(plan.cells):
-            table = _table(read.by_cell.get(place, []), places)
+            table = _table(journals.by_cell.get(place, []), places)
             tables.append(table.assign(configuration=len(configurations)))
             configurations.append(_configuration(len(found), cell))
-        found.append(_folder(path, plan, read, replaced=sum(known)))
+        found.append(_folder(path, plan, journals, replaced=sum(known)))
     return Runs(
         tuple(found),
         tuple(configurations),
@@ -209,20 +209,20 @@ def load(paths: Sequence[Path]) -> Runs:
     )
 
 
-def _folder(path: Path, plan: Plan, read: _Read, replaced: int) -> Folder:
+def _folder(path: Path, plan: Plan, journals: _Read, replaced: int) -> Folder:
     written = plan_file.text(path)
     return Folder(
         name=str(path),
         experiment=plan.experiment.name,
         question=plan.experiment.question,
-        started=read.started,
-        facts=read.facts,
+        started=journals.started,
+        facts=journals.facts,
         file=None if written is None else written.decode(errors="replace"),
         asked=plan.set,
         seed=plan.experiment.seed,
         planned=len(plan.cells) * len(plan.tasks) * plan.set.trials,
         replaced=replaced,
-        notes=read.notes,
+        notes=journals.notes,
     )
 
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 #: The time that scores are about.
 Metric = Literal["cpu", "wall"]
-METRICS: tuple[Metric, ...] = ("cpu", "wall")
+#: What they are called.
+TIMES: dict[Metric, str] = {"cpu": "CPU time", "wall": "wall time"}
+METRICS: tuple[Metric, ...] = tuple(TIMES)
 #: How a task ends whose runs do not all end alike: its place after those of RESULTS.
 MIXED = len(RESULTS)
 
@@ -53,7 +55,7 @@ class Scored:
     @property
     def time(self) -> str:
         """What the time that scores are about is called."""
-        return {"cpu": "CPU time", "wall": "wall time"}[self.metric]
+        return TIMES[self.metric]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -100,12 +102,6 @@ class Scored:
         """The same, and how the others end where a task has no such runs; -1: it has none."""
         others = _alike(self.result, self.result >= 0)
         return np.asarray(np.where(self.judged >= 0, self.judged, others))
-
-    @cached_property
-    def solves(self) -> NDArray[np.bool_]:
-        """Tasks that all runs solve which say something of the program."""
-        outcomes = self.outcomes
-        return np.asarray((outcomes.runs > 0) & (outcomes.times_solved == outcomes.runs))
 
     @property
     def _shape(self) -> tuple[int, int]:

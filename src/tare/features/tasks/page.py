@@ -15,7 +15,7 @@ from tare.features.tasks.answers import (
     several,
 )
 from tare.features.tasks.charts import quantiles, scatters
-from tare.features.tasks.outcomes import METRICS, MIXED, Metric, Scored, medians, pairs, scored
+from tare.features.tasks.outcomes import MIXED, TIMES, Metric, Scored, medians, pairs, scored
 from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
 from tare.render.large_table import LargeColumn, LargeTable, Look
 from tare.render.words import text
@@ -28,11 +28,11 @@ from tare.units import counted
 RUNS = "runs"
 #: Configurations up to which the table of all tasks has all columns of each.
 _MOST_FULL = 4
-#: Metrics of that table, the times in the order of METRICS.
-_MEASURED = (
-    ("cpu_ns", "ns", "CPU time"), ("wall_ns", "ns", "wall time"),
-    ("memory_bytes", "bytes", "memory"),
-)  # fmt: skip
+#: Metrics of that table with their units.
+_MEASURED = {
+    **{f"{metric}_ns": ("ns", title) for metric, title in TIMES.items()},
+    "memory_bytes": ("bytes", "memory"),
+}
 _LOOKS: dict[Result, Look] = {
     "correct": "good", "done": "good", "wrong": "wrong", "crashed": "crash", "killed": "crash",
     "unchecked": "unknown", "lost": "unknown", **dict.fromkeys(LIMITED, "limit"),
@@ -94,8 +94,7 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
     started = min((one.started for one in runs.folders if one.started), default=None)
     if started is not None:
         strip.append(("run on", started[:10]))
-    machines = {(f.facts.get("cpu"), f.facts.get("cpus"), f.facts.get("kernel"))
-                for f in runs.folders}  # fmt: skip
+    machines = runs.machines
     if len(machines) == 1:
         cpu, cpus, kernel = machines.pop()
         machine = [str(cpu)] if cpu else []
@@ -156,7 +155,8 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
         key = f"result_{one.number}"
         columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
         differing.append(key)
-        for metric, unit, title in _MEASURED if full else [_MEASURED[METRICS.index(one.metric)]]:
+        for metric in _MEASURED if full else [f"{one.metric}_ns"]:
+            unit, title = _MEASURED[metric]
             values = medians(one.values(metric))
             columns.append(
                 LargeColumn(f"{metric}_{one.number}", title, "number", values, unit, group=group)

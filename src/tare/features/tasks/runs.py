@@ -94,6 +94,12 @@ class Runs:
     tasks: tuple[str, ...]
     table: pd.DataFrame
 
+    @property
+    def machines(self) -> set[tuple[object, object, object]]:
+        """CPU, number of CPUs and kernel of the machines, each once; None: not known."""
+        facts = [one.facts for one in self.folders]
+        return {(own.get("cpu"), own.get("cpus"), own.get("kernel")) for own in facts}
+
     def folder(self, place: int) -> Folder:
         """Return the folder of a configuration, by its place among them."""
         return self.folders[self.configurations[place].folder]

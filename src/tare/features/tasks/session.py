@@ -32,7 +32,7 @@ from tare.experiment.session.session import Recorded, recorded
 from tare.experiment.session.trial import limits_of
 from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
-from tare.features.tasks import checks
+from tare.features.tasks import checker, checks
 from tare.features.tasks.journal import Run
 from tare.features.tasks.lanes import Ended, Running, Work, answer
 from tare.features.tasks.runs import Result
@@ -48,7 +48,6 @@ from tare.platforms import session_folder
 from tare.render.words import sentence
 from tare.render.words import text as words
 from tare.results.message import Message, message
-from tare.workloads import placeholders
 from tare.workloads.specification import Enforced
 
 #: What was written is put on the disk so often: a run that is lost is done again.
@@ -198,9 +197,9 @@ class _Session:
         kept.unlink(missing_ok=True)
         ended = checking.verdict()
         if ended.result == "unchecked":
+            why = words(ended.why or "")
             raise TrialError(
-                f"the checker fails on the expected output of {task.name}: "
-                f"{None if ended.why is None else words(ended.why)}",
+                f"the checker fails on the expected output of {task.name}: {why}",
                 "it must end with 0 for correct, 1 or 2 for wrong",
             )
         if ended.result == "wrong":
@@ -214,14 +213,13 @@ class _Session:
         self.run += 1
         began_ns = time.monotonic_ns()
         try:
-            lane.at_work = self._begin(lane, work)
-            lane.at_work.began_ns = began_ns
+            lane.at_work = self._begin(lane, work, began_ns)
             self._listen(lane)
         except (AgentError, PlatformError) as error:
             self._keep(lane, work, self.run, began_ns, self._loss(work, error))
         return True
 
-    def _begin(self, lane: _Lane, work: Work) -> Running:
+    def _begin(self, lane: _Lane, work: Work, began_ns: int) -> Running:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
         resident = self._resident(key)
@@ -232,15 +230,15 @@ class _Session:
             given = None if enforced is None else enforced.output_bytes
             limit = min(MOST_OUTPUT_BYTES, given or MOST_OUTPUT_BYTES)
         elif task.expected is not None:
-            answer = Path(task.expected)
+            path = Path(task.expected)
             # One that is gone meanwhile checks nothing: that is said when it is wanted.
-            limit = checks.capture_bytes(answer.stat().st_size if answer.exists() else 0)
+            limit = checks.capture_bytes(path.stat().st_size if path.exists() else 0)
         command = msgspec.structs.replace(command, capture=record.Capture(limit_bytes=limit))
         limit_s, number = cell.workload.timeout_s, resident.agent.next_id()
         assert limit_s is not None
         job = self._job(number, self.run, command, limit_s, cell.workload.enforce)
         asked = self._submit(resident, job, limit_s)
-        return Running(work, asked, self.run, limit)
+        return Running(work, asked, self.run, limit, began_ns=began_ns)
 
     def _resident(self, key: Key) -> Resident:
         """Return an instance that nobody else uses; others at work stay."""
@@ -321,19 +319,18 @@ class _Session:
             return
         self.lost[running.work.cell] = 0
         task = self.plan.tasks[running.work.task]
-        if self.plan.set.checker is not None:
-            ended = ended or running.cut() or running.unanswered(task)
-        if ended is None and self.plan.set.checker is not None:
-            try:
-                asked, kept = self._check(lane, bytes(running.output), task, running.run)
-                lane.at_work = Running(
-                    running.work, asked, running.run, 0, judges=running, kept=kept
-                )
-                self._listen(lane)
-            except (AgentError, PlatformError) as error:
-                self._finish(lane, running, Ended("unchecked", error.message, running.values))
+        if ended is None and self.plan.set.checker is None:
+            ended = running.judged(task, self.plan.set)
+        ended = ended or running.cut() or running.unanswered(task)
+        if ended is not None:
+            self._finish(lane, running, ended)
             return
-        self._finish(lane, running, ended or running.judged(task, self.plan.set))
+        try:
+            asked, kept = self._check(lane, bytes(running.output), task, running.run)
+            lane.at_work = Running(running.work, asked, running.run, 0, judges=running, kept=kept)
+            self._listen(lane)
+        except (AgentError, PlatformError) as error:
+            self._finish(lane, running, Ended("unchecked", error.message, running.values))
 
     def _lose(self, lane: _Lane, running: Running, error: AgentError) -> None:
         """End a run whose agent failed, or whose checker's agent did."""
@@ -354,20 +351,12 @@ class _Session:
         given = {TASK: task.input, OUTPUT: str(kept)}
         if task.expected is not None:
             given[EXPECTED] = task.expected
-        named = any(placeholders.names(word) for word in asked.checker)
-        argv = [placeholders.fill(word, given) for word in asked.checker]
         key = Key(
             "bare", WHOLE_SIZE, "none", None, self.plan.experiment.quota_period_s, (0,),
             (lane.cpus,),
         )  # fmt: skip
         resident = self._resident(key)
-        command = record.Command(
-            argv=tuple(argv if named else [*argv, *given.values()]),
-            environment=dict(os.environ),
-            directory=None,
-            input=None,
-            capture=record.Capture(limit_bytes=0),
-        )
+        command = checker.command(asked.checker, given)
         job = self._job(resident.agent.next_id(), run, command, asked.checker_timeout_s)
         return self._submit(resident, job, asked.checker_timeout_s), kept
 
