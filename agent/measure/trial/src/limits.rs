@@ -96,11 +96,13 @@ impl Limited {
             let beyond = |most: Option<u64>, held: bool, now: u64| {
                 !held && most.is_some_and(|most| now > most)
             };
-            if beyond(self.given.memory_bytes, self.held[0], seen.memory_bytes) {
-                return Some(Excess::Memory);
-            }
+            // Too many processes exceed the memory as well, of which each counts what all share:
+            // it is their number that is exact.
             if beyond(self.given.processes, self.held[1], seen.threads) {
                 return Some(Excess::Processes);
+            }
+            if beyond(self.given.memory_bytes, self.held[0], seen.memory_bytes) {
+                return Some(Excess::Memory);
             }
         }
         self.tick_ns = now + TICK_NS;
