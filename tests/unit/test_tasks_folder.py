@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import journal, plan_file
@@ -17,6 +19,7 @@ from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Result
 from tare.features.tasks.session import works
 from tare.features.tasks.specification import Plan, Task, TaskSet
+from tare.wiring import command_line
 from tare.workloads.specification import WorkloadSpec
 
 SOLVE = WorkloadSpec(name="solve", command=("./solve",), timeout_s=1.0)
@@ -37,6 +40,12 @@ def plan(*tasks: str, trials: int = 1, platforms: Iterable[str] = ("bare",), **m
             for number, platform in enumerate(platforms)
         ),
     )
+
+
+def _experiment(**changed: Any) -> Plan:
+    other = plan("a", "b")
+    experiment = msgspec.structs.replace(other.experiment, **changed)
+    return msgspec.structs.replace(other, experiment=experiment)
 
 
 def run(number: int, task: int, result: Result = "done", **more: int) -> Run:
@@ -97,6 +106,8 @@ def test_order_is_random_by_the_seed_and_cells_of_a_task_stand_together() -> Non
     [
         (plan("a", "b", digest="1"), "tasks changed"),
         (plan("a", "b", platforms=("bare", "docker")), "workloads or platforms changed"),
+        (_experiment(seed=2), "^seed changed"),
+        (_experiment(fresh="trial", linger_s=0.0), "^fresh, linger changed"),
     ],
 )
 def test_another_set_is_not_gone_on_with(tmp_path: Path, other: Plan, said: str) -> None:
@@ -209,3 +220,23 @@ def test_a_damaged_run_is_said(tmp_path: Path, bad: str) -> None:
     path.write_text(path.read_text().rstrip()[:-1] + f",{bad}}}\n")
     with pytest.raises(StoreError):
         folders.load([tmp_path])
+
+
+def test_a_joined_page_leaves_those_of_its_folders(tmp_path: Path) -> None:
+    paths = [tmp_path / "monday", tmp_path / "tuesday"]
+    for path in paths:
+        path.mkdir()
+        folders.begin(plan("a", "b"), "", path)
+        session(path, 1, run(1, 0), run(2, 1, "wrong"))
+        report(path)
+    before = [(path / "report.html").read_bytes() for path in paths]
+    report(*paths)
+    assert [(path / "report.html").read_bytes() for path in paths] == before
+    assert "tuesday" in (paths[0] / "joined.html").read_text()
+    assert not (paths[1] / "joined.html").exists()
+
+
+def report(*paths: Path) -> None:
+    words = ["tasks", "report", *map(str, paths)]
+    done = CliRunner().invoke(command_line(), words, catch_exceptions=False)
+    assert done.exit_code == 0

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tare.features.tasks.outcomes import Metric
     from tare.features.tasks.runs import Runs
 
+#: The page of one folder; and of several, in the first, which keeps its own.
+PAGE, JOINED = "report.html", "joined.html"
+
 app = Commands(
     no_args_is_help=True,
     help="""Run programs on many inputs and judge their outputs.
@@ -85,12 +88,13 @@ def run(
             f"interrupted; all runs that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    runs = _show([folder], of, folder / "report.html", json)
+    runs = _show([folder], of, folder / PAGE, json)
     for result, what in (("lost", "lost by their platform"), ("unchecked", "not checked")):
         count = int((runs.table["result"] == result).sum())
         if count:
             raise IncompleteError(
-                f"{count} of {len(runs.table)} runs were {what}; the table has the reasons",
+                f"{count} of {len(runs.table)} runs {'was' if count == 1 else 'were'} {what}; "
+                f"the table has the reasons",
                 f"{again}   (does them again)",
             )
 
@@ -102,7 +106,8 @@ def report(
     report: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Page: .html, .md, or .json. [default: first DIR/report.html]"
+            metavar="FILE",
+            help="Page: .html, .md, or .json. [default: DIR/report.html; of several, joined.html]",
         ),
     ] = None,
     json: options.Json = None,
@@ -113,7 +118,8 @@ def report(
 
         tare tasks report monday tuesday --report both.html
     """
-    _show(folders, _metric(metric), report or folders[0] / "report.html", json)
+    page = folders[0] / (PAGE if len(folders) == 1 else JOINED)
+    _show(folders, _metric(metric), report or page, json)
 
 
 @app.command()

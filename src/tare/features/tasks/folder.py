@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
+#: What else of a set stays as it began, with its key in the file.
+_LASTING = {
+    "seed": "seed", "fresh": "fresh", "linger_s": "linger", "sizes": "[sizes]",
+    "platforms": "[platforms]",
+}  # fmt: skip
 _RESTORE = "restore it, and tasks.json, from a copy"
 #: Kept of what sessions noted: the last ones, and characters of each.
 _MOST_NOTES, _MOST_SAID = 5, 500
@@ -60,7 +65,7 @@ def go_on(plan: Plan, text: str, folder: Path) -> Past:
     Raises
     ------
     ExperimentError
-        If the folder holds other tasks, workloads or platforms.
+        If the folder holds other tasks, workloads, platforms or settings.
     """
     before = read_plan(folder)
     changed = _changed(before, plan)
@@ -87,6 +92,10 @@ def _changed(before: Plan, now: Plan) -> list[str]:
         "tasks": before.tasks != now.tasks,
         "[tasks]": before.set != own,
         "workloads or platforms": before.cells != now.cells,
+        **{
+            key: getattr(before.experiment, name) != getattr(now.experiment, name)
+            for name, key in _LASTING.items()
+        },
         # Of earlier folders they are not known.
         **{
             path: bool(before.programs) and before.programs.get(path) != digest

@@ -173,7 +173,8 @@ class Running:
     def _last_words(self) -> str | None:
         assert self.fault is not None
         lines = last(self.fault.evidence or "")
-        return lines[-1][:_MOST_SAID] if lines else None
+        # They stand in a sentence, which has a full stop of its own.
+        return lines[-1][:_MOST_SAID].rstrip(".") if lines else None
 
     def cut(self) -> Ended | None:
         """Return how a run ended of whose output a checker could get the beginning alone."""
