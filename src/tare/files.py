@@ -32,9 +32,13 @@ def write(path: Path, data: bytes, hint: str) -> None:
         If it cannot be written.
     """
     if path.exists() and not path.is_file():
-        # A device or a pipe is written to, not replaced.
+        # A device or a pipe is written to, not replaced; but no pipe that nobody reads is waited
+        # for.
         try:
-            path.write_bytes(data)
+            there = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            os.set_blocking(there, True)
+            with os.fdopen(there, "wb") as opened:
+                opened.write(data)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
         return

@@ -34,6 +34,16 @@ int main(void)
             }
         sleep(1);
     }
+    if (!strcmp(what, "swarm")) {
+        for (long i = 0; i < a; i++)
+            if (!fork()) {
+                memset(malloc((size_t)b << 20), 1, (size_t)b << 20);
+                sleep(1);
+                _exit(0);
+            }
+        while (wait(NULL) > 0)
+            ;
+    }
     if (!strcmp(what, "fault"))
         raise(SIGSEGV);
     if (!strcmp(what, "kill"))

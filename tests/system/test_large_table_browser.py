@@ -53,7 +53,7 @@ def made(rows: pd.DataFrame) -> LargeTable:
             LargeColumn("b", "result", "choice", rows["b"], group="second", looks=LOOKS),
             LargeColumn("memory", "memory", "number", rows["memory"], unit="bytes", group="second"),
         ),
-        differing=("a", "b"),
+        differing=(("a", "b"),),
         only_differing=True,
     )
 
@@ -369,7 +369,7 @@ def test_nothing_hostile_runs_and_rows_keep_their_height(browser, tmp_path, widt
         LargeColumn("c", HOSTILE[2], "choice", HOSTILE[::-1] * 20, group=HOSTILE[2]),
         LargeColumn("d", HOSTILE[3], "number", [1e9] * 180, unit="ns"),
     )
-    made = LargeTable("bad", HOSTILE[1], columns, differing=("b", "c"), note=HOSTILE[0])
+    made = LargeTable("bad", HOSTILE[1], columns, differing=(("b", "c"),), note=HOSTILE[0])
     (page,) = files.write(large_tables.report(), tmp_path / "hostile.html", {"tasks": made})
     browser.requests.clear()
     browser.complaints.clear()

@@ -197,8 +197,18 @@ def test_a_broken_checker_judges_nobody(here: Path) -> None:
     assert "is no program" in tare("tasks", "run", "set.toml", "--out", "none", code=11)
 
 
-def test_a_platform_that_fails_is_no_fault_of_the_program(here: Path) -> None:
-    """Programs that kill their own agent lose their run; those after it are sound."""
+def test_many_small_processes_run_out_of_memory_before_who_runs_them(here: Path) -> None:
+    give(here, ["swarm 90 1", "sum 2 3", "swarm 2 1", "sum 4 5"])
+    (here / "set.toml").write_text(written("bare").replace("processes = 16", "processes = 200"))
+    tare("tasks", "run", "set.toml")
+    assert ends(load([here / "set"])) == {
+        "tasks/0.in": {"out_of_memory"}, "tasks/1.in": {"correct"}, "tasks/2.in": {"correct"},
+        "tasks/3.in": {"correct"},
+    }  # fmt: skip
+
+
+def test_who_ends_what_runs_it_has_not_solved_its_task(here: Path) -> None:
+    """A run that is lost once is done again; those after it are sound."""
     give(here, ["sum 1 1", "sum 2 2", "sum 3 3"])
     program = here / "program"
     program.rename(here / "solution")
@@ -207,7 +217,7 @@ def test_a_platform_that_fails_is_no_fault_of_the_program(here: Path) -> None:
     )
     program.chmod(0o755)
     (here / "set.toml").write_text(written("bare"))
-    tare("tasks", "run", "set.toml", code=18)
+    tare("tasks", "run", "set.toml")
     assert ends(load([here / "set"])) == {
-        "tasks/0.in": {"correct"}, "tasks/1.in": {"lost"}, "tasks/2.in": {"correct"},
+        "tasks/0.in": {"correct"}, "tasks/1.in": {"killed"}, "tasks/2.in": {"correct"},
     }  # fmt: skip

@@ -138,7 +138,7 @@ def test_nothing_hostile_is_obeyed():
         LargeColumn("a", HOSTILE[0], "text", HOSTILE, group=HOSTILE[1]),
         LargeColumn("b", HOSTILE[1], "choice", HOSTILE, group=HOSTILE[2]),
         LargeColumn("c", HOSTILE[2], "choice", HOSTILE[::-1], looks={HOSTILE[0]: "good"}),
-        differing=("b", "c"),
+        differing=(("b", "c"),),
         note=HOSTILE[0],
     )
     assert page.handlers == []
@@ -201,12 +201,22 @@ def test_rows_that_differ_stand_first():
         LargeColumn("task", "task", "text", ["a", "b", "c", "d", "e"]),
         LargeColumn("x", "result", "choice", ["ok", "ok", None, "bad", None]),
         LargeColumn("y", "result", "choice", ["ok", "bad", "ok", "ok", None]),
-        differing=("x", "y"),
+        differing=(("x", "y"),),
         only_differing=True,
     )
     assert [row[0] for row in page.rows] == ["b", "d", "a", "c", "e"]
     assert page.data["differing"] == 2, "a value that is not known differs from none"
     assert page.data["onlyDiffering"]
+
+
+def test_columns_differ_from_those_that_they_are_compared_with():
+    results = {"p": "AB", "q": "BB", "r": "AB", "s": "BA"}
+    page = page_of(
+        LargeColumn("task", "task", "text", ["a", "b"]),
+        *(LargeColumn(name, "result", "choice", [*some]) for name, some in results.items()),
+        differing=(("p", "r"), ("q", "s")),
+    )
+    assert page.data["differing"] == 1
 
 
 def test_choices_stand_in_the_order_of_their_looks():
@@ -267,8 +277,8 @@ def test_groups_of_columns_have_a_heading():
         ([("a", "text", "x"), ("a", "text", "x")], {}, "same id"),
         ([("a b", "text", "x")], {}, "no id"),
         ([("a", "text", "x"), ("b", "text", "xy")], {}, "one length"),
-        ([("a", "text", "x")], {"differing": ("a",)}, "choices"),
-        ([("a", "choice", "x")], {"differing": ("b",)}, "choices"),
+        ([("a", "text", "x")], {"differing": (("a",),)}, "choices"),
+        ([("a", "choice", "x")], {"differing": (("b",),)}, "choices"),
     ],
 )
 def test_what_is_no_table(columns, options, why):

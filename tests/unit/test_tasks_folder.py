@@ -144,16 +144,18 @@ def test_tasks_of_one_name_with_another_input_are_counted(tmp_path: Path) -> Non
         (tmp_path / name).mkdir()
         folders.begin(plan("a", "b", digest=digest), "", tmp_path / name)
     runs = folders.load([tmp_path / "one", tmp_path / "two"])
-    assert [one.replaced for one in runs.folders] == [0, 2]
+    assert [one.replaced for one in runs.folders] == [(), ("a", "b")]
+    # They are other tasks.
+    assert runs.tasks == ("a", "b", f"a ({tmp_path}/two)", f"b ({tmp_path}/two)")
     assert [one.planned for one in runs.folders] == [2, 2]
 
 
-@pytest.mark.parametrize("bad", [-1.0, float("inf")])
-def test_less_than_nothing_is_refused(tmp_path: Path, bad: float) -> None:
+@pytest.mark.parametrize("bad", [-1.0, float("inf"), 1e308, 5e-324])
+def test_what_cannot_be_measured_is_refused(tmp_path: Path, bad: float) -> None:
     folders.begin(plan("a"), "", tmp_path)
     one = msgspec.structs.replace(run(1, 0), values={"cpu_ns": {"cgroup": bad}})
     session(tmp_path, 1, one)
-    with pytest.raises(StoreError, match=r"less than nothing|is damaged"):
+    with pytest.raises(StoreError, match=r"what cannot be|is damaged"):
         folders.load([tmp_path])
 
 
@@ -240,3 +242,28 @@ def report(*paths: Path) -> None:
     words = ["tasks", "report", *map(str, paths)]
     done = CliRunner().invoke(command_line(), words, catch_exceptions=False)
     assert done.exit_code == 0
+
+
+def test_a_folder_is_not_joined_with_itself(tmp_path: Path) -> None:
+    folders.begin(plan("a"), "", tmp_path)
+    with pytest.raises(UsageError, match="named twice"):
+        folders.load([tmp_path, tmp_path / "."])
+
+
+def test_a_link_to_other_journals_is_not_followed(tmp_path: Path) -> None:
+    for name in ("own", "other"):
+        (tmp_path / name).mkdir()
+        folders.begin(plan("a"), "", tmp_path / name)
+    session(tmp_path / "other", 1, run(1, 0))
+    (tmp_path / "own/journal").symlink_to(tmp_path / "other/journal")
+    with pytest.raises(StoreError, match="is a link"):
+        folders.load([tmp_path / "own"])
+
+
+def test_levels_stand_in_commands(tmp_path: Path) -> None:
+    work = msgspec.structs.replace(SOLVE, command=("./solve", "--step={step}", "{task}"))
+    one = plan("a")
+    cells = (Cell(cell=0, workload=work, platform="bare", others={"task": "/a", "step": "2"}),)
+    folders.begin(msgspec.structs.replace(one, cells=cells), "", tmp_path)
+    (found,) = folders.load([tmp_path]).configurations
+    assert found.command == ("./solve", "--step=2", "{task}")

@@ -338,7 +338,15 @@ class Writer:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the journals of an experiment's folder, in order of session."""
+    """Return the journals of an experiment's folder, in order of session.
+
+    Raises
+    ------
+    StoreError
+        If they are somewhere else: where the folder has a link.
+    """
+    if (folder / "journal").is_symlink():
+        raise StoreError(f"{folder / 'journal'} is a link, so what it leads to is not read")
     found = [path for path in (folder / "journal").glob("*.ndjson") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
@@ -377,7 +385,7 @@ def lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
                 yield decoder.decode(text)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise StoreError(
             f"line {number} of {path} is damaged: {error}",
             "restore the file from a copy; or, to do without what follows, delete that line "

@@ -55,7 +55,7 @@ def decoded(data: bytes, kind: type[T], version: int, path: Path) -> T:
         found = msgspec.json.decode(data, type=_Versioned).version
         if found == version:
             return msgspec.json.decode(data, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise StoreError(f"{path} is damaged: {error}") from error
     raise StoreError(
         f"{path} was written by another tare (layout {found}, this one reads {version})",

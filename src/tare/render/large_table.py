@@ -76,9 +76,9 @@ class LargeTable:
         Names the table in the page's address, like those of the columns.
     title : Said
     columns : tuple of LargeColumn
-    differing : tuple of str
-        Ids of columns of choices. Rows where their known values differ stand first, and a
-        filter shows only these.
+    differing : tuple of tuple of str
+        Ids of columns of choices that are compared with each other. Rows where the known values of
+        some of these differ stand first, and a filter shows only these.
     only_differing : bool
         Whether that filter is on when the page is opened.
     note : Said or None
@@ -87,7 +87,7 @@ class LargeTable:
     id: str
     title: Said
     columns: tuple[LargeColumn, ...]
-    differing: tuple[str, ...] = ()
+    differing: tuple[tuple[str, ...], ...] = ()
     only_differing: bool = False
     note: Said | None = None
 
@@ -101,7 +101,7 @@ class LargeTable:
         if len({len(column.values) for column in self.columns}) != 1:
             raise ValueError(f"columns of {self.id} are not of one length")
         choices = {column.id for column in self.columns if column.kind == "choice"}
-        if not choices.issuperset(self.differing):
+        if not choices.issuperset(itertools.chain(*self.differing)):
             raise ValueError(f"{self.differing} are not all columns of choices")
 
 
@@ -172,7 +172,8 @@ def lay(table: LargeTable) -> LaidLarge:
         )
         for place, (column, part) in enumerate(zip(table.columns, parts, strict=True))
     ]  # fmt: skip
-    compared = (text(one.heading) for one in table.columns if one.id in table.differing)
+    differing_ids = {*itertools.chain(*table.differing)}
+    compared = (text(one.heading) for one in table.columns if one.id in differing_ids)
     differing = int(differ.sum())
     data = {
         "rows": len(order),
@@ -292,13 +293,15 @@ def _plain(column: LargeColumn) -> list[str | None]:
 
 
 def _differ(table: LargeTable) -> np.ndarray[Any, Any]:
-    """Find the rows whose known values are not all the same."""
+    """Find the rows whose known values are not all the same among columns that are compared."""
     import numpy as np
 
-    columns = [_plain(column) for column in table.columns if column.id in table.differing]
-    if not columns:
-        return np.zeros(len(table.columns[0].values), bool)
-    return np.array([len(set(row) - {None}) > 1 for row in zip(*columns, strict=True)], bool)
+    texts = {c.id: _plain(c) for c in table.columns if c.id in {*itertools.chain(*table.differing)}}
+    differ = np.zeros(len(table.columns[0].values), bool)
+    for some in table.differing:
+        rows = zip(*(texts[id_] for id_ in some), strict=True)
+        differ |= np.array([len(set(row) - {None}) > 1 for row in rows], bool)
+    return differ
 
 
 def _groups(columns: Sequence[LargeColumn]) -> list[tuple[str, int]]:

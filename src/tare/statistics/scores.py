@@ -359,9 +359,9 @@ def penalised_mean(outcomes: Outcomes, limit: float, factor: float = 2.0) -> Est
     -----
     A mean of two kinds of values: times, and penalties, which may be few and far. Where none of n
     tasks is unsolved, 3 in n of others may be, which most of the interval then is for. Like these:
-    the outer of the bounds of the mean, and of what the share of unsolved runs may be by Clopper
-    and Pearson. These: Student's t with Satterthwaite's degrees of freedom, and three runs more
-    that change unseen.
+    the bounds of the share of unsolved runs by Clopper and Pearson, and those of the mean of solved
+    tasks, joined as those of a sum of both (Zou and Donner 2008). These: Student's t with
+    Satterthwaite's degrees of freedom, and three runs more that change unseen.
     """
     late = ~(outcomes.solved & ~(outcomes.time > limit))
     counted = outcomes.counted & (late | ~np.isnan(outcomes.time))
@@ -377,9 +377,12 @@ def penalised_mean(outcomes: Outcomes, limit: float, factor: float = 2.0) -> Est
     # What a run costs more that does not solve its task.
     step = penalty - (float(outcomes.time[solved].mean()) if solved.any() else 0.0)
     low, high = (abs(float(x[0]) - share) * step for x in _tasks_drawn(np.array([share]), n))
-    least, most = _mean_bounds(cells.mean)
-    least, most = min(least, score - low), max(most, score + high)
-    like = _interval(score, max(0.0, least), min(penalty, most), "t", n)
+    times = _Cells.of(outcomes.time, solved).mean
+    fast, slow = _mean_bounds(times) if len(times) >= FEWEST else (0.0, limit)
+    middle = float(times.mean()) if len(times) else 0.0
+    ends = ((low, fast), (high, slow))
+    down, up = (math.hypot(part, (1 - share) * abs(end - middle)) for part, end in ends)
+    like = _interval(score, max(0.0, score - down), min(penalty, score + up), "t", n)
     error = _trial_error(cells)
     if error is None:
         return Estimate(like, _once(score, n))

@@ -28,6 +28,7 @@ pub struct Program {
     mask: Option<Vec<u64>>,
     user: Option<User>,
     file_bytes: Option<u64>,
+    first_victim: bool,
 }
 
 /// Where its code is.
@@ -70,6 +71,7 @@ impl Program {
             mask: None,
             user: None,
             file_bytes: None,
+            first_victim: false,
         })
     }
 
@@ -97,6 +99,13 @@ impl Program {
     /// Writes no file that is larger.
     pub fn writing(mut self, file_bytes: Option<u64>) -> Self {
         self.file_bytes = file_bytes;
+        self
+    }
+
+    /// Where its group's memory is exceeded, the kernel ends it and its descendants, and not whoever
+    /// launches it, which is in that group as well and may be the largest.
+    pub fn first_victim(mut self, first: bool) -> Self {
+        self.first_victim = first;
         self
     }
 

@@ -250,7 +250,11 @@ fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program
         }
     };
     let most = job.limits.and_then(|limits| limits.output_bytes);
-    Ok(program.on(cpus).run_by(job.user.as_ref()).writing(most))
+    let held = job
+        .limits
+        .is_some_and(|limits| limits.memory_bytes.is_some());
+    let program = program.on(cpus).run_by(job.user.as_ref());
+    Ok(program.writing(most).first_victim(held))
 }
 
 fn captured(job: &Trial) -> Result<Option<Captured>, String> {

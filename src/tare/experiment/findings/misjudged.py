@@ -84,7 +84,9 @@ def find(results: Results) -> Finding | None:
             answer=without,
             verdict="nothing to compare",
         )
-    advice = [sentence for cells in found for sentence in _advice(cells, results)]
+    advice = [
+        said for cells in found for said in (*_advice(cells, results), *_seen(cells, results))
+    ]
     waiting = [
         cell
         for cells in found
@@ -124,7 +126,7 @@ def _by_setting(cells: LimitCells) -> dict[tuple[tuple[str, str], ...], list[Lim
 
 def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
     """Give the factor of the worst program in each setting; of many settings, the extremes."""
-    worst: list[tuple[float, LimitCell]] = []
+    worst: list[tuple[float, LimitCell, list[LimitCell]]] = []
     few: list[LimitCell] = []
     for own in _by_setting(cells).values():
         bounds = [(_bound(cell, ADVISED), cell) for cell in own]
@@ -132,7 +134,8 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
         if len(known) < len(own):
             few += [cell for bound, cell in bounds if bound is None]
         else:
-            worst.append(max(known, key=lambda one: one[0]))
+            bound, cell = max(known, key=lambda one: one[0])
+            worst.append((bound, cell, own))
     if worst:
         worst.sort(key=lambda one: -one[0])
         shown = worst if len(worst) <= _MOST_SETTINGS else [*worst[: _MOST_SETTINGS - 1], worst[-1]]
@@ -145,10 +148,11 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
                 message(
                     "misjudged.setting",
                     factor=_times(bound),
+                    limit=_limit(bound, own, cells),
                     what=_what(cells) if not i else None,
                     where=_place(cell, results),
                 )
-                for i, (bound, cell) in enumerate(shown)
+                for i, (bound, cell, own) in enumerate(shown)
             ],
             more=len(worst) - len(shown),
         )
@@ -165,6 +169,8 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
         least = min(few, key=lambda cell: cell.n)
         loose = max(CHANCES)
         bounds_of = [_bound(cell, loose) for cell in few]
+        known_of = [bound for bound in bounds_of if bound is not None]
+        highest = max(known_of) if len(known_of) == len(few) else None
         yield message(
             "misjudged.few",
             what=_what(cells),
@@ -172,14 +178,20 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
             n=least.n,
             needs=needed(least, ADVISED).over.needs,
             loose=Chosen(loose),
-            factor=None
-            if any(bound is None for bound in bounds_of)
-            else _times(max(bound for bound in bounds_of if bound is not None)),
+            factor=None if highest is None else _times(highest),
+            limit=None if highest is None else _limit(highest, few, cells),
         )
+    yield from _dependent(cells, results)
+
+
+def _limit(factor: float, own: Sequence[LimitCell], cells: LimitCells) -> Amount | None:
+    """Return a limit itself, where all programs that it is for need the same."""
+    true = {cell.true_value for cell in own}
+    return Amount(factor * true.pop(), cells.basis.unit) if len(true) == 1 else None
 
 
 def _more(cells: LimitCells, results: Results) -> Iterator[Message]:
-    """Say where truth comes from, what slips through, what repeating brings, what was seen."""
+    """Say where truth comes from, what slips through, what repeating brings."""
     quiet = {str(cell.quietest): cell.quietest for cell in cells.all if cell.quietest is not None}
     if quiet:
         some = list(quiet.values())[:_MOST_PROGRAMS]
@@ -191,7 +203,6 @@ def _more(cells: LimitCells, results: Results) -> Iterator[Message]:
         yield from _of_worst(
             max(known, key=lambda cell: _bound(cell, ADVISED) or 0), cells, results
         )
-    yield from _seen(cells, results)
 
 
 def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[Message]:
@@ -381,6 +392,10 @@ def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
             where=_place(furthest, results, whole=True),
             limit=Chosen(cells.limit.value, cells.basis.unit),
         )
+
+
+def _dependent(cells: LimitCells, results: Results) -> Iterator[Message]:
+    """Say where trials are worth less than they are many, by which bounds count them."""
     times = [
         (dependence_time(cell.values.mean(axis=1)), cell)
         for cell in cells.all
@@ -389,7 +404,12 @@ def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
     dependent = [one for one in times if one[0] > MOST_TAU]
     if dependent:
         tau, cell = max(dependent, key=lambda one: one[0])
-        yield message("misjudged.dependent", tau=tau, where=_place(cell, results, whole=True))
+        yield message(
+            "misjudged.dependent",
+            n=cell.n,
+            worth=max(1, round(cell.n / tau)),
+            where=_place(cell, results, whole=True),
+        )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,7 +78,7 @@ def configurations(some: Sequence[Scored]) -> Table:
                 Column(key=one, title=text(message(f"tasks.result.{one}")), unit="1")
                 for one in present
             ),
-            Column(key="median", title=f"median {time}", unit="ns"),
+            Column(key="median", title=f"median {time}, solved", unit="ns"),
             *interval_columns("par2", f"PAR2, {time}", "ns", "par2_"),
         ),
         rows=tuple(rows),
@@ -100,7 +102,16 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
         yield message("tasks.sessions", n=len(runs.folders))
     for one in runs.folders:
         if one.replaced:
-            yield message("tasks.replaced", n=one.replaced, folder=one.name)
+            yield message(
+                "tasks.replaced",
+                n=len(one.replaced),
+                folder=one.name,
+                names=one.replaced[:_MOST_SAID],
+            )
+    counts = {one.label: int((one.outcomes.runs > 0).sum()) for one in some}
+    if len(runs.folders) > 1 and len({*counts.values()}) > 1:
+        least, most = min(counts.values()), max(counts.values())
+        yield message("tasks.other_tasks", least=least, most=most)
     compared = pairs(some)
     alike: dict[tuple[str, ...], list[Pair]] = {}
     for pair in compared:
@@ -220,7 +231,10 @@ def _amount(interval: Interval, unit: str) -> Amount:
 
 def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
     """Say which tasks end differently than with what each configuration is compared with."""
-    answer = [_differs(pair) for pair in compared[:_MOST_SAID]]
+    found = [_counts(pair) for pair in compared]
+    # Of many pairs, those that differ most are said.
+    order = sorted(range(len(found)), key=lambda i: -found[i].differ)[:_MOST_SAID]
+    answer = [_differs(found[i]) for i in sorted(order)]
     differing = np.flatnonzero(np.any([_different(pair) for pair in compared], axis=0))
     count = len(differing)
     told: tuple[Said, ...] = tuple(answer)
@@ -233,35 +247,99 @@ def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
     return Finding(
         name="changed",
         question=message("tasks.question.changed"),
-        closed=True,
+        closed=False,
         verdict="yes" if count else "no",
         answer=told,
         summary=told,
-        tables=(_different_tasks(runs, compared, differing),) if count else (),
+        tables=(
+            *((_pairs(found),) if len(found) > 1 else ()),
+            *((_different_tasks(runs, compared, differing),) if count else ()),
+        ),
     )
 
 
-def _differs(pair: Pair) -> Message:
+class _Counts(NamedTuple):
+    """How a pair differs, in tasks that ran in both."""
+
+    pair: Pair
+    tasks: int
+    differ: int
+    #: Tasks that the second solves more often, and the first.
+    gained: int
+    lost: int
+    #: That both solve alike; None: no task is solved more often by one of them.
+    p: float | None
+    #: Tasks that may be believed to differ; None: single runs cannot tell.
+    believed: int | None
+    missing: int
+
+
+def _counts(pair: Pair) -> _Counts:
     first, second = pair.first.outcomes, pair.second.outcomes
     one, two = (np.divide(o.times_solved, np.maximum(1, o.runs)) for o in (first, second))
     both = _both(pair)
-    more = [int((both & (a > b)).sum()) for a, b in ((one, two), (two, one))]
+    lost, gained = (int((both & (a > b)).sum()) for a, b in ((one, two), (two, one)))
     difference = solved_difference(first, second)
     # What a session has in common is in all of its trials: between folders, tasks are what counts.
     within = None if pair.apart else difference.these
     sure = None if pair.apart else changed_tasks(first, second).beyond_chance
+    return _Counts(
+        pair,
+        int(both.sum()),
+        int(_different(pair).sum()),
+        gained,
+        lost,
+        (within or difference.like_these).p if lost or gained else None,
+        None if sure is None else int(sure.sum()),
+        int(((first.runs > 0) != (second.runs > 0)).sum()),
+    )
+
+
+def _differs(found: _Counts) -> Message:
+    pair = found.pair
     return message(
         "tasks.changed.pair",
         first=pair.first.label,
         second=pair.second.label,
-        n=int(_different(pair).sum()),
-        of=int(both.sum()),
-        first_more=more[0],
-        second_more=more[1],
+        n=found.differ,
+        of=found.tasks,
+        gained=found.gained,
+        lost=found.lost,
         often=max(pair.first.trials, pair.second.trials) > 1,
-        p=p_value((within or difference.like_these).p) if any(more) else None,
-        sure=None if sure is None else int(sure.sum()),
-        missing=int(((first.runs > 0) != (second.runs > 0)).sum()),
+        p=None if found.p is None else p_value(found.p),
+        believed=found.believed,
+        missing=found.missing,
+    )
+
+
+def _pairs(found: Sequence[_Counts]) -> Table:
+    """Return a row a pair: what is compared with what."""
+    apart = any(one.pair.apart for one in found)
+    return Table(
+        id="pairs",
+        title=message("tasks.table.pairs"),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="to", title="relative to"),
+            Column(key="tasks", title="tasks", unit="1"),
+            Column(key="differ", title="end differently", unit="1"),
+            Column(key="gained", title="solved more often", unit="1"),
+            Column(key="lost", title="less often", unit="1"),
+            Column(key="p", title="p"),
+        ),
+        rows=tuple(
+            {
+                "name": one.pair.second.label,
+                "to": one.pair.first.label,
+                "tasks": one.tasks,
+                "differ": one.differ,
+                "gained": one.gained,
+                "lost": one.lost,
+                "p": None if one.p is None else p_value(one.p).removeprefix("p = "),
+            }
+            for one in found
+        ),
+        note=message("tasks.note.p", apart=apart),
     )
 
 
@@ -277,7 +355,8 @@ def _different(pair: Pair) -> BoolArray:
 
 def _different_tasks(runs: Runs, compared: Sequence[Pair], differing: IntArray) -> Table:
     shown = {one.number: one for pair in compared for one in (pair.first, pair.second)}
-    notes = [message("tasks.note.chance")] if any(not pair.apart for pair in compared) else []
+    believed = any(not p.apart and min(p.first.trials, p.second.trials) > 1 for p in compared)
+    notes = [message("tasks.note.chance")] if believed else []
     if len(differing) > _MOST_TASKS:
         notes.insert(0, message("tasks.note.changed", shown=_MOST_TASKS))
     return Table(
@@ -317,11 +396,13 @@ def _told(one: Scored, task: int) -> Message | None:
 def _faster(compared: Sequence[Pair]) -> Finding:
     """Compare the times of tasks that both of each pair solve."""
     answer: list[Said] = []
+    ratios: list[float | None] = []
     rows = []
     for pair in compared:
         found = geometric_mean_ratio(pair.first.outcomes, pair.second.outcomes)
         best, these = found.ratio.like_these, found.ratio.these
         known = not np.isnan(best.estimate)
+        ratios.append(best.estimate if known else None)
         answer.append(
             message(
                 "tasks.faster",
@@ -347,6 +428,10 @@ def _faster(compared: Sequence[Pair]) -> Finding:
                 "left_out": found.left_out,
             }
         )
+    # Of many pairs, those are said whose times differ most.
+    sizes = [abs(math.log(ratio)) if ratio else -1.0 for ratio in ratios]
+    most = sorted(range(len(rows)), key=lambda i: -sizes[i])[:_MOST_SAID]
+    told = tuple(answer[i] for i in sorted(most))
     table = Table(
         id="ratios",
         title=message("tasks.table.ratios", time=compared[0].second.time),
@@ -366,8 +451,8 @@ def _faster(compared: Sequence[Pair]) -> Finding:
         question=message("tasks.question.faster"),
         closed=False,
         verdict="none",
-        answer=tuple(answer[:_MOST_SAID]),
-        summary=tuple(answer[:_MOST_SAID]),
+        answer=told,
+        summary=told,
         tables=(table,),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.tasks.outcomes import Pair, Scored, medians
+from tare.features.tasks.outcomes import Pair, Scored, medians, pairs
 from tare.render.charts.lines import Axis, Line, lines
 from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, styled
 from tare.render.words import sentence, text
@@ -24,7 +24,10 @@ _GUTTER, _HEIGHT = 70, 340
 def quantiles(some: Sequence[Scored]) -> Figure | None:
     """Draw the number of tasks solved within each time: to the right, more; below, faster."""
     drawn = []
-    for one in some[:_MOST_LINES]:
+    compared = {one.number: one for pair in pairs(some) for one in (pair.first, pair.second)}
+    order = {**compared, **{one.number: one for one in some}}
+    shown = [*order.values()][:_MOST_LINES]
+    for one in sorted(shown, key=lambda one: one.number):
         curve = solved_within(one.outcomes)
         rising = curve.number > 0
         if not rising.any():

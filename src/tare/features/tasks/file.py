@@ -39,6 +39,8 @@ EXPERIMENT = ("name", "question", "seed", "fresh", "linger", "skip_missing")
 FACTORS = ("platform", "size")
 #: What is asked where the file does not say.
 QUESTION = "Which tasks are solved, and how fast?"
+#: What is left when a command ends is killed: what it would still do is in no time of the run.
+LINGER = "0 s"
 #: More tasks than this are a slip of the pattern.
 MOST_TASKS = 1_000_000
 
@@ -156,6 +158,7 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
             "experiment": {
                 "name": re.sub(r"\W+", "-", Path(name).stem).strip("-") or "tasks",
                 "question": QUESTION,
+                "linger": LINGER,
                 **own.values,
                 "trials": asked.trials,
             },
@@ -288,7 +291,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             hint,
         )
     return tuple(
-        _task(table, shown, found[shown], wanted.get(shown))
+        _task(table, shown, found[shown], wanted.get(shown), checked=asked.checker is not None)
         for shown in sorted(found, key=_natural)
     )
 
@@ -306,8 +309,14 @@ def programs(
     table = Table(name, "tasks", {})
     found = [*needed(cells, os.environ)]
     if asked.checker is not None:
-        if shutil.which(asked.checker[0]) is None:
-            raise table.error("checker", f"{asked.checker[0]!r} is no program", "./check")
+        program = asked.checker[0]
+        if shutil.which(program) is None:
+            there = Path(program).is_file()
+            raise table.error(
+                "checker",
+                f"{program!r} {'is not executable' if there else 'is no program'}",
+                f"chmod +x {program}" if there else 'such as "./check"',
+            )
         found += named(checker.command(asked.checker, {}))
     inputs = {task.input for task in tasks}
     paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
@@ -328,7 +337,7 @@ def _matching(pattern: str) -> Iterator[tuple[str, Path]]:
         else:
             for path in here.glob(pattern):
                 yield str(path.relative_to(here)), path
-    except (ValueError, NotImplementedError, OSError):
+    except (ValueError, IndexError, NotImplementedError, OSError):
         return
 
 
@@ -342,13 +351,14 @@ def _answer(task: Path, expected: str) -> Path:
     return task.parent / expected.replace("*", task.stem)
 
 
-def _task(table: Table, shown: str, task: Path, expected: Path | None) -> Task:
+def _task(table: Table, shown: str, task: Path, expected: Path | None, *, checked: bool) -> Task:
     try:
         digest = _digest(task)
         answer = None if expected is None else _digest(expected)
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
-    if expected is not None and expected.stat().st_size > MOST_EXPECTED_BYTES:
+    # A checker is given the file, whatever its size.
+    if expected is not None and not checked and expected.stat().st_size > MOST_EXPECTED_BYTES:
         raise table.error(
             "expected", f"{expected} has more than {MOST_EXPECTED_BYTES >> 20} MiB", "a checker"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +26,7 @@ from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
 from tare.render.files import UNWRITABLE
 from tare.render.words import text
 from tare.results.message import Said
+from tare.workloads import placeholders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
+#: Values that something can have which was measured: a part of a nanosecond, and centuries of them.
+_LEAST, _MOST = 1e-3, 1e19
 #: What else of a set stays as it began, with its key in the file.
 _LASTING = {
     "seed": "seed", "fresh": "fresh", "linger_s": "linger", "sizes": "[sizes]",
@@ -156,14 +158,14 @@ def _lines(folder: Path, plan: Plan) -> Iterator[Line]:
             )
         if isinstance(line, Run) and not all(map(_sound, line.values.values())):
             raise StoreError(
-                f"the journal in {folder} has a run (number {line.run}) of less than nothing",
+                f"the journal in {folder} has a run (number {line.run}) of what cannot be",
                 _RESTORE,
             )
         yield line
 
 
 def _sound(by_source: dict[str, float]) -> bool:
-    return all(math.isfinite(value) and value >= 0 for value in by_source.values())
+    return all(value == 0 or _LEAST <= value <= _MOST for value in by_source.values())
 
 
 def _work(run: Run) -> Work:
@@ -178,9 +180,12 @@ def load(paths: Sequence[Path]) -> Runs:
     StoreError
         If one of the folders holds none.
     UsageError
-        If one of them has no task of the others.
+        If one of them is named twice, or has no task of the others.
     """
     import pandas as pd
+
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError("a folder is named twice", "name each of them once")
 
     found: list[Folder] = []
     configurations: list[Configuration] = []
@@ -192,24 +197,25 @@ def load(paths: Sequence[Path]) -> Runs:
         files.check_owner(path)
         plan = read_plan(path)
         journals = _read(path, plan)
-        known = [
-            digests[task.name] != (task.digest, task.answer)
-            for task in plan.tasks
-            if task.name in digests
-        ]
-        if found and not known:
+        if found and not any(task.name in digests for task in plan.tasks):
             raise UsageError(
                 f"{path} has no task of {paths[0]}, so there is nothing to compare",
                 "name folders of the same tasks: they are joined by name",
             )
         for task in plan.tasks:
             digests.setdefault(task.name, (task.digest, task.answer))
-        places = [tasks.setdefault(task.name, len(tasks)) for task in plan.tasks]
+        # With another input or answer it is another task, whatever its name.
+        same = [digests[task.name] == (task.digest, task.answer) for task in plan.tasks]
+        names = [
+            t.name if s else f"{t.name} ({path})" for t, s in zip(plan.tasks, same, strict=True)
+        ]
+        places = [tasks.setdefault(name, len(tasks)) for name in names]
         for place, cell in enumerate(plan.cells):
             table = _table(journals.by_cell.get(place, []), places)
             tables.append(table.assign(configuration=len(configurations)))
             configurations.append(_configuration(len(found), cell))
-        found.append(_folder(path, plan, journals, replaced=sum(known)))
+        replaced = [t.name for t, s in zip(plan.tasks, same, strict=True) if not s]
+        found.append(_folder(path, plan, journals, tuple(replaced)))
     return Runs(
         tuple(found),
         tuple(configurations),
@@ -218,7 +224,7 @@ def load(paths: Sequence[Path]) -> Runs:
     )
 
 
-def _folder(path: Path, plan: Plan, journals: _Read, replaced: int) -> Folder:
+def _folder(path: Path, plan: Plan, journals: _Read, replaced: tuple[str, ...]) -> Folder:
     written = plan_file.text(path)
     return Folder(
         name=str(path),
@@ -242,10 +248,20 @@ def _configuration(folder: int, cell: Cell) -> Configuration:
         folder=folder,
         workload=cell.workload.name,
         levels={k: v for k, v in levels.items() if usual.get(k) != v},
-        command=cell.workload.command or (),
+        command=_filled(cell),
         timeout_s=cell.workload.timeout_s,
         enforce=cell.workload.enforce,
     )
+
+
+def _filled(cell: Cell) -> tuple[str, ...]:
+    """Return a command with the levels of its factors."""
+    levels = {**cell.levels(), TASK: f"{{{TASK}}}"}
+    words = cell.workload.command or ()
+    try:
+        return tuple(placeholders.fill(word, levels) for word in words)
+    except (KeyError, ValueError):
+        return words  # of a folder that no tare has written
 
 
 @dataclass

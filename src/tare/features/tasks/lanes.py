@@ -59,6 +59,10 @@ class Ended(NamedTuple):
     values: dict[str, dict[str, float]]
 
 
+class RefusedError(AgentError):
+    """The agent is well, and says that it could not run the program."""
+
+
 @dataclass
 class Running:
     """A program at work in an instance.
@@ -150,8 +154,10 @@ class Running:
         if self.fault is None:
             return None
         result = _OF_FAULT.get(self.fault.kind)
-        # What is of no iteration ended the agent's own process.
-        if result is None or self.fault.iteration is None:
+        if result is None:
+            raise RefusedError(self.fault.message)
+        if self.fault.iteration is None:
+            # It ended the agent's own process.
             raise AgentError(self.fault.message)
         if self.fault.kind == "signal" and signal.SIGKILL in self.values.get("signal", {}).values():
             result = "killed"
@@ -185,8 +191,8 @@ class Running:
 
     def unanswered(self, task: Task) -> Ended | None:
         """Return how a run ended whose checker would be given another answer."""
-        known = None if task.expected is None else answer(task)
-        return Ended("unchecked", known, self.values) if isinstance(known, Message) else None
+        known = None if task.expected is None else _changed(task, Path(task.expected))
+        return None if known is None else Ended("unchecked", known, self.values)
 
     def judged(self, task: Task, asked: TaskSet) -> Ended:
         """Compare the output with what is expected, where no checker does that."""
@@ -200,6 +206,16 @@ class Running:
             return Ended("wrong", longer, self.values)
         found = checks.difference(bytes(self.output), expected, asked)
         return Ended("correct" if found is None else "wrong", found, self.values)
+
+
+def _changed(task: Task, expected: Path) -> Message | None:
+    """Return why what is expected is not what it was when it was found."""
+    try:
+        with files.open_plain(expected, links=True) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return message("tasks.answer.gone", why=error.strerror)
+    return message("tasks.answer.changed") if task.answer not in (None, digest) else None
 
 
 def answer(task: Task) -> bytes | Message:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tare.features.tasks.file import FACTORS
 from tare.features.tasks.folder import AGAIN
 from tare.features.tasks.runs import RESULTS, SOLVED, Configuration, Runs
 from tare.statistics.scores import Outcomes
@@ -152,7 +153,8 @@ def labels(runs: Runs) -> list[str]:
 
 
 def _parts(one: Configuration, folder: str) -> dict[str, str]:
-    return {"folder": folder, "workload": one.workload, **one.levels}
+    levels = {f: v if f in FACTORS else f"{f}={v}" for f, v in one.levels.items()}
+    return {"folder": folder, "workload": one.workload, **levels}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import tare
 from tare.features.tasks.answers import (
@@ -16,7 +17,7 @@ from tare.features.tasks.answers import (
 )
 from tare.features.tasks.charts import quantiles, scatters
 from tare.features.tasks.outcomes import MIXED, TIMES, Metric, Scored, medians, pairs, scored
-from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
+from tare.features.tasks.runs import LIMITED, RESULTS, Folder, Result, Runs
 from tare.render.large_table import LargeColumn, LargeTable, Look
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
@@ -75,8 +76,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
             commands=(command,),
             versions=(tare.__version__,),
             title="How to make this page again",
-            seed=runs.folders[0].seed,
-            file=runs.folders[0].file,
+            **({} if len(runs.folders) > 1 else _own(runs.folders[0])),
         ),
         calm="No run was lost.",
         rest=f"{command} --json -",
@@ -84,16 +84,20 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     return report, {RUNS: _large(runs, some)}
 
 
+def _own(folder: Folder) -> dict[str, Any]:
+    """Return what is of one folder alone."""
+    return {"seed": folder.seed, "file": folder.file}
+
+
 def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
-    trials = max(one.trials for one in some)
+    trials = sorted({one.trials for one in some})
     strip = [
         ("tasks", f"{len(runs.tasks):,}"),
         ("configurations", f"{len(some)}"),
-        ("trials of each task", f"{trials}"),
+        ("trials of each task", " to ".join(map(str, dict.fromkeys((trials[0], trials[-1]))))),
     ]
-    started = min((one.started for one in runs.folders if one.started), default=None)
-    if started is not None:
-        strip.append(("run on", started[:10]))
+    if days := sorted({one.started[:10] for one in runs.folders if one.started}):
+        strip.append(("run on", " to ".join(dict.fromkeys((days[0], days[-1])))))
     machines = runs.machines
     if len(machines) == 1:
         cpu, cpus, kernel = machines.pop()
@@ -147,14 +151,12 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
     columns = [LargeColumn("task", "task", "text", runs.tasks)]
     words = [text(message(f"tasks.result.{one}")) for one in (*RESULTS, "mixed")]
     looks = {words[i]: _LOOKS[one] for i, one in enumerate(RESULTS)} | {words[MIXED]: "unknown"}
-    differing = []
     full = len(some) <= _MOST_FULL
     for one in some:
         group = one.label if len(some) > 1 else None
         results = [None if code < 0 else words[code] for code in one.ends.tolist()]
         key = f"result_{one.number}"
         columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
-        differing.append(key)
         for metric in _MEASURED if full else [f"{one.metric}_ns"]:
             unit, title = _MEASURED[metric]
             values = medians(one.values(metric))
@@ -168,7 +170,7 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
         RUNS,
         message("tasks.table.runs", several=several(some)),
         tuple(columns),
-        tuple(differing) if len(differing) > 1 else (),
+        tuple((f"result_{one.first.number}", f"result_{one.second.number}") for one in pairs(some)),
         note=None if full else message("tasks.note.columns", time=some[0].time),
     )
 

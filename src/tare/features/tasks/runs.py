@@ -51,7 +51,7 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     #: What its sessions said besides.
     notes: tuple[str, ...] = ()
     #: Tasks of a name that an earlier folder has too, with another input or answer.
-    replaced: int = 0
+    replaced: tuple[str, ...] = ()
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     #: Every factor with its level, ``platform`` among them; without ``workload``.
     levels: dict[str, str]
-    #: As the workload's command is written.
+    #: With the levels of its factors, and ``{task}`` for the task.
     command: tuple[str, ...] = ()
     timeout_s: float | None = None
     enforce: Enforced | None = None

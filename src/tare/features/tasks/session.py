@@ -34,10 +34,11 @@ from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
 from tare.features.tasks import checker, checks
 from tare.features.tasks.journal import Run
-from tare.features.tasks.lanes import Ended, Running, Work, answer
+from tare.features.tasks.lanes import Ended, RefusedError, Running, Work, answer
 from tare.features.tasks.runs import Result
 from tare.features.tasks.specification import (
     EXPECTED,
+    MOST_EXPECTED_BYTES,
     MOST_OUTPUT_BYTES,
     OUTPUT,
     TASK,
@@ -148,6 +149,8 @@ class _Session:
         #: Runs in a row that a cell's platform has lost, and the last reason.
         self.lost: dict[int, int] = defaultdict(int)
         self.last_loss: AgentError | PlatformError | None = None
+        #: Runs whose agent ended while they were under way.
+        self.again: set[Work] = set()
 
     def _tell(self, told: Sequence[Told]) -> None:
         self.writer.write(*told)
@@ -183,6 +186,8 @@ class _Session:
         task = self.plan.tasks[0]
         if self.plan.set.checker is None or task.expected is None:
             return
+        if Path(task.expected).stat().st_size > MOST_EXPECTED_BYTES:
+            return
         output = answer(task)
         if isinstance(output, Message):
             raise TrialError(f"the checker cannot be tried on {task.name}: {words(output)}")
@@ -210,6 +215,10 @@ class _Session:
         work = next((w for w in missing if self.lost[w.cell] < TRIES), None)
         if work is None:
             return False
+        self._start(lane, work)
+        return True
+
+    def _start(self, lane: _Lane, work: Work) -> None:
         self.run += 1
         began_ns = time.monotonic_ns()
         try:
@@ -217,7 +226,6 @@ class _Session:
             self._listen(lane)
         except (AgentError, PlatformError) as error:
             self._keep(lane, work, self.run, began_ns, self._loss(work, error))
-        return True
 
     def _begin(self, lane: _Lane, work: Work, began_ns: int) -> Running:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
@@ -311,7 +319,13 @@ class _Session:
         except AgentError as error:
             self._release(lane)
             self.pool.discard([running.resident], lost=True)
-            self._lose(lane, running, error)
+            if running.judges is not None:
+                values = running.judges.values
+                self._finish(lane, running.judges, Ended("unchecked", error.message, values))
+            elif isinstance(error, RefusedError):
+                self._finish(lane, running, self._loss(running.work, error))
+            else:
+                self._do_again(lane, running, error)
             return
         self._release(lane)
         if running.judges is not None:
@@ -332,13 +346,16 @@ class _Session:
         except (AgentError, PlatformError) as error:
             self._finish(lane, running, Ended("unchecked", error.message, running.values))
 
-    def _lose(self, lane: _Lane, running: Running, error: AgentError) -> None:
-        """End a run whose agent failed, or whose checker's agent did."""
-        if running.judges is None:
-            self._finish(lane, running, self._loss(running.work, error))
+    def _do_again(self, lane: _Lane, running: Running, error: AgentError) -> None:
+        """Do a run again whose agent ended under it; if it does so twice, the program ends it."""
+        lane.at_work = None
+        if running.work not in self.again:
+            self.again.add(running.work)
+            self._start(lane, running.work)
             return
-        values = running.judges.values
-        self._finish(lane, running.judges, Ended("unchecked", error.message, values))
+        why = message("tasks.ends_agent", why=error.message)
+        ended = Ended("killed", why, running.values)
+        self._keep(lane, running.work, running.run, running.began_ns, ended)
 
     def _check(self, lane: _Lane, output: bytes, task: Task, run: int) -> tuple[Asked, Path]:
         """Have the checker judge an output, on this machine and CPUs of a lane."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from tare import platforms
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import availability_filter, journal, machine_facts, pipeline, remnants
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.placement import Machine, cpu_sets
 from tare.experiment.session import folder as folders
+from tare.experiment.specification import Cell
 from tare.features.tasks import file as task_file
 from tare.features.tasks import folder as own_folders
 from tare.features.tasks import session
 from tare.features.tasks.runs import Result
-from tare.features.tasks.specification import TASK, Plan
+from tare.features.tasks.specification import TASK, Plan, Task
 from tare.render.words import text as words
 from tare.results.message import message
 
@@ -74,6 +77,9 @@ def prepare(
     if (shared := _shared_cores(here, asked.cpus, asked.parallel)) > 0:
         said = message("tasks.shared_cores", lanes=shared)
         notes = [*notes, journal.Note(message=words(said))]
+    if shown := _answers_shown(cells, tasks):
+        said = message("tasks.answers_shown", platforms=shown)
+        notes = [*notes, journal.Note(message=words(said))]
     plan = Plan(
         experiment=experiment,
         tasks=tasks,
@@ -82,6 +88,18 @@ def prepare(
         programs=task_file.programs(cells, asked, tasks, str(file)),
     )
     return Prepared(plan, here, machine_facts.facts(found), notes, text)
+
+
+def _answers_shown(cells: Sequence[Cell], tasks: Sequence[Task]) -> list[str]:
+    """Return the platforms that show programs the folder of a task in which answers are.
+
+    Where files are not hidden, nobody expects answers to be.
+    """
+    folders = {Path(task.input).parent for task in tasks}
+    if not any(task.expected and Path(task.expected).parent in folders for task in tasks):
+        return []
+    found = dict.fromkeys(cell.platform for cell in cells)
+    return [one for one in found if platforms.own_files(one) and platforms.shares_memory(one)]
 
 
 def _shared_cores(machine: Machine, each: int, lanes: int) -> int:

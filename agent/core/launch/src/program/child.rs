@@ -86,6 +86,9 @@ impl Program {
                 };
                 check(Step::Limit, libc::setrlimit(libc::RLIMIT_FSIZE, &limit))?;
             }
+            if self.first_victim {
+                offer_as_victim();
+            }
             if let Some(user) = &self.user {
                 let groups = user.groups.as_ptr();
                 check(Step::User, libc::setgroups(user.groups.len(), groups))?;
@@ -164,6 +167,21 @@ fn note_usage(block: &SharedBlock, schedstat: RawFd) {
         .wait_ns
         .store(usage::run_queue_wait(text).unwrap_or(0), Relaxed);
     before.cpu_ns.store(clock::process_cpu(), Relaxed);
+}
+
+/// Has the kernel prefer this process where memory runs out; without /proc it chooses by size.
+fn offer_as_victim() {
+    // SAFETY: writes to a file, if there is one.
+    unsafe {
+        let file = libc::open(
+            c"/proc/self/oom_score_adj".as_ptr(),
+            libc::O_WRONLY | libc::O_CLOEXEC,
+        );
+        if file >= 0 {
+            libc::write(file, c"1000".as_ptr().cast(), 4);
+            libc::close(file);
+        }
+    }
 }
 
 fn check(step: Step, result: libc::c_int) -> Result<(), Step> {
