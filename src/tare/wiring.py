@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tare.experiment.supplies import Supplies
 from tare.registry import units_of
@@ -35,12 +35,19 @@ def _reading(
     return value(printed, format, series, quantile)
 
 
+def _on_fleet(*asked: Any, **options: Any) -> None:
+    from tare.features.fleet.command import run
+
+    run(*asked, **options)
+
+
 #: What every experiment is handed.
 SUPPLIES = Supplies(
     findings=partial(units_of, "finding"),
     charts=partial(units_of, "chart"),
     probing=_probing,
     reading=_reading,
+    on_fleet=_on_fleet,
 )
 
 
@@ -55,6 +62,7 @@ def command_line() -> Commands:
     from tare.features.experiment.command import app as experiment
     from tare.features.experiment.export import export
     from tare.features.experiment.report import report
+    from tare.features.fleet.command import app as fleet
     from tare.features.machine.cleanup import cleanup
     from tare.features.machine.describe import describe
     from tare.features.machine.doctor.command import doctor
@@ -71,6 +79,7 @@ def command_line() -> Commands:
     commands.add_typer(experiment, name="experiment", rich_help_panel=measure)
     commands.add_typer(tasks, name="tasks", rich_help_panel=measure)
     commands.add_typer(net, name="net", rich_help_panel=measure)
+    commands.add_typer(fleet, name="fleet", rich_help_panel=measure)
     commands.command(rich_help_panel=machine)(doctor)
     commands.add_typer(fingerprint, name="fingerprint", rich_help_panel=machine)
     commands.add_typer(calibrate, name="calibrate", rich_help_panel=machine)

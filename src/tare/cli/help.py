@@ -32,8 +32,8 @@ GROUPS = {
     ),
     "Where": (
         "platform", "image", "size", "workers", "pinning", "network", "hosts", "host", "on",
-        "serve", "interface", "as_root", "skip_missing", "directory", "remote", "peer", "bind",
-        "key", "new_key", "line_rate", "host_cores", "check",
+        "serve", "interface", "fleet", "as_root", "skip_missing", "directory", "remote", "peer",
+        "bind", "key", "new_key", "line_rate", "host_cores", "check",
     ),
     "Output": (
         "out", "resume", "capture", "fingerprint", "store", "save", "file",

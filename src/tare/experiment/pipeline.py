@@ -148,25 +148,43 @@ def execute(
         if is_complete:
             progress.note(f"{folder} is complete, so nothing was measured.")
             return "finished"
-        request = execution.Request(
-            folder=folder,
-            plan=made,
-            machine=prepared.machine,
-            facts=prepared.facts,
-            decide=_decide(made, progress),
-            progress=progress,
-            past=past,
-            user=None if as_root else calling_user(),
-            teardown=teardown or any(w.command for w in prepared.experiment.workloads),
-            notes=prepared.notes,
-            first_look=first_look(prepared.experiment),
-            spent_s=spent_s,
-            weigh=supplies.probing(progress)
-            if supplies and prepared.experiment.fingerprint
-            else None,
-            **({} if supplies is None else {"reading": supplies.reading}),
-        )
-        return execution.conduct(request)
+        return execution.conduct(
+            request(
+                prepared, made, past, folder, progress,
+                as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
+            )
+        )  # fmt: skip
+
+
+def request(
+    prepared: Prepared,
+    made: plan.Plan,
+    past: Past,
+    folder: Path,
+    progress: execution.Progress,
+    *,
+    as_root: bool = False,
+    teardown: bool = False,
+    spent_s: float = 0.0,
+    supplies: Supplies | None = None,
+) -> execution.Request:
+    """Return what one session is asked to do, for a folder that is held; see :func:`execute`."""
+    return execution.Request(
+        folder=folder,
+        plan=made,
+        machine=prepared.machine,
+        facts=prepared.facts,
+        decide=_decide(made, progress),
+        progress=progress,
+        past=past,
+        user=None if as_root else calling_user(),
+        teardown=teardown or any(w.command for w in prepared.experiment.workloads),
+        notes=prepared.notes,
+        first_look=first_look(prepared.experiment),
+        spent_s=spent_s,
+        weigh=supplies.probing(progress) if supplies and prepared.experiment.fingerprint else None,
+        **({} if supplies is None else {"reading": supplies.reading}),
+    )
 
 
 def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> pilot.Forecast:

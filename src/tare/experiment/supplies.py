@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tare.applications.output import Reading
@@ -12,6 +13,23 @@ if TYPE_CHECKING:
     from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.session import Progress
     from tare.experiment.session.request import Weigh
+
+
+class OnFleet(Protocol):
+    """Runs an experiment on all hosts of a fleet, and writes its report."""
+
+    def __call__(
+        self,
+        file: Path,
+        address: str,
+        folder: Path,
+        *,
+        skip_missing: bool,
+        as_root: bool,
+        resume: bool,
+        json: str | None,
+    ) -> None:
+        """Take what ``tare experiment run`` takes, and the address of the scheduler."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +46,12 @@ class Supplies:
         Takes who is told of repeated probes to what probes the machine before and after trials.
     reading : callable
         Reads a number of what a program printed in a format of another tool.
+    on_fleet : callable
+        Runs an experiment on many hosts.
     """
 
     findings: Callable[[], Mapping[str, FindingUnit]]
     charts: Callable[[], Mapping[str, ChartUnit]]
     probing: Callable[[Progress], Weigh]
     reading: Reading
+    on_fleet: OnFleet

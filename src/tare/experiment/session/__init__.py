@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tare.experiment.session.files import missing, needed
 from tare.experiment.session.request import Decide, Progress, Request, Values
-from tare.experiment.session.session import conduct
+from tare.experiment.session.session import blocks, conduct
 from tare.experiment.session.trial import Outcome
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Progress",
     "Request",
     "Values",
+    "blocks",
     "conduct",
     "missing",
     "needed",

@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,19 @@ if TYPE_CHECKING:
 
 
 def conduct(request: Request) -> str:
-    """Conduct one session to its end.
+    """Conduct one session to its end, and return why it ended; raises as :func:`blocks` does."""
+    going = blocks(request)
+    while True:
+        try:
+            next(going)
+        except StopIteration as ended:
+            return str(ended.value)
+
+
+def blocks(request: Request) -> Generator[None, None, str]:
+    """Conduct one session a block at a time: each is begun when the next one is asked for.
+
+    Whoever closes it before its end interrupts it.
 
     Parameters
     ----------
@@ -70,7 +82,7 @@ def conduct(request: Request) -> str:
         # Those after the trials take as long again.
         request.spent_s += 2 * (time.monotonic() - began)
         with ExitStack() as used:
-            ended = _Session(request, session, used).conduct()
+            ended = yield from _Session(request, session, used).conduct()
         weigh(request, session.writer, "after")
         session.reason = ended
     return session.reason
@@ -115,7 +127,7 @@ def recorded(results: Path, *lines: journal.Line) -> Iterator[Recorded]:
         writer.sync()
         try:
             yield session
-        except (KeyboardInterrupt, CutShortError):
+        except (KeyboardInterrupt, CutShortError, GeneratorExit):
             session.reason = "interrupted"
             raise
         finally:
@@ -215,14 +227,14 @@ class _Session:
             if fact.name == "emulated" and fact.value is True:
                 self._note(message("execute.emulated", platform=fact.platform))
 
-    def conduct(self) -> str:
+    def conduct(self) -> Generator[None, None, str]:
         self._find_repetitions()
         if any(cell.workload.setup for cell in self.request.plan.cells):
             self.request.progress.stage("setting up")
         with self.hooks.around_all(self.experiment.seed):
-            return self._conduct()
+            return (yield from self._conduct())
 
-    def _conduct(self) -> str:
+    def _conduct(self) -> Generator[None, None, str]:
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
         self.request.progress.begins(
@@ -236,7 +248,7 @@ class _Session:
             self.block = self.request.past.blocks
             # Sequential order shares what is left of the budget over the cells that are left.
             share = self.budget.share(len(groups) - index)
-            if not self._group([c.cell for c in group], share):
+            if not (yield from self._group([c.cell for c in group], share)):
                 ended = "budget"
         if not self.tally.good:
             raise TrialError(
@@ -263,11 +275,12 @@ class _Session:
             raise TrialError(f"{cell.workload.name} fails on bare: {outcome.reason}")
         return outcome.values
 
-    def _group(self, cells: list[int], budget: Budget) -> bool:
+    def _group(self, cells: list[int], budget: Budget) -> Generator[None, None, bool]:
         """Run blocks over some cells; return whether they ended before the budget did."""
         fixed = self.experiment.stopping.trials
         blocks, planned = 0, False
         while cells := self.tally.wanting(cells, fixed):
+            yield
             began = time.monotonic()
             if not self._block(cells, budget):
                 self._stop(cells, "budget", self._decisions(cells))

@@ -126,6 +126,10 @@ def run(
     ] = None,
     resume: options.Resume = False,
     network_fingerprint: options.NetworkFingerprint = None,
+    fleet: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="On all hosts of a Dask scheduler; or local:N hosts."),
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Run an experiment and write its report.
@@ -138,6 +142,12 @@ def run(
     from tare.experiment import pipeline
 
     folder = out or file.with_suffix("")
+    if fleet is not None:
+        supplies.on_fleet(
+            file, fleet, folder,
+            skip_missing=skip_missing, as_root=as_root, resume=resume, json=json,
+        )  # fmt: skip
+        return
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:

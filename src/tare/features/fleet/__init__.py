@@ -1,0 +1,1 @@
+"""A fleet: one experiment on many hosts, each a laboratory of its own; on Dask distributed."""

@@ -1,0 +1,242 @@
+"""What a fleet says: how much hosts differ, which is odd, whether a difference holds on all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tare.features.fleet.results import Fleet, Series
+from tare.results.finding import Column, Finding, Table, interval_columns
+from tare.results.message import Amount, Levels, Message, Ratio, message
+from tare.statistics.comparison import holm
+from tare.statistics.hosts import (
+    FEWEST_HOSTS,
+    Component,
+    Components,
+    Everywhere,
+    components,
+    everywhere,
+    odd_hosts,
+)
+from tare.units import p_value
+
+#: Cells that have sentences of their own; tables have all.
+_MOST_SAID = 4
+#: Hosts from which on it can be said that one is odd, and what holds for the next.
+FEWEST_ODD, FEWEST_NEXT = 4, FEWEST_HOSTS
+#: Probability that any host is called odd, or hosts are said to differ, where they do not.
+ERROR = 0.05
+
+
+def findings(fleet: Fleet) -> list[Finding]:
+    """Return the answers in reading order: of what is compared first, where something is."""
+    several = [one for one in fleet.ratios if len(one.hosts) >= FEWEST_NEXT]
+    found = [_everywhere(fleet, several)] if several else []
+    some = [one for one in fleet.cells if len(one.hosts) > 1]
+    if some:
+        found.append(_differ(fleet, some))
+        if any(len(one.hosts) >= FEWEST_ODD for one in some):
+            found.append(_odd(fleet, some))
+    return found
+
+
+def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
+    """Say what each difference is on the mean host, and where it lies on the next one."""
+    split = [components(one.sessions) for one in some]
+    found = [everywhere(one.level, one.error) for one in split]
+    holds = [one.next_low > 0 or one.next_high < 0 for one in found]
+    answer = tuple(
+        message(
+            "fleet.everywhere",
+            cell=cell(fleet, one),
+            reference=one.what.reference,
+            ratio=_ratio(over.mean, over.low, over.high),
+            next=_ratio(over.mean, over.next_low, over.next_high),
+            hosts=len(one.hosts),
+        )
+        for one, over in list(zip(some, found, strict=True))[:_MOST_SAID]
+    )
+    return Finding(
+        name="everywhere",
+        question=message("fleet.question.everywhere"),
+        verdict="yes" if all(holds) else "inconclusive",
+        answer=answer,
+        summary=answer,
+        tables=(_ratios(fleet, some, found), _by_host(fleet, some, split)),
+    )
+
+
+def _ratio(mean: float, low: float, high: float) -> Ratio:
+    return Ratio(math.exp(mean), math.exp(low), math.exp(high))
+
+
+def cell(fleet: Fleet, one: Series) -> Message:
+    """Return how a cell is called: by the levels that are not the same in all."""
+    levels = dict(one.what.levels)
+    varied = [f for f in levels if len({dict(c.what.levels)[f] for c in fleet.cells}) > 1]
+    return message("fleet.cell", levels=Levels({f: levels[f] for f in varied or ["workload"]}))
+
+
+def _ratios(fleet: Fleet, some: Sequence[Series], found: Sequence[Everywhere]) -> Table:
+    return Table(
+        id="everywhere",
+        title=message("fleet.table.everywhere"),
+        columns=(
+            Column(key="cell", title="cell"),
+            Column(key="to", title="relative to"),
+            Column(key="hosts", title="hosts", unit="1"),
+            *interval_columns("ratio", "mean host", "ratio", "ratio_"),
+            Column(key="sd", title="SD of hosts", unit="share"),
+            *interval_columns("next", "next host", "ratio", "next_"),
+        ),
+        rows=tuple(
+            {
+                "cell": cell(fleet, one),
+                "to": one.what.reference,
+                "hosts": len(one.hosts),
+                "ratio": math.exp(over.mean),
+                "ratio_low": math.exp(over.low),
+                "ratio_high": math.exp(over.high),
+                "sd": math.expm1(over.sd),
+                "next": math.exp(over.mean),
+                "next_low": math.exp(over.next_low),
+                "next_high": math.exp(over.next_high),
+            }
+            for one, over in zip(some, found, strict=True)
+        ),
+    )
+
+
+def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) -> Table:
+    """Return a row a host and cell: its own ratio, for the forest plot."""
+    rows = []
+    for one, parts in zip(some, split, strict=True):
+        for place, host in enumerate(one.hosts):
+            half = 1.96 * math.sqrt(float(parts.error[place]))
+            level = float(parts.level[place])
+            rows.append({
+                "host": fleet.hosts[host],
+                "cell": cell(fleet, one),
+                "to": one.what.reference,
+                "ratio": math.exp(level),
+                "ratio_low": math.exp(level - half),
+                "ratio_high": math.exp(level + half),
+            })  # fmt: skip
+    return Table(
+        id="by_host",
+        title=message("fleet.table.by_host"),
+        columns=(
+            Column(key="host", title="host"),
+            Column(key="cell", title="cell"),
+            *interval_columns("ratio", "ratio", "ratio", "ratio_"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
+    """Say how much of the spread is of hosts, of sessions, and of trials."""
+    split = [components(one.sessions) for one in some]
+    known = [place for place, one in enumerate(split) if one.p is not None]
+    adjusted = dict(zip(known, holm([split[place].p or 0.0 for place in known]), strict=True))
+    margin = fleet.results[0].experiment.margin
+    differs = any(p < ERROR for p in adjusted.values())
+    small = len(known) == len(split) and all(_high(one.host) < margin for one in split)
+    answer = tuple(
+        message(
+            "fleet.differ" if place in adjusted else "fleet.together",
+            cell=cell(fleet, one),
+            host=_amount(split[place].host),
+            session=_amount(split[place].session),
+            trial=_amount(split[place].trial),
+            p=p_value(adjusted[place]) if place in adjusted else None,
+        )
+        for place, one in enumerate(some[:_MOST_SAID])
+    )
+    return Finding(
+        name="differ",
+        question=message("fleet.question.differ"),
+        verdict="yes" if differs else "no" if small else "inconclusive",
+        answer=answer,
+        summary=answer,
+        tables=(_components(fleet, some, split, adjusted),),
+    )
+
+
+def _high(one: Component) -> float:
+    return math.inf if one.high is None else math.expm1(one.high)
+
+
+def _amount(one: Component | None) -> Amount | None:
+    if one is None:
+        return None
+    low, high = (None if end is None else math.expm1(end) for end in (one.low, one.high))
+    return Amount(math.expm1(one.sd), "share", low, high)
+
+
+def _components(
+    fleet: Fleet, some: Sequence[Series], split: Sequence[Components], p: dict[int, float]
+) -> Table:
+    names = ("host", "session", "trial")
+    rows = []
+    for place, (one, parts) in enumerate(zip(some, split, strict=True)):
+        row: dict[str, object] = {
+            "cell": cell(fleet, one),
+            "hosts": len(one.hosts),
+            "sessions": len(one.sessions.n),
+            "trials": len(one.value),
+            "p": p.get(place),
+        }
+        for name in names:
+            if (amount := _amount(getattr(parts, name))) is not None:
+                row |= {name: amount.value, f"{name}_low": amount.low, f"{name}_high": amount.high}
+        rows.append(row)
+    return Table(
+        id="components",
+        title=message("fleet.table.components"),
+        columns=(
+            Column(key="cell", title="cell"),
+            *(Column(key=key, title=key, unit="1") for key in ("hosts", "sessions", "trials")),
+            *(c for n in names for c in interval_columns(n, f"SD of {n}s", "share", f"{n}_")),
+            Column(key="p", title="p (Holm)"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _odd(fleet: Fleet, some: Sequence[Series]) -> Finding:
+    """Name the hosts that are none of the others."""
+    found = list(_off(fleet, [one for one in some if len(one.hosts) >= FEWEST_ODD]))
+    sure = holm([one.p for one in found])
+    said = [
+        message("fleet.odd.one", host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(p))
+        for one, p in zip(found, sure, strict=True)
+        if p < ERROR
+    ]
+    none = message("fleet.odd.none", hosts=len(fleet.hosts))
+    answer = tuple(said[:_MOST_SAID]) or (none,)
+    return Finding(
+        name="odd",
+        question=message("fleet.question.odd"),
+        closed=False,
+        verdict="none",
+        answer=answer,
+        summary=answer,
+    )
+
+
+class _Off(NamedTuple):
+    host: str
+    cell: Message
+    off: float
+    p: float
+
+
+def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[_Off]:
+    for one in some:
+        parts = components(one.sessions)
+        found = odd_hosts(parts.level, parts.error)
+        for place, host in enumerate(one.hosts):
+            off, p = float(found.off[place]), float(found.p[place])
+            yield _Off(fleet.hosts[host], cell(fleet, one), math.exp(off), p)

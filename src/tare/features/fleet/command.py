@@ -1,0 +1,111 @@
+"""``tare fleet``, and ``tare experiment run --fleet``: one experiment on many hosts."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import console, options
+from tare.cli.again import again as typed_again
+from tare.cli.commands import Commands
+from tare.errors import IncompleteError, InterruptError
+
+if TYPE_CHECKING:
+    from tare.features.fleet.folder import Record
+
+app = Commands(
+    no_args_is_help=True,
+    help="""Measure on many hosts at once, and compare these.
+
+        tare experiment run examples/demo.toml --fleet local:2
+    """,
+)
+
+#: What ends a host without all that was asked.
+_SHORT = ("lost", "refused", "failed", "interrupted")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a fleet.", metavar="DIR")],
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Compare the hosts of a fleet, and write the report.
+
+    tare fleet report mine
+    """
+    _show(folder, report or folder / "report.html", json)
+
+
+def run(
+    file: Path,
+    address: str,
+    folder: Path,
+    *,
+    skip_missing: bool,
+    as_root: bool,
+    resume: bool,
+    json: str | None,
+) -> None:
+    """Run an experiment on all hosts of a fleet and write its report."""
+    from tare.features.fleet import work
+    from tare.features.fleet.progress import FleetBar
+
+    again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
+    try:
+        with FleetBar() as bar:
+            record = work.execute(
+                file, address, folder, bar,
+                skip_missing=skip_missing, as_root=as_root, resume=resume,
+            )  # fmt: skip
+    except KeyboardInterrupt as error:
+        shows = shlex.join(["tare", "fleet", "report", str(folder)])
+        raise InterruptError(
+            f"interrupted; all blocks that had ended are kept in {folder}",
+            f"{again}   (goes on)   or: {shows}",
+        ) from error
+    _show(folder, folder / "report.html", json)
+    _check_complete(record, again)
+
+
+def _check_complete(record: Record, again: str) -> None:
+    short = [host.name for host in record.hosts if host.ended in _SHORT]
+    if short:
+        names = ", ".join(short[:3]) + (f" and {len(short) - 3} more" if len(short) > 3 else "")
+        raise IncompleteError(
+            f"{len(short)} of {len(record.hosts)} hosts did not end: {names}",
+            f"{again}   (goes on where each was)",
+        )
+
+
+def _show(folder: Path, page: Path, json: str | None) -> None:
+    """Print the answers and write the page."""
+    from tare.features.fleet import page as pages
+    from tare.features.fleet.results import load
+    from tare.render import data, files
+
+    files.format_of(page)
+    command = shlex.join(["tare", "fleet", "report", str(folder)])
+    with console.err.status("working out the answers"):
+        fleet = load(folder)
+        document = pages.make(fleet, command)
+        written = files.write(document, page)
+    if json != "-":
+        console.show(document, written)
+    if json is not None:
+        console.write_json(
+            {
+                "version": 1,
+                "hosts": data.builtins(list(fleet.record.hosts)),
+                "findings": data.builtins([one.finding for one in document.sections]),
+                "written": [str(path) for path in written],
+            },
+            json,
+        )

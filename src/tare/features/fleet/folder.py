@@ -1,0 +1,67 @@
+"""A fleet's folder: what was asked, what became of each host, and a folder of results of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tare import files
+from tare.errors import StoreError
+from tare.experiment import plan_file
+
+#: What became of the hosts; and where each has its own folder.
+FILE, HOSTS = "fleet.json", "hosts"
+VERSION = 1
+_HINT = "free some room, or choose another --out"
+
+#: How a host ended: all was measured, now or before; its budget was spent; somebody interrupted
+#: it; its trials failed; it could not be asked; or nothing more was heard of it.
+Ended = Literal["finished", "complete", "budget", "interrupted", "failed", "refused", "lost"]
+
+
+class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one host."""
+
+    name: str
+    ended: Ended
+    why: str | None = None
+    #: The machine's boot, by which hosts that are one machine are known.
+    machine: str = ""
+    system: str = ""
+    cpus: int = 0
+    #: Blocks of this session, and the worker's own CPU time for each second of them.
+    blocks: int = 0
+    own_cpu_share: float | None = None
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of all hosts in the last session."""
+
+    version: int = VERSION
+    name: str
+    question: str
+    hosts: tuple[HostRecord, ...]
+
+
+def has_begun(folder: Path) -> bool:
+    """Tell whether a folder holds a fleet's results."""
+    return (folder / HOSTS).is_dir()
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write down what became of the hosts; raises StoreError."""
+    files.write(folder / FILE, msgspec.json.encode(record), _HINT)
+
+
+def read(folder: Path) -> Record:
+    """Return what became of the hosts; raises StoreError where there is no such file."""
+    path = folder / FILE
+    try:
+        data = plan_file.content(path)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no fleet's results: {FILE} cannot be read ({error.strerror})"
+        ) from error
+    return plan_file.decoded(data, Record, VERSION, path)

@@ -1,0 +1,129 @@
+"""A fleet on this machine: hosts in namespaces of a small network, to try one, and for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tare.errors import PlatformError
+from tare.experiment import remnants
+from tare.host import lease
+from tare.networks.emulator import Emulator
+
+#: The scheduler's, in a namespace that nobody else is in.
+PORT = 8786
+#: More hosts than this are none that one machine plays.
+MOST = 250
+#: Until a scheduler or a worker that does not come up is given up.
+START_S = 30.0
+#: Whatever kills this process, those that it has started are asked to end.
+_WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
+_CLONE_NEWNET = 0x40000000
+#: A host whose machine or link is gone is known to be after so long.
+_SETTINGS = {
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
+    "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",
+}
+
+
+@contextlib.contextmanager
+def local(count: int) -> Iterator[str]:
+    """Start a scheduler and so many hosts, and be in the scheduler's namespace meanwhile.
+
+    Nobody else is in that network, so nothing in it is encrypted.
+
+    Yields
+    ------
+    str
+        The scheduler's address.
+
+    Raises
+    ------
+    PlatformError
+        If there is no right to make a network, or a host does not come up.
+    """
+    name = lease.new_name()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(remnants.lease(name))
+        network = stack.enter_context(Emulator(name, hosts=count + 1))
+        here = network.hosts[0]
+        assert here.namespace is not None
+        address = f"tcp://{here.address}:{PORT}"
+        scheduler = _dask(
+            "scheduler", "--host", str(here.address), "--port", str(PORT), "--no-dashboard"
+        )
+        stack.enter_context(_running([*network.enter(1), *scheduler]))
+        stack.enter_context(_inside(Path(here.namespace)))
+        _await(str(here.address))
+        for number in range(1, count + 1):
+            worker = (
+                "worker", address, "--name", f"host-{number}", "--nthreads", "1", "--no-nanny",
+                "--no-dashboard", "--memory-limit", "0", "--death-timeout", "20",
+            )  # fmt: skip
+            stack.enter_context(_running([*network.enter(number + 1), *_dask(*worker)]))
+        yield address
+
+
+def _dask(role: str, *words: str) -> list[str]:
+    return [sys.executable, "-m", f"distributed.cli.dask_{role}", *words]
+
+
+@contextlib.contextmanager
+def _running(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run something as long as it is needed; it is asked to end, and then made to."""
+    process = subprocess.Popen(
+        [*_WITH_US, *argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | _SETTINGS,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _inside(namespace: Path) -> Iterator[None]:
+    """Have this thread, and those that it starts, in a network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/thread-self/ns/net").open("rb") as before, namespace.open("rb") as there:
+
+        def enter(file: int) -> None:
+            if libc.setns(file, _CLONE_NEWNET):
+                error = os.strerror(ctypes.get_errno())
+                raise PlatformError(f"cannot enter {namespace}: {error}", "sudo tare …")
+
+        enter(there.fileno())
+        try:
+            yield
+        finally:
+            enter(before.fileno())
+
+
+def _await(host: str) -> None:
+    end = time.monotonic() + START_S
+    while True:
+        try:
+            socket.create_connection((host, PORT), timeout=1).close()
+            return
+        except OSError as error:
+            if time.monotonic() > end:
+                raise PlatformError(f"the scheduler does not come up: {error}") from error
+            time.sleep(0.05)

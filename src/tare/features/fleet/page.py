@@ -1,0 +1,136 @@
+"""The page of a fleet: what holds on all hosts, by how much they differ, what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+import tare
+from tare.features.fleet.answers import findings
+from tare.features.fleet.results import Fleet
+from tare.render.charts.forest import forest
+from tare.render.words import sentence, text
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message, message
+from tare.results.report import Figure, Origin, Report, Section
+
+
+def make(fleet: Fleet, command: str) -> Report:
+    """Lay the page out; ``command`` makes it again."""
+    found = findings(fleet)
+    question = fleet.record.question
+    first = next(iter(fleet.results))
+    return Report(
+        name=fleet.record.name,
+        question=question,
+        answers=tuple(said for one in found for said in one.head) or _none(fleet),
+        strip=_strip(fleet),
+        missing=tuple(_missing(fleet)),
+        cells=_hosts(fleet),
+        sections=tuple(Section(one, _figures(one)) for one in found),
+        lead=found[0].name if found else None,
+        origin=Origin(
+            commands=(command,),
+            versions=(tare.__version__,),
+            title="How to make this page again",
+            seed=first.experiment.seed,
+        ),
+        calm="No host was lost.",
+        rest=f"{command} --json -",
+    )
+
+
+def _none(fleet: Fleet) -> tuple[Message, ...]:
+    if isinstance(fleet.basis, Message):
+        return (fleet.basis,)
+    return (message("fleet.alone", host=fleet.hosts[0]),)
+
+
+def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
+    trials = sum(int((own.trial_table["status"] == "ok").sum()) for own in fleet.results)
+    machines = {host.machine for host in fleet.record.hosts if host.machine}
+    return (
+        ("hosts", f"{len(fleet.hosts)}"),
+        ("machines", f"{len(machines)}"),
+        ("sessions", f"{sum(len(own.sessions) for own in fleet.results)}"),
+        ("good trials", f"{trials:,}"),
+    )
+
+
+def _missing(fleet: Fleet) -> Iterator[Message]:
+    for host in fleet.record.hosts:
+        if host.ended in ("lost", "refused", "failed"):
+            yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
+    for ended in ("budget", "interrupted"):
+        if names := [host.name for host in fleet.record.hosts if host.ended == ended]:
+            yield message(f"fleet.host.{ended}", hosts=names)
+
+
+def _hosts(fleet: Fleet) -> Table:
+    """Return a row a host: the median of each cell, and how it ended."""
+    series = fleet.cells
+    ended = {host.name: host for host in fleet.record.hosts}
+    rows = []
+    for place, name in enumerate(fleet.hosts):
+        record = ended.get(name)
+        row: dict[str, object] = {
+            "host": name,
+            "sessions": len(fleet.results[place].sessions),
+            "trials": int((fleet.results[place].trial_table["status"] == "ok").sum()),
+            "ended": None if record is None else record.ended,
+        }
+        for number, one in enumerate(series):
+            own = [one.value[one.host == i] for i, host in enumerate(one.hosts) if host == place]
+            if own:
+                row[f"c{number}"] = float(np.exp(np.median(own[0])))
+        rows.append(row)
+    unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
+    return Table(
+        id="hosts",
+        title=message("fleet.table.hosts"),
+        columns=(
+            Column(key="host", title="host"),
+            Column(key="sessions", title="sessions", unit="1"),
+            Column(key="trials", title="trials", unit="1"),
+            *(
+                Column(key=f"c{number}", title=_title(fleet, number), unit=unit)
+                for number in range(len(series))
+            ),
+            Column(key="ended", title="ended"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _title(fleet: Fleet, number: int) -> str:
+    from tare.features.fleet.answers import cell
+
+    return text(cell(fleet, fleet.cells[number]))
+
+
+def _figures(finding: Finding) -> tuple[Figure, ...]:
+    """Draw each host's ratio, a picture a cell."""
+    tables = [table for table in finding.tables if table.id == "by_host"]
+    return tuple(_forest(rows) for table in tables for rows in _by_cell(table))
+
+
+def _by_cell(table: Table) -> list[list[dict[str, object]]]:
+    found: dict[str, list[dict[str, object]]] = {}
+    for row in table.rows:
+        found.setdefault(text(row["cell"]), []).append(dict(row))
+    return list(found.values())
+
+
+def _forest(rows: Sequence[dict[str, object]]) -> Figure:
+    ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
+    title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])  # type: ignore[arg-type]
+    chart = forest([str(row["host"]) for row in rows], ratios, lows, highs, title=text(title))
+    alternative = message(
+        "fleet.chart.forest.alternative",
+        hosts=len(rows), low=f"{min(ratios):.3g}", high=f"{max(ratios):.3g}",
+    )  # fmt: skip
+    return Figure("forest", text(title), chart.to_dict(validate=False), sentence(alternative))
+
+
+_RATIO = ("ratio", "ratio_low", "ratio_high")

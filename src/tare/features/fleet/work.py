@@ -1,0 +1,153 @@
+"""From an address to a fleet's results: the one place where the parts are put together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from distributed import Client, Security
+
+from tare.errors import PlatformError, StoreError, UsageError
+from tare.experiment import file as experiment_file
+from tare.experiment.catalogue import catalogue
+from tare.experiment.session import folder as folders
+from tare.features.fleet import folder as own_folders
+from tare.features.fleet.engine import Engine, Host, Progress
+from tare.features.fleet.folder import HostRecord, Record
+from tare.features.fleet.laboratory import Asked
+from tare.features.fleet.local import MOST, START_S, local
+
+#: Until a scheduler that does not answer is given up.
+ANSWER_S = 20.0
+#: What makes them.
+_CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """Reach the scheduler of a fleet, or start one on this machine.
+
+    Raises
+    ------
+    UsageError
+        If the address is none, or leads elsewhere without encryption.
+    PlatformError
+        If nobody answers there, or there are no certificates.
+    """
+    with contextlib.ExitStack() as stack:
+        expected = 0
+        if address.startswith("local:"):
+            expected = _count(address)
+            address = stack.enter_context(local(expected))
+        else:
+            check(address)
+        try:
+            reach: Callable[..., Client] = Client
+            client = stack.enter_context(reach(address, timeout=ANSWER_S, set_as_default=False))
+            if expected:
+                wait: Callable[..., None] = client.wait_for_workers
+                wait(expected, timeout=START_S)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise PlatformError(
+                f"no scheduler answers at {address}: {error}", "dask scheduler   (see docs)"
+            ) from error
+        yield client
+
+
+def _count(address: str) -> int:
+    number = address.removeprefix("local:")
+    if not number.isdecimal() or not 1 <= int(number) <= MOST:
+        raise UsageError(f"--fleet {address}: not 1 to {MOST} hosts", "--fleet local:4")
+    return int(number)
+
+
+def check(address: str) -> None:
+    """Refuse a scheduler that anybody on the way could be: workers do what they are sent."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
+        raise UsageError(
+            f"--fleet {address}: not the address of a scheduler",
+            "--fleet tls://HOST:8786, or --fleet local:4",
+        )
+    if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
+        raise UsageError(
+            f"--fleet {address}: without TLS, whoever reaches the scheduler can run anything on "
+            "all hosts",
+            f"--fleet tls://…, with certificates   {_CERTIFICATES}",
+        )
+    if parts.scheme == "tls":
+        try:
+            # What Dask's configuration names.
+            security: Callable[[], Any] = Security
+            secured = security().get_connection_args("client")["ssl_context"]
+        except OSError as error:
+            raise PlatformError(
+                f"the certificates of Dask's configuration cannot be used: {error}", _CERTIFICATES
+            ) from error
+        if secured is None:
+            raise PlatformError(
+                f"--fleet {address}: Dask's configuration names no certificate", _CERTIFICATES
+            )
+
+
+def execute(
+    file: Path,
+    address: str,
+    folder: Path,
+    progress: Progress,
+    *,
+    skip_missing: bool = False,
+    as_root: bool = False,
+    resume: bool = False,
+) -> Record:
+    """Measure on all hosts into a folder, and return what became of each.
+
+    Raises
+    ------
+    StoreError
+        If the folder is not empty, or another session writes to it.
+    PlatformError
+        If there is no fleet, or no host can measure what is asked.
+    """
+    text = experiment_file.read(file)
+    experiment = experiment_file.parse(text, str(file), catalogue())
+    asked = Asked(text, str(file), skip_missing, as_root)
+    with folders.held(folder):
+        if own_folders.has_begun(folder):
+            if not resume:
+                raise StoreError(
+                    f"{folder} is not empty: it holds a fleet's results, so nothing was measured",
+                    "add --resume to go on with them, or choose another --out",
+                )
+        else:
+            folders.check_free(folder, resume=resume)
+        folders.write_text(text, folder)
+        with connected(address) as client:
+            engine = Engine(client, progress)
+            try:
+                with engine.reached():
+                    engine.measure(asked, folder)
+            finally:
+                hosts = tuple(map(_record, engine.hosts.values()))
+                record = Record(name=experiment.name, question=experiment.question, hosts=hosts)
+                own_folders.write(record, folder)
+    if hosts and all(host.ended == "refused" for host in hosts):
+        raise PlatformError(f"no host can measure this; {hosts[0].name}: {hosts[0].why}")
+    return record
+
+
+def _record(host: Host) -> HostRecord:
+    return HostRecord(
+        name=host.name,
+        ended=host.ended or "interrupted",
+        why=None if host.why is None else host.why.why,
+        machine=host.hello.machine,
+        system=host.hello.system,
+        cpus=host.hello.cpus,
+        blocks=host.blocks,
+        own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
+    )

@@ -1,0 +1,142 @@
+"""A fleet on this machine: one trial at a time, hosts that die, what is gone on with and left."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cli
+import pytest
+
+from tare import open as open_results
+from tare.experiment import journal
+from tare.experiment.journal import TrialEnd, TrialStart
+from tare.features.fleet import folder as folders
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.machine,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
+]
+FILE = """
+[experiment]
+name = "fleet"
+question = "Do hosts differ?"
+trials = {trials}
+fingerprint = false
+[[workload]]
+command = ["sleep", "0.05"]
+[factors]
+platform = ["bare", "bubblewrap"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE.format(trials=4))
+    return path
+
+
+def tare(*words: str | Path, code: int = 0) -> str:
+    ended = cli.run(*map(str, words))
+    assert ended.returncode == code, ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def children(pid: int) -> Iterator[tuple[int, str]]:
+    """Yield the processes that a process has started, each with its command line."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (path / "stat").read_text().rpartition(")")[2].split()
+            line = (path / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+        if int(status[1]) == pid:
+            yield int(path.name), line
+
+
+def spans(folder: Path) -> list[tuple[int, int]]:
+    """Return from when to when each trial of a host took place."""
+    found, began = [], 0
+    for line in journal.read_all(folder):
+        if isinstance(line, TrialStart):
+            began = line.monotonic_ns
+        elif isinstance(line, TrialEnd):
+            found.append((began, line.monotonic_ns))
+    return found
+
+
+def test_hosts_measure_one_at_a_time_and_answer_together(file: Path) -> None:
+    said = tare("experiment", "run", file, "--fleet", "local:3")
+    assert "mean of 3 hosts" in said
+    mine = file.with_suffix("")
+    record = folders.read(mine)
+    assert [(host.name, host.ended, host.blocks) for host in record.hosts] == [
+        (f"host-{number}", "finished", 4) for number in (1, 2, 3)
+    ]
+    # They are one machine, and one of them measures at a time.
+    assert len({host.machine for host in record.hosts}) == 1
+    own = [spans(mine / "hosts" / host.name) for host in record.hosts]
+    assert [len(some) for some in own] == [8, 8, 8]
+    for (_, ended), (began, _) in itertools.pairwise(sorted(itertools.chain(*own))):
+        assert ended <= began
+    assert (mine / "report.html").exists()
+    tare("experiment", "run", file, "--fleet", "local:3", "--resume")
+    assert {host.ended for host in folders.read(mine).hosts} == {"complete"}
+    assert "not empty" in tare("experiment", "run", file, "--fleet", "local:3", code=14)
+
+
+def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
+    file.write_text(FILE.format(trials=40))
+    words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as front:
+        mine = file.with_suffix("")
+        victim = mine / "hosts/host-2/journal/1.ndjson"
+        while front.poll() is None and not (victim.exists() and victim.stat().st_size > 60_000):
+            time.sleep(0.1)
+        for pid, line in children(front.pid):
+            if "--name host-2" in line:
+                os.kill(pid, signal.SIGKILL)
+        assert front.stdout is not None
+        said = front.stdout.read().decode()
+        assert front.wait(120) == 18, said
+    assert "host-2" in said
+    ended = {host.name: host.ended for host in folders.read(mine).hosts}
+    assert ended == {"host-1": "finished", "host-2": "lost"}
+    tare("experiment", "run", file, "--fleet", "local:2", "--resume")
+    for name in ("host-1", "host-2"):
+        results = open_results(mine / "hosts" / name)
+        good = results.trial_table[results.trial_table["status"] == "ok"]
+        assert good.groupby("cell").size().tolist() == [40, 40]
+        # Each block is of one session.
+        assert not good.duplicated(["session", "block", "cell"]).any()
+
+
+def test_whoever_kills_the_front_kills_its_hosts(file: Path) -> None:
+    file.write_text(FILE.format(trials=200))
+    words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:2"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as front:
+        journal_file = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
+        while front.poll() is None and not journal_file.exists():
+            time.sleep(0.1)
+        started = [pid for pid, line in children(front.pid) if "distributed" in line]
+        assert len(started) >= 3
+        front.kill()
+    for _ in range(300):
+        if not any(Path(f"/proc/{pid}").exists() for pid in started):
+            break
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)
+    tare("cleanup")
+
+
+def test_without_tls_no_other_machine_is_reached(file: Path) -> None:
+    said = tare("experiment", "run", file, "--fleet", "tcp://192.0.2.1:8786", code=10)
+    assert "without TLS" in said

@@ -1,0 +1,159 @@
+"""Many hosts: components of variance, odd hosts, the next host, and how many it takes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from scipy import stats
+
+from tare.statistics.hosts import (
+    Sessions,
+    allocation,
+    components,
+    everywhere,
+    odd_hosts,
+)
+
+
+def drawn(
+    rng: np.random.Generator, shape: tuple[int, int, int], sds: tuple[float, float, float]
+) -> Sessions:
+    """Draw trials of so many hosts, sessions of each, trials of each of these."""
+    hosts, sessions, _ = shape
+    values = (
+        rng.normal(0, sds[0], (hosts, 1, 1))
+        + rng.normal(0, sds[1], (hosts, sessions, 1))
+        + rng.normal(0, sds[2], shape)
+    )
+    host, session, _ = np.indices(shape)
+    return Sessions.of(host.ravel(), session.ravel(), values.ravel())
+
+
+def test_sums_are_those_of_the_trials() -> None:
+    values = np.array([1.0, 3.0, 5.0, 5.0, 8.0])
+    found = Sessions.of(np.array([0, 0, 0, 1, 1]), np.array([1, 1, 2, 1, 1]), values)
+    assert found.host.tolist() == [0, 0, 1]
+    assert found.n.tolist() == [2, 1, 2]
+    assert found.mean.tolist() == [2.0, 5.0, 6.5]
+    assert found.square.tolist() == [2.0, 0.0, 4.5]
+    assert (found.hosts, found.apart) == (2, True)
+
+
+def test_equally_many_are_split_as_by_the_analysis_of_variance() -> None:
+    hosts, sessions, trials = 12, 4, 5
+    rng = np.random.default_rng(5)
+    values = (
+        rng.normal(0, 0.05, (hosts, 1, 1))
+        + rng.normal(0, 0.02, (hosts, sessions, 1))
+        + rng.normal(0, 0.03, (hosts, sessions, trials))
+    )
+    host, session, _ = np.indices(values.shape)
+    found = components(Sessions.of(host.ravel(), session.ravel(), values.ravel()))
+    means, levels = values.mean(axis=2), values.mean(axis=(1, 2))
+    trial = values.var(axis=2, ddof=1).mean()
+    between = means.var(axis=1, ddof=1).mean()
+    assert found.trial is not None
+    assert found.session is not None
+    assert found.trial.sd == pytest.approx(math.sqrt(trial))
+    assert found.session.sd == pytest.approx(math.sqrt(between - trial / trials))
+    assert found.host.sd == pytest.approx(math.sqrt(levels.var(ddof=1) - between / sessions))
+    f = sessions * levels.var(ddof=1) / between
+    assert found.p == pytest.approx(stats.f.sf(f, hosts - 1, hosts * (sessions - 1)))
+
+
+def test_restricted_maximum_likelihood_is_the_same() -> None:
+    """Of equally many sessions a host, as statsmodels has it for the sessions' means."""
+    rng = np.random.default_rng(8)
+    found_in = drawn(rng, (10, 3, 4), (0.05, 0.02, 0.0001))
+    table = pd.DataFrame({"y": 100 * found_in.mean, "host": found_in.host})
+    fitted = smf.mixedlm("y ~ 1", table, groups=table["host"]).fit(reml=True)
+    found = components(found_in)
+    assert 100 * found.host.sd == pytest.approx(math.sqrt(fitted.cov_re.iloc[0, 0]), rel=1e-3)
+
+
+def test_one_session_each_cannot_be_told_apart() -> None:
+    found = components(drawn(np.random.default_rng(1), (6, 1, 8), (0.03, 0.0, 0.01)))
+    assert (found.session, found.p) == (None, None)
+    assert found.host.low is not None
+    assert found.host.low < 0.03
+
+
+def test_hosts_that_are_all_the_same_value_differ_by_nothing() -> None:
+    ones = np.zeros(8)
+    found = components(Sessions.of(np.repeat([0, 1, 2, 3], 2), np.tile([0, 1], 4), ones))
+    assert (found.host.sd, found.host.high) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sd", "draws"),
+    [(8, 0.01, 150), *(pytest.param(n, s, 2000, marks=pytest.mark.slow)
+      for n in (8, 16, 64) for s in (0.0, 0.01, 0.03, 0.1))],
+)  # fmt: skip
+def test_planted_components_are_covered(hosts: int, sd: float, draws: int) -> None:
+    """SD of sessions 1 %, three a host, as the hosts' SD is 0, 1, 3 or 10 %."""
+    rng = np.random.default_rng(hosts)
+    covered, differ, zero, following = np.zeros(3), 0, 0, 0
+    for _ in range(draws):
+        found = components(drawn(rng, (hosts, 3, 12), (sd, 0.01, 0.02)))
+        for place, (one, true) in enumerate(
+            [(found.host, sd), (found.session, 0.01), (found.trial, 0.02)]
+        ):
+            assert one is not None
+            assert one.low is not None
+            assert one.high is not None
+            covered[place] += one.low <= true <= one.high
+        assert found.p is not None
+        differ += found.p < 0.05
+        zero += found.host.low == 0
+        over = everywhere(found.level, found.error)
+        following += over.next_low <= rng.normal(0, sd) <= over.next_high
+    least = stats.binom.ppf(0.001, draws, 0.93)
+    most = stats.binom.ppf(0.999, draws, 0.97)
+    assert (covered >= least).all(), covered / draws
+    if sd:
+        assert (covered <= most).all(), covered / draws
+        assert least <= following <= most, following / draws
+    else:
+        assert zero >= stats.binom.ppf(0.001, draws, 0.95)
+        assert differ <= stats.binom.ppf(0.999, draws, 0.05)
+
+
+@pytest.mark.parametrize("draws", [100, pytest.param(2000, marks=pytest.mark.slow)])
+def test_one_host_that_is_10_percent_off_is_named(draws: int) -> None:
+    rng = np.random.default_rng(4)
+    named, false = 0, 0
+    for _ in range(draws):
+        plain = components(drawn(rng, (16, 3, 12), (0.01, 0.01, 0.02)))
+        false += (odd_hosts(plain.level, plain.error).p < 0.05).any()
+        level = plain.level.copy()
+        level[3] += math.log(1.1)
+        named += odd_hosts(level, plain.error).p[3] < 0.05
+    assert named >= 0.9 * draws
+    assert false <= stats.binom.ppf(0.999, draws, 0.05)
+
+
+def test_without_errors_the_next_host_is_that_of_student() -> None:
+    levels = np.array([1.0, 2.0, 4.0, 3.0])
+    found = everywhere(levels, np.zeros(4))
+    half = stats.t.ppf(0.975, 3) * levels.std(ddof=1)
+    assert found.high - found.mean == pytest.approx(half / 2)
+    assert found.next_high - found.mean == pytest.approx(half * math.sqrt(1.25))
+
+
+def test_the_cheapest_allocation_is_found() -> None:
+    variances, costs, error = (4e-4, 1e-4, 9e-4), (60.0, 10.0, 1.0), 0.01
+    found = allocation(variances, costs, error)
+    assert found.error <= error
+
+    def cost(hosts: int, sessions: int, trials: int) -> float:
+        own = variances[0] + (variances[1] + variances[2] / trials) / sessions
+        enough = math.sqrt(own / hosts) <= error
+        each = costs[0] + sessions * (costs[1] + trials * costs[2])
+        return hosts * each if enough else math.inf
+
+    tried = [cost(h, s, t) for h in range(2, 30) for s in range(1, 8) for t in range(1, 30)]
+    assert found.cost <= 1.05 * min(tried)
