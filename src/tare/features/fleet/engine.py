@@ -78,7 +78,8 @@ def _claimed(client: Client) -> Iterator[None]:
     try:
         yield
     finally:
-        run(_allow, before)
+        if client.status == "running":
+            run(_allow, before)
 
 
 def _allow(failures: int, dask_scheduler: Scheduler) -> int:
@@ -106,7 +107,7 @@ def find(client: Client) -> dict[str, str]:
         If there is none, or two have one name.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    names = Counter(str(own["name"]) for own in workers.values())
+    names = Counter(name_of(str(own["name"])) for own in workers.values())
     twice = [name for name, n in names.items() if n > 1]
     if twice:
         raise PlatformError(

@@ -335,7 +335,7 @@ def _pairs(found: Sequence[_Counts]) -> Table:
                 "differ": one.differ,
                 "gained": one.gained,
                 "lost": one.lost,
-                "p": None if one.p is None else p_value(one.p).removeprefix("p = "),
+                "p": one.p,
             }
             for one in found
         ),
