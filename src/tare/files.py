@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import pwd
 import stat
@@ -73,6 +74,12 @@ def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is no plain file")
     return file
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file that may be linked to, hexadecimal; raises OSError."""
+    with open_plain(path, links=True) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_owner(folder: Path) -> None:

@@ -91,6 +91,11 @@ class LargeTable:
     only_differing: bool = False
     note: Said | None = None
 
+    @property
+    def compared(self) -> set[str]:
+        """Ids of all columns that are compared with others."""
+        return {*itertools.chain(*self.differing)}
+
     def __post_init__(self) -> None:
         ids = [column.id for column in self.columns]
         for id_ in (self.id, *ids):
@@ -101,7 +106,7 @@ class LargeTable:
         if len({len(column.values) for column in self.columns}) != 1:
             raise ValueError(f"columns of {self.id} are not of one length")
         choices = {column.id for column in self.columns if column.kind == "choice"}
-        if not choices.issuperset(itertools.chain(*self.differing)):
+        if not choices.issuperset(self.compared):
             raise ValueError(f"{self.differing} are not all columns of choices")
 
 
@@ -172,8 +177,8 @@ def lay(table: LargeTable) -> LaidLarge:
         )
         for place, (column, part) in enumerate(zip(table.columns, parts, strict=True))
     ]  # fmt: skip
-    differing_ids = {*itertools.chain(*table.differing)}
-    compared = (text(one.heading) for one in table.columns if one.id in differing_ids)
+    own = table.compared
+    compared = (text(one.heading) for one in table.columns if one.id in own)
     differing = int(differ.sum())
     data = {
         "rows": len(order),
@@ -296,7 +301,8 @@ def _differ(table: LargeTable) -> np.ndarray[Any, Any]:
     """Find the rows whose known values are not all the same among columns that are compared."""
     import numpy as np
 
-    texts = {c.id: _plain(c) for c in table.columns if c.id in {*itertools.chain(*table.differing)}}
+    own = table.compared
+    texts = {column.id: _plain(column) for column in table.columns if column.id in own}
     differ = np.zeros(len(table.columns[0].values), bool)
     for some in table.differing:
         rows = zip(*(texts[id_] for id_ in some), strict=True)

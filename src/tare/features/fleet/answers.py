@@ -15,7 +15,6 @@ from tare.statistics.hosts import (
     Component,
     Components,
     Everywhere,
-    components,
     everywhere,
     odd_hosts,
 )
@@ -43,7 +42,7 @@ def findings(fleet: Fleet) -> list[Finding]:
 
 def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say what each difference is on the mean host, and where it lies on the next one."""
-    split = [components(one.sessions) for one in some]
+    split = [one.components for one in some]
     found = [everywhere(one.level, one.error) for one in split]
     holds = [one.next_low > 0 or one.next_high < 0 for one in found]
     answer = tuple(
@@ -137,7 +136,7 @@ def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) 
 
 def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say how much of the spread is of hosts, of sessions, and of trials."""
-    split = [components(one.sessions) for one in some]
+    split = [one.components for one in some]
     known = [place for place, one in enumerate(split) if one.p is not None]
     adjusted = dict(zip(known, holm([split[place].p or 0.0 for place in known]), strict=True))
     margin = fleet.results[0].experiment.margin
@@ -235,7 +234,7 @@ class _Off(NamedTuple):
 
 def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[_Off]:
     for one in some:
-        parts = components(one.sessions)
+        parts = one.components
         found = odd_hosts(parts.level, parts.error)
         for place, host in enumerate(one.hosts):
             off, p = float(found.off[place]), float(found.p[place])

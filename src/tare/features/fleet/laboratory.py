@@ -62,8 +62,6 @@ class Asked:
     name: str
     skip_missing: bool = False
     as_root: bool = False
-    #: Hosts that are one machine measure one at a time.
-    alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ class Laboratory(WorkerPlugin):
         ended: Ended | None = None
         refusal = None
         self._wait(None)
-        with self._busy, self._alone():
+        with self._busy, _alone():
             own, began = time.process_time_ns(), time.monotonic_ns()
             try:
                 next(self._session)
@@ -251,15 +249,13 @@ class Laboratory(WorkerPlugin):
         self._read += len(lines)
         return lines
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Measure while no other host of this machine does."""
-        if self._asked is None or not self._asked.alone:
-            yield
-            return
-        with (lease.writable() / LOCK).open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Measure while no other host of this machine does."""
+    with (lease.writable() / LOCK).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager

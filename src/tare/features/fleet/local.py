@@ -28,7 +28,6 @@ _WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
 _CLONE_NEWNET = 0x40000000
 #: A host whose machine or link is gone is known to be after so long.
 _SETTINGS = {
-    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
-from tare.features.fleet.answers import findings
+from tare.features.fleet.answers import cell, findings
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import forest
 from tare.render.words import sentence, text
@@ -104,8 +104,6 @@ def _hosts(fleet: Fleet) -> Table:
 
 
 def _title(fleet: Fleet, number: int) -> str:
-    from tare.features.fleet.answers import cell
-
     return text(cell(fleet, fleet.cells[number]))
 
 

@@ -21,7 +21,7 @@ from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.features.fleet.folder import HOSTS, Record, read
 from tare.results.message import Message, message
-from tare.statistics.hosts import IntArray, Sessions
+from tare.statistics.hosts import Components, IntArray, Sessions, components
 from tare.statistics.statistic import FloatArray
 
 
@@ -62,6 +62,11 @@ class Series:
     def sessions(self) -> Sessions:
         """The same, summed up."""
         return Sessions.of(self.host, self.session, self.value)
+
+    @cached_property
+    def components(self) -> Components:
+        """What it varies by."""
+        return components(self.sessions)
 
 
 @dataclass(frozen=True, eq=False)

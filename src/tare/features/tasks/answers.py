@@ -232,9 +232,7 @@ def _amount(interval: Interval, unit: str) -> Amount:
 def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
     """Say which tasks end differently than with what each configuration is compared with."""
     found = [_counts(pair) for pair in compared]
-    # Of many pairs, those that differ most are said.
-    order = sorted(range(len(found)), key=lambda i: -found[i].differ)[:_MOST_SAID]
-    answer = [_differs(found[i]) for i in sorted(order)]
+    answer = [_differs(found[i]) for i in _said_of([one.differ for one in found])]
     differing = np.flatnonzero(np.any([_different(pair) for pair in compared], axis=0))
     count = len(differing)
     told: tuple[Said, ...] = tuple(answer)
@@ -256,6 +254,11 @@ def _changed(runs: Runs, compared: Sequence[Pair]) -> Finding:
             *((_different_tasks(runs, compared, differing),) if count else ()),
         ),
     )
+
+
+def _said_of(sizes: Sequence[float]) -> list[int]:
+    """Return which of many pairs have sentences: those that differ most, in their order."""
+    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:_MOST_SAID])
 
 
 class _Counts(NamedTuple):
@@ -428,10 +431,8 @@ def _faster(compared: Sequence[Pair]) -> Finding:
                 "left_out": found.left_out,
             }
         )
-    # Of many pairs, those are said whose times differ most.
     sizes = [abs(math.log(ratio)) if ratio else -1.0 for ratio in ratios]
-    most = sorted(range(len(rows)), key=lambda i: -sizes[i])[:_MOST_SAID]
-    told = tuple(answer[i] for i in sorted(most))
+    told = tuple(answer[i] for i in _said_of(sizes))
     table = Table(
         id="ratios",
         title=message("tasks.table.ratios", time=compared[0].second.time),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -321,7 +320,7 @@ def programs(
     inputs = {task.input for task in tasks}
     paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
     try:
-        return {path: _digest(Path(path)) for path in sorted(paths)}
+        return {path: files.digest(Path(path)) for path in sorted(paths)}
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
 
@@ -353,8 +352,8 @@ def _answer(task: Path, expected: str) -> Path:
 
 def _task(table: Table, shown: str, task: Path, expected: Path | None, *, checked: bool) -> Task:
     try:
-        digest = _digest(task)
-        answer = None if expected is None else _digest(expected)
+        digest = files.digest(task)
+        answer = None if expected is None else files.digest(expected)
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
     # A checker is given the file, whatever its size.
@@ -371,8 +370,3 @@ def _task(table: Table, shown: str, task: Path, expected: Path | None, *, checke
         digest=digest,
         answer=answer,
     )
-
-
-def _digest(path: Path) -> str:
-    with files.open_plain(path, links=True) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -211,8 +211,7 @@ class Running:
 def _changed(task: Task, expected: Path) -> Message | None:
     """Return why what is expected is not what it was when it was found."""
     try:
-        with files.open_plain(expected, links=True) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = files.digest(expected)
     except OSError as error:
         return message("tasks.answer.gone", why=error.strerror)
     return message("tasks.answer.changed") if task.answer not in (None, digest) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 import tare
 from tare.features.tasks.answers import (
@@ -17,7 +16,7 @@ from tare.features.tasks.answers import (
 )
 from tare.features.tasks.charts import quantiles, scatters
 from tare.features.tasks.outcomes import MIXED, TIMES, Metric, Scored, medians, pairs, scored
-from tare.features.tasks.runs import LIMITED, RESULTS, Folder, Result, Runs
+from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
 from tare.render.large_table import LargeColumn, LargeTable, Look
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
@@ -58,6 +57,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
     names = dict.fromkeys(one.experiment for one in runs.folders)
     questions = {one.question for one in runs.folders if one.question}
+    alone = runs.folders[0] if len(runs.folders) == 1 else None
     report = Report(
         name=", ".join(names),
         question=questions.pop() if len(questions) == 1 else found[0].question,
@@ -76,17 +76,13 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
             commands=(command,),
             versions=(tare.__version__,),
             title="How to make this page again",
-            **({} if len(runs.folders) > 1 else _own(runs.folders[0])),
+            seed=None if alone is None else alone.seed,
+            file=None if alone is None else alone.file,
         ),
         calm="No run was lost.",
         rest=f"{command} --json -",
     )
     return report, {RUNS: _large(runs, some)}
-
-
-def _own(folder: Folder) -> dict[str, Any]:
-    """Return what is of one folder alone."""
-    return {"seed": folder.seed, "file": folder.file}
 
 
 def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
