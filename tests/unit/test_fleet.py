@@ -6,7 +6,7 @@ import dask
 import pytest
 
 from tare.errors import PlatformError, UsageError
-from tare.features.fleet import engine, work
+from tare.features.fleet import laboratory, work
 
 
 def test_a_scheduler_of_this_machine_needs_no_certificates() -> None:
@@ -49,4 +49,4 @@ def test_so_many_hosts_are_none(address: str) -> None:
      ("..", "host"), ("é\n", "host"), ("a" * 100, "a" * 64)],
 )  # fmt: skip
 def test_a_worker_names_a_folder_and_nothing_else(given: str, name: str) -> None:
-    assert engine.name_of(given) == name
+    assert laboratory.name_of(given) == name

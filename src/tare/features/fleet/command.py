@@ -14,6 +14,7 @@ from tare.cli.commands import Commands
 from tare.errors import IncompleteError, InterruptError
 
 if TYPE_CHECKING:
+    from tare.experiment.supplies import Supplies
     from tare.features.fleet.folder import Record
 
 app = Commands(
@@ -53,6 +54,7 @@ def run(
     as_root: bool,
     resume: bool,
     json: str | None,
+    supplies: Supplies,
 ) -> None:
     """Run an experiment on all hosts of a fleet and write its report."""
     from tare.features.fleet import work
@@ -63,7 +65,7 @@ def run(
         with FleetBar() as bar:
             record = work.execute(
                 file, address, folder, bar,
-                skip_missing=skip_missing, as_root=as_root, resume=resume,
+                skip_missing=skip_missing, as_root=as_root, resume=resume, supplies=supplies,
             )  # fmt: skip
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "fleet", "report", str(folder)])

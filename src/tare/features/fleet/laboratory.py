@@ -6,16 +6,19 @@ found goes back with its task; the journal of the host is written where the expe
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
 import platform
+import re
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
@@ -30,14 +33,20 @@ from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
+from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
 from tare.host import lease
 from tare.platforms import session_folder
 
 #: By which a worker finds it.
 NAME = "tare-laboratory"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
+#: What a worker does up to a hundred times a second to watch itself: its heartbeat is enough.
+_PAUSED = frozenset({
+    "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
+})  # fmt: skip
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 60.0
 
@@ -62,6 +71,8 @@ class Asked:
     name: str
     skip_missing: bool = False
     as_root: bool = False
+    #: What the machine is probed by before and after, where the experiment asks for that.
+    supplies: Supplies | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class Told:
     #: From when to when something was measured, on the machine's monotonic clock.
     began_ns: int = 0
     ended_ns: int = 0
-    #: CPU time of the worker's own process meanwhile, which the experiment has not asked for.
+    #: CPU time of the worker's other threads meanwhile, which a session without it has not.
     own_cpu_ns: int = 0
 
 
@@ -113,14 +124,30 @@ def begin(made: Plan, past: Past) -> Told:
     return _own().begin(made, past)
 
 
-def block() -> Told:
-    """Measure one block."""
-    return _own().step()
+def block(count: int) -> Told:
+    """Measure so many blocks, or fewer where the session ends before."""
+    return _own().step(count)
+
+
+def stay() -> None:
+    """Keep the session, though its next block is not yet asked for."""
+    _own().stay()
 
 
 def end() -> Told:
     """End the session before its end, as whoever asked for it has been interrupted."""
     return _own().end()
+
+
+def resource(name: str) -> str:
+    """Return what a host's tasks ask for, and no other host has."""
+    return f"tare-{name}"
+
+
+def name_of(given: str) -> str:
+    """Return a worker's name as that of a folder: by default it is an address."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-.")[:64]
+    return name if _NAME.fullmatch(name) else "host"
 
 
 def _own() -> Laboratory:
@@ -142,15 +169,23 @@ class Laboratory(WorkerPlugin):
         self._folder = Path()
         self._read = 0
 
-    def setup(self, worker: Worker) -> None:
+    async def setup(self, worker: Worker) -> None:
         """Begin where this is: what was sent here has no locks."""
+        # Dask's own worker has no types.
+        own: Any = worker
+        await own.set_resources(**{resource(name_of(str(own.name))): 1})
+        for name in _PAUSED & own.periodic_callbacks.keys():
+            own.periodic_callbacks[name].stop()
         #: Held by whoever uses the session.
         self._busy = threading.RLock()
         self._patience: threading.Timer | None = None
 
-    def teardown(self, worker: Worker) -> None:
-        """Leave nothing behind where the worker ends."""
-        self.end()
+    async def teardown(self, worker: Worker) -> None:
+        """Leave nothing behind where the worker ends; it waits for a block that is under way."""
+        await asyncio.to_thread(self.end)
+        own: Any = worker
+        for name in _PAUSED & own.periodic_callbacks.keys():
+            own.periodic_callbacks[name].start()
 
     def plan(self, asked: Asked) -> Plan | Refusal:
         """Look whether this host has what the experiment needs."""
@@ -175,8 +210,9 @@ class Laboratory(WorkerPlugin):
         folders.begin(made, self._prepared.text, folder)
         self._number(past.sessions)
         request = pipeline.request(
-            self._prepared, made, past, folder, _Silent(), as_root=self._asked.as_root
-        )
+            self._prepared, made, past, folder, _Silent(),
+            as_root=self._asked.as_root, supplies=self._asked.supplies,
+        )  # fmt: skip
         self._session = session.blocks(request)
         self._read = 0
         return replace(self.step(0), plan=plan_file.read(folder))
@@ -187,24 +223,32 @@ class Laboratory(WorkerPlugin):
             (self._folder / "journal").mkdir()
             (self._folder / f"journal/{before}.ndjson").touch()
 
-    def step(self, blocks: int = 1) -> Told:
-        """Go on to the end of a block; before the first one there is none to count."""
+    def stay(self) -> None:
+        """Wait anew for whoever asks for the next block."""
+        if self._session is not None:
+            self._wait(ABANDONED_S)
+
+    def step(self, count: int) -> Told:
+        """Go on by so many blocks; by none: to where the first one begins."""
         if self._session is None:
             return Told(b"", "failed", Refusal("its session has ended", None))
         ended: Ended | None = None
-        refusal = None
+        refusal, done = None, 0
         self._wait(None)
         with self._busy, _alone():
-            own, began = time.process_time_ns(), time.monotonic_ns()
+            own, began = _others_cpu_ns(), time.monotonic_ns()
             try:
-                next(self._session)
+                for _ in range(max(1, count)):
+                    next(self._session)
+                    done += 1
             except StopIteration as finished:
+                done += 1
                 ended = "budget" if finished.value == "budget" else "finished"
             except TareError as error:
                 ended, refusal = "failed", Refusal(error.message, error.hint)
-            stamp, cpu = time.monotonic_ns(), time.process_time_ns() - own
+            stamp, cpu = time.monotonic_ns(), _others_cpu_ns() - own
         told = Told(
-            self._lines(), ended, refusal, blocks=blocks,
+            self._lines(), ended, refusal, blocks=min(done, count),
             began_ns=began, ended_ns=stamp, own_cpu_ns=cpu,
         )  # fmt: skip
         if ended is not None:
@@ -248,6 +292,11 @@ class Laboratory(WorkerPlugin):
             lines = file.read()
         self._read += len(lines)
         return lines
+
+
+def _others_cpu_ns() -> int:
+    """Return the CPU time of all threads of this process but this one, which has the session."""
+    return time.process_time_ns() - time.thread_time_ns()
 
 
 @contextlib.contextmanager

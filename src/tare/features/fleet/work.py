@@ -14,16 +14,19 @@ from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session import folder as folders
+from tare.experiment.supplies import Supplies
 from tare.features.fleet import folder as own_folders
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Asked
 from tare.features.fleet.local import MOST, START_S, local
+from tare.features.fleet.measuring import Measuring
 
 #: Until a scheduler that does not answer is given up.
 ANSWER_S = 20.0
 #: What makes them.
 _CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
+_LOCAL = "local:"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -40,7 +43,7 @@ def connected(address: str) -> Iterator[Client]:
     """
     with contextlib.ExitStack() as stack:
         expected = 0
-        if address.startswith("local:"):
+        if address.startswith(_LOCAL):
             expected = _count(address)
             address = stack.enter_context(local(expected))
         else:
@@ -59,7 +62,7 @@ def connected(address: str) -> Iterator[Client]:
 
 
 def _count(address: str) -> int:
-    number = address.removeprefix("local:")
+    number = address.removeprefix(_LOCAL)
     if not number.isdecimal() or not 1 <= int(number) <= MOST:
         raise UsageError(f"--fleet {address}: not 1 to {MOST} hosts", "--fleet local:4")
     return int(number)
@@ -103,6 +106,7 @@ def execute(
     skip_missing: bool = False,
     as_root: bool = False,
     resume: bool = False,
+    supplies: Supplies | None = None,
 ) -> Record:
     """Measure on all hosts into a folder, and return what became of each.
 
@@ -115,7 +119,7 @@ def execute(
     """
     text = experiment_file.read(file)
     experiment = experiment_file.parse(text, str(file), catalogue())
-    asked = Asked(text, str(file), skip_missing, as_root)
+    asked = Asked(text, str(file), skip_missing, as_root, supplies)
     with folders.held(folder):
         if own_folders.has_begun(folder):
             if not resume:
@@ -127,10 +131,12 @@ def execute(
             folders.check_free(folder, resume=resume)
         folders.write_text(text, folder)
         with connected(address) as client:
-            engine = Engine(client, progress)
+            if not address.startswith(_LOCAL):
+                _link(client, progress)
+            engine = Engine(client, progress, experiment.fleet.hosts)
             try:
                 with engine.reached():
-                    engine.measure(asked, folder)
+                    Measuring(engine, asked, folder, experiment.fleet).conduct()
             finally:
                 hosts = tuple(map(_record, engine.hosts.values()))
                 record = Record(name=experiment.name, question=experiment.question, hosts=hosts)
@@ -138,6 +144,13 @@ def execute(
     if hosts and all(host.ended == "refused" for host in hosts):
         raise PlatformError(f"no host can measure this; {hosts[0].name}: {hosts[0].why}")
     return record
+
+
+def _link(client: Client, progress: Progress) -> None:
+    """Say where the scheduler shows what its workers do, where it does."""
+    services: dict[str, Any] = client.scheduler_info(n_workers=0)["services"]
+    if services.get("dashboard"):
+        progress.note(f"Dask's dashboard: {client.dashboard_link}")
 
 
 def _record(host: Host) -> HostRecord:
@@ -148,6 +161,8 @@ def _record(host: Host) -> HostRecord:
         machine=host.hello.machine,
         system=host.hello.system,
         cpus=host.hello.cpus,
+        joined_s=round(host.joined_s, 3),
         blocks=host.blocks,
+        measured_s=round(host.measured_ns / 1e9, 3),
         own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
     )
