@@ -30,6 +30,9 @@ _LOOK_S = 1.0
 class Progress(Protocol):
     """Who wants to know how far the hosts are."""
 
+    def stage(self, what: str) -> None:
+        """Say what goes on before the first block."""
+
     def planned(self, host: str, blocks: int | None) -> None:
         """Say how many blocks a host has still to measure, where that is known."""
 
@@ -259,6 +262,10 @@ class Engine:
         for host in self.hosts.values():
             if host.ended is None:
                 self.submit(host, work, *given)
+        return self.rest()
+
+    def rest(self) -> list[tuple[Host, Any]]:
+        """Wait until nothing is under way; return what it brought, in the order of the hosts."""
         found = []
         while self.under_way:
             heard = self.next()

@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import ipaddress
 import os
 import platform
 import re
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +23,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from distributed import Worker, WorkerPlugin, get_worker
 
@@ -28,6 +33,7 @@ from tare.errors import TareError
 from tare.experiment import file as experiment_file
 from tare.experiment import journal, machine_facts, pipeline, plan_file, remnants, session
 from tare.experiment.catalogue import catalogue
+from tare.experiment.journal import MachineFact, MachineFigure
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
@@ -40,6 +46,8 @@ from tare.platforms import session_folder
 
 #: By which a worker finds it.
 NAME = "tare-laboratory"
+#: This tare.
+_TARE = (sys.executable, "-m", "tare.wiring")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
@@ -84,6 +92,14 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Looked:
+    """What a host is, and what it can do."""
+
+    facts: tuple[MachineFact, ...]
+    figures: tuple[MachineFigure, ...]
+
+
+@dataclass(frozen=True)
 class Told:
     """What a task has found."""
 
@@ -112,6 +128,28 @@ def hello() -> Hello:
         platform.release(),
         len(os.sched_getaffinity(0)),
     )
+
+
+def look(supplies: Supplies) -> Looked | Refusal:
+    """Return what this machine is and can do, while nothing else of a fleet measures on it."""
+    try:
+        with _alone():
+            found = tuple(supplies.probing(_Silent())("before"))
+    except TareError as error:
+        return Refusal(error.message, error.hint)
+    last = max((one.take for one in found), default=0)
+    figures = [one for one in found if isinstance(one, MachineFigure) and one.take == last]
+    return Looked(tuple(machine_facts.facts(machine_facts.topology())), tuple(figures))
+
+
+def listen(key: bytes, seconds: float) -> str | Refusal:
+    """Be the other end of network probes for so long at most; return where."""
+    return _own().listen(key, seconds)
+
+
+def probe(key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
+    """Measure the network to where another host listens, as ``tare net fingerprint`` does."""
+    return _own().probe(key, where, search_s)
 
 
 def plan(asked: Asked) -> Plan | Refusal:
@@ -168,6 +206,8 @@ class Laboratory(WorkerPlugin):
         self._session: Generator[None, None, str] | None = None
         self._folder = Path()
         self._read = 0
+        #: What lets others measure the network to here.
+        self._listening: contextlib.ExitStack | None = None
 
     async def setup(self, worker: Worker) -> None:
         """Begin where this is: what was sent here has no locks."""
@@ -176,22 +216,68 @@ class Laboratory(WorkerPlugin):
         await own.set_resources(**{resource(name_of(str(own.name))): 1})
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].stop()
+        #: Where others of the fleet reach this host.
+        self._reached_at = str(urlsplit(own.address).hostname)
         #: Held by whoever uses the session.
         self._busy = threading.RLock()
         self._patience: threading.Timer | None = None
 
     async def teardown(self, worker: Worker) -> None:
         """Leave nothing behind where the worker ends; it waits for a block that is under way."""
+        if self._listening is not None:
+            self._listening.close()
         await asyncio.to_thread(self.end)
         own: Any = worker
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].start()
+
+    def listen(self, key: bytes, seconds: float) -> str | Refusal:
+        """Start the other end of network probes."""
+        if ipaddress.ip_address(self._reached_at).is_loopback:
+            return Refusal("other hosts do not reach it: its address is one of itself", None)
+        self._listening = opened = contextlib.ExitStack()
+        file = opened.enter_context(private_folder()) / "network.key"
+        _secret(file, key)
+        # Bound for a moment, so that nobody else has it.
+        with socket.create_server((self._reached_at, 0)) as free:
+            where = f"{self._reached_at}:{free.getsockname()[1]}"
+        words = (*_TARE, "net", "serve", "--bind", where, "--key", str(file))
+        process = subprocess.Popen(
+            ["timeout", f"{seconds:.0f}", *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        opened.callback(process.wait)
+        opened.callback(process.terminate)
+        assert process.stdout is not None
+        opened.callback(process.stdout.close)
+        if not process.stdout.readline():
+            return Refusal("nothing can listen at its address", f"tare net serve --bind {where}")
+        return where
+
+    def probe(self, key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
+        """Measure the network to another host."""
+        with private_folder() as folder, _alone():
+            file, found = folder / "network.key", folder / "network.json"
+            _secret(file, key)
+            words = [*_TARE, "net", "fingerprint", where, "--quick", "--no-store"]
+            words += ["--key", str(file), "--json", str(found)]
+            if search_s is not None:
+                words += ["--duration", f"{search_s:.0f}s"]
+            ended = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                check=False,
+            )  # fmt: skip
+            if not found.exists():
+                why = ended.stderr[-2000:].decode(errors="replace").strip().splitlines()
+                return Refusal(why[0] if why else f"exit code {ended.returncode}", None)
+            return found.read_bytes()
 
     def plan(self, asked: Asked) -> Plan | Refusal:
         """Look whether this host has what the experiment needs."""
         from tare.experiment import plan as plans
 
         self.end()
+        remnants.cleanup()
         try:
             experiment = experiment_file.parse(asked.text, asked.name, catalogue())
             prepared = pipeline.check(experiment, text=asked.text, skip_missing=asked.skip_missing)
@@ -205,7 +291,7 @@ class Laboratory(WorkerPlugin):
         assert self._prepared is not None
         assert self._asked is not None
         self._open = opened = contextlib.ExitStack()
-        self._folder = folder = opened.enter_context(_folder())
+        self._folder = folder = opened.enter_context(private_folder())
         opened.enter_context(folders.held(folder))
         folders.begin(made, self._prepared.text, folder)
         self._number(past.sessions)
@@ -307,9 +393,14 @@ def _alone() -> Iterator[None]:
         yield
 
 
+def _secret(file: Path, key: bytes) -> None:
+    file.touch(mode=0o600)
+    file.write_bytes(key)
+
+
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """Make a folder for a session's own copy of its journal; `tare cleanup` knows it."""
+def private_folder() -> Iterator[Path]:
+    """Make a folder that nobody else may read; `tare cleanup` knows it."""
     name, parent = lease.new_name(), Path(tempfile.gettempdir())
     with remnants.lease(name, [parent]), session_folder.made(name, parent) as shared:
         folder = shared.parent / "laboratory"

@@ -15,7 +15,9 @@ from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session import folder as folders
 from tare.experiment.supplies import Supplies
+from tare.features.fleet import check
 from tare.features.fleet import folder as own_folders
+from tare.features.fleet.check import Check
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Asked
@@ -47,7 +49,7 @@ def connected(address: str) -> Iterator[Client]:
             expected = _count(address)
             address = stack.enter_context(local(expected))
         else:
-            check(address)
+            admit(address)
         try:
             reach: Callable[..., Client] = Client
             client = stack.enter_context(reach(address, timeout=ANSWER_S, set_as_default=False))
@@ -68,7 +70,7 @@ def _count(address: str) -> int:
     return int(number)
 
 
-def check(address: str) -> None:
+def admit(address: str) -> None:
     """Refuse a scheduler that anybody on the way could be: workers do what they are sent."""
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
@@ -144,6 +146,21 @@ def execute(
     if hosts and all(host.ended == "refused" for host in hosts):
         raise PlatformError(f"no host can measure this; {hosts[0].name}: {hosts[0].why}")
     return record
+
+
+def look(
+    address: str, progress: Progress, supplies: Supplies, *, network: bool, search_s: float | None
+) -> Check:
+    """Look at all hosts; raises PlatformError where there is no fleet, or none can be looked at."""
+    with connected(address) as client:
+        engine = Engine(client, progress)
+        with engine.reached():
+            progress.stage(f"looking at {len(engine.hosts)} hosts")
+            found = check.take(engine, supplies, network=network, search_s=search_s)
+    if all(host.why is not None for host in found.hosts):
+        first = found.hosts[0]
+        raise PlatformError(f"no host can be looked at; {first.name}: {first.why}")
+    return found
 
 
 def _link(client: Client, progress: Progress) -> None:
