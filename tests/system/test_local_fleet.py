@@ -140,3 +140,38 @@ def test_whoever_kills_the_front_kills_its_hosts(file: Path) -> None:
 def test_without_tls_no_other_machine_is_reached(file: Path) -> None:
     said = tare("experiment", "run", file, "--fleet", "tcp://192.0.2.1:8786", code=10)
     assert "without TLS" in said
+
+
+def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
+    asked = '[fleet]\nhosts = ["host-[12]", "host-9"]\nat_once = 1\nblocks = 2\n'
+    file.write_text(FILE.format(trials=5) + asked)
+    said = tare("experiment", "run", file, "--fleet", "local:3", code=18)
+    assert "host-9: no worker is called host-9" in said
+    record = folders.read(file.with_suffix(""))
+    ended = {host.name: (host.ended, host.blocks) for host in record.hosts}
+    assert ended == {
+        "host-1": ("finished", 5), "host-2": ("finished", 5), "host-9": ("refused", 0),
+    }  # fmt: skip
+    # They take turns: neither is through before the other has begun.
+    first, second = (spans(file.with_suffix("") / "hosts" / f"host-{n}") for n in (1, 2))
+    assert first[0] < second[-1]
+    assert second[0] < first[-1]
+
+
+def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
+    file.write_text(FILE.format(trials=40))
+    words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:1"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as front:
+        begun = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
+        while front.poll() is None and not begun.exists():
+            time.sleep(0.1)
+        started = dict(children(front.pid))
+        scheduler = next(pid for pid, line in started.items() if "dask_scheduler" in line)
+        line = next(line for line in started.values() if "dask_worker" in line).split()
+        late = [word.replace("host-1", "late") for word in line]
+        with subprocess.Popen(["nsenter", "-t", str(scheduler), "-n", *late]) as worker:
+            assert front.wait(120) == 0
+            worker.terminate()
+    found = {host.name: host for host in folders.read(file.with_suffix("")).hosts}
+    assert found["host-1"].joined_s == 0 < found["late"].joined_s
+    assert {(host.ended, host.blocks) for host in found.values()} == {("finished", 40)}

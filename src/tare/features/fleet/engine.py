@@ -236,6 +236,12 @@ class Engine:
         name = "" if own is None else name_of(str(own["name"]))
         if not name or name in self.hosts or not self._is_wanted(name):
             return None
+        # What is asked of a host before it has its resource would never be given to it.
+        client: Any = self._client
+        try:
+            client.run(laboratory.claim, workers=[address])
+        except Exception:
+            return None
         came = time.monotonic() - self._began_s
         self.hosts[name] = host = Host(name, address, joined_s=came)
         return host

@@ -188,6 +188,12 @@ def name_of(given: str) -> str:
     return name if _NAME.fullmatch(name) else "host"
 
 
+async def claim(dask_worker: Any) -> None:
+    """Have a worker be given what is asked of its host."""
+    # Dask's own worker has no types.
+    await dask_worker.set_resources(**{resource(name_of(str(dask_worker.name))): 1})
+
+
 def _own() -> Laboratory:
     found = get_worker().plugins[NAME]
     assert isinstance(found, Laboratory)
@@ -211,9 +217,8 @@ class Laboratory(WorkerPlugin):
 
     async def setup(self, worker: Worker) -> None:
         """Begin where this is: what was sent here has no locks."""
-        # Dask's own worker has no types.
         own: Any = worker
-        await own.set_resources(**{resource(name_of(str(own.name))): 1})
+        await claim(own)
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].stop()
         #: Where others of the fleet reach this host.
