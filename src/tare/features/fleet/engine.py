@@ -135,11 +135,14 @@ class Engine:
     client : Client
         Connected.
     progress : Progress
+    plugin : Laboratory
+        What each host does with what it is asked.
     """
 
-    def __init__(self, client: Client, progress: Progress) -> None:
+    def __init__(self, client: Client, progress: Progress, plugin: Laboratory) -> None:
         self._client = client
         self._progress = progress
+        self._plugin = plugin
         self.hosts: dict[str, Host] = {}
         #: Which host a task is of.
         self._under_way: dict[Future[Any], Host] = {}
@@ -151,7 +154,7 @@ class Engine:
         """Greet all hosts, and have their tasks to themselves meanwhile."""
         self._subscribe(self._event)
         with _claimed(self._client):
-            self._client.register_plugin(Laboratory(), name=laboratory.NAME)
+            self._client.register_plugin(self._plugin, name=laboratory.NAME)
             for name, address in find(self._client).items():
                 self._client.run(_claim, resource(name), workers=[address])
                 self.hosts[name] = Host(name, address)

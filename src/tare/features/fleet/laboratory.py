@@ -167,19 +167,24 @@ class Laboratory(WorkerPlugin):
 
     def begin(self, made: Plan, past: Past) -> Told:
         """Start the session that was planned."""
-        assert self._prepared is not None
         assert self._asked is not None
         self._open = opened = contextlib.ExitStack()
         self._folder = folder = opened.enter_context(_folder())
         opened.enter_context(folders.held(folder))
-        folders.begin(made, self._prepared.text, folder)
+        folders.begin(made, self._asked.text, folder)
         self._number(past.sessions)
-        request = pipeline.request(
-            self._prepared, made, past, folder, _Silent(), as_root=self._asked.as_root
-        )
-        self._session = session.blocks(request)
+        self._session = self._blocks(made, past)
         self._read = 0
         return replace(self.step(0), plan=plan_file.read(folder))
+
+    def _blocks(self, made: Plan, past: Past) -> Generator[None, None, str]:
+        """Return the session, of which nothing has taken place yet."""
+        assert self._prepared is not None
+        assert self._asked is not None
+        request = pipeline.request(
+            self._prepared, made, past, self._folder, _Silent(), as_root=self._asked.as_root
+        )
+        return session.blocks(request)
 
     def _number(self, before: int) -> None:
         """Have the journal carry on from the sessions that the host's folder has."""
@@ -194,7 +199,7 @@ class Laboratory(WorkerPlugin):
         ended: Ended | None = None
         refusal = None
         self._wait(None)
-        with self._busy, _alone():
+        with self._busy, self._alone():
             own, began = time.process_time_ns(), time.monotonic_ns()
             try:
                 next(self._session)
@@ -212,6 +217,13 @@ class Laboratory(WorkerPlugin):
         else:
             self._wait(ABANDONED_S)
         return told
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Measure while no other host of this machine does."""
+        with (lease.writable() / LOCK).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def end(self) -> Told:
         """End the session, if there is one."""
@@ -248,14 +260,6 @@ class Laboratory(WorkerPlugin):
             lines = file.read()
         self._read += len(lines)
         return lines
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Measure while no other host of this machine does."""
-    with (lease.writable() / LOCK).open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @contextlib.contextmanager

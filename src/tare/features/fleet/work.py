@@ -17,7 +17,7 @@ from tare.experiment.session import folder as folders
 from tare.features.fleet import folder as own_folders
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
-from tare.features.fleet.laboratory import Asked
+from tare.features.fleet.laboratory import Asked, Laboratory
 from tare.features.fleet.local import MOST, START_S, local
 
 #: Until a scheduler that does not answer is given up.
@@ -103,8 +103,11 @@ def execute(
     skip_missing: bool = False,
     as_root: bool = False,
     resume: bool = False,
+    plugin: Laboratory | None = None,
 ) -> Record:
     """Measure on all hosts into a folder, and return what became of each.
+
+    ``plugin`` takes the place of what measures on a host.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def execute(
             folders.check_free(folder, resume=resume)
         folders.write_text(text, folder)
         with connected(address) as client:
-            engine = Engine(client, progress)
+            engine = Engine(client, progress, plugin or Laboratory())
             try:
                 with engine.reached():
                     engine.measure(asked, folder)
