@@ -32,7 +32,9 @@ PROCESSES = 4
 #: The front's peak RSS, how much its CPU time a block grows from the fewest to the most hosts, and
 #: its start at the most.
 MOST_BYTES, MOST_GROWTH, MOST_START_S = 2**30, 1.5, 60.0
+#: What each worker does besides its work is for one of its kind in a process.
 _SETTINGS = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "10s",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
@@ -48,7 +50,7 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--block-s", type=float, default=0.0, help="of a block [default: none]")
     parser.add_argument("--json", type=Path, help="all numbers")
-    parser.add_argument("--no-answers", action="store_true", help="measure only")
+    parser.add_argument("--no-answers", action="store_true", help="one session, no answers")
     parser.add_argument("--profile", type=Path, help="of the front's main thread")
     parser.add_argument("--keep", type=Path, help="folder that stays")
     options = parser.parse_args()
@@ -94,9 +96,10 @@ def measure(hosts: int, folder: Path, options: argparse.Namespace) -> dict:
             "scheduler_block_ms": 1e3 * (cpu_s(scheduler) - before) / (hosts * options.blocks),
         }
         wrong = incomplete(results, hosts, options.blocks, 1)
-        more = options.blocks + options.blocks // 2
-        found["again"] = front(address, results, more, options)
-        wrong += incomplete(results, hosts, more, 2)
+        if not options.no_answers:
+            more = options.blocks + options.blocks // 2
+            found["again"] = front(address, results, more, options)
+            wrong += incomplete(results, hosts, more, 2)
     # Dask's workers leave the folder in which they had theirs, with its locks.
     left = [path for path in temporary.glob("**/*") if path.parent.name != "dask-scratch-space"]
     left = [path for path in left if path.name != "dask-scratch-space"]

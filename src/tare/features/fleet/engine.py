@@ -6,8 +6,8 @@ import os
 import queue
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LOOK_S = 1.0
 #: Hosts of a run that is interrupted have so long to end what they do.
 _END_S = 20.0
+#: What so many tasks have found is fetched in one exchange.
+_TOGETHER = 32
 
 
 class Progress(Protocol):
@@ -88,9 +90,9 @@ def _allow(failures: int, dask_scheduler: Scheduler) -> int:
     return before
 
 
-async def _claim(name: str, dask_worker: Any) -> None:
+async def _claim(dask_worker: Any) -> None:
     """Give a worker what only its own tasks ask for."""
-    await dask_worker.set_resources(**{name: 1})
+    await dask_worker.set_resources(**{resource(name_of(str(dask_worker.name))): 1})
 
 
 def resource(name: str) -> str:
@@ -148,6 +150,8 @@ class Engine:
         self._under_way: dict[Future[Any], Host] = {}
         #: Tasks that are over, and addresses of workers that are gone.
         self._heard: queue.SimpleQueue[Future[Any] | str] = queue.SimpleQueue()
+        #: What tasks have found, and nobody has taken yet.
+        self._found: deque[tuple[Host, Any]] = deque()
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -155,9 +159,9 @@ class Engine:
         self._subscribe(self._event)
         with _claimed(self._client):
             self._client.register_plugin(self._plugin, name=laboratory.NAME)
-            for name, address in find(self._client).items():
-                self._client.run(_claim, resource(name), workers=[address])
-                self.hosts[name] = Host(name, address)
+            found = find(self._client)
+            self._client.run(_claim, workers=[*found.values()])
+            self.hosts = {name: Host(name, address) for name, address in found.items()}
             for host, said in self._each(laboratory.hello):
                 host.hello = said
                 if (said.version, said.agent) != (tare.__version__, agent.digest()):
@@ -205,7 +209,7 @@ class Engine:
             same = msgspec.structs.replace(made, repetitions=frozen)
             plan_file.write(same, host.folder)
             self._submit(host, laboratory.begin, same, past)
-        self._hear(lambda: bool(self._under_way))
+        self._hear(self._busy)
 
     def _submit(self, host: Host, work: Any, *given: Any) -> None:
         task: Future[Any] = self._client.submit(
@@ -221,11 +225,11 @@ class Engine:
             if host.ended is None:
                 self._submit(host, work, *given)
         found = []
-        while self._under_way:
+        while self._busy():
             if (heard := self._next()) is not None:
                 found.append(heard)
-        order = [*self.hosts]
-        return sorted(found, key=lambda one: order.index(one[0].name))
+        order = {name: place for place, name in enumerate(self.hosts)}
+        return sorted(found, key=lambda one: order[one[0].name])
 
     def _hear(self, wanted: Callable[[], bool]) -> None:
         """Take what hosts have found, and have them go on, as long as it is wanted."""
@@ -237,34 +241,60 @@ class Engine:
             if host.ended is None:
                 self._submit(host, laboratory.block)
 
+    def _busy(self) -> bool:
+        """Whether there is something to wait for, or to take."""
+        return bool(self._under_way or self._found)
+
     def _next(self) -> tuple[Host, Any] | None:
         """Wait for the next task that is over; None: it brought nothing, or none was heard of."""
+        if not self._found:
+            self._listen()
+        return self._found.popleft() if self._found else None
+
+    def _listen(self) -> None:
+        """Wait for what is heard, and fetch what tasks have found."""
         try:
-            heard = self._heard.get(timeout=_LOOK_S)
+            heard = [self._heard.get(timeout=_LOOK_S)]
         except queue.Empty:
             if self._client.status not in ("running", "connecting"):
                 raise PlatformError(
                     "the scheduler is gone; all blocks that had been told are kept",
                     "start it and its workers again, then the same command with --resume",
                 ) from None
-            return None
-        if isinstance(heard, str):
-            # What was asked of a host that is gone would wait for ever.
-            for task, host in [*self._under_way.items()]:
-                if host.address == heard:
-                    del self._under_way[task]
-                    self._lose(host, "its worker is gone")
-            return None
-        asked = self._under_way.pop(heard, None)
-        if asked is None:
-            return None
-        try:
-            return asked, heard.result()
-        except KilledWorker:
-            self._lose(asked, "its worker is gone")
-        except Exception as error:
-            self._lose(asked, f"{type(error).__name__}: {error}")
-        return None
+            return
+        with suppress(queue.Empty):
+            while len(heard) < _TOGETHER:
+                heard.append(self._heard.get_nowait())
+        over = []
+        for one in heard:
+            if isinstance(one, str):
+                self._miss(one)
+            elif (host := self._under_way.pop(one, None)) is not None:
+                over.append((host, one))
+        self._found += self._fetch(over)
+
+    def _miss(self, address: str) -> None:
+        """Give up what was asked of a host that is gone: it would wait for ever."""
+        for task, host in [*self._under_way.items()]:
+            if host.address == address:
+                del self._under_way[task]
+                self._lose(host, "its worker is gone")
+
+    def _fetch(self, over: Sequence[tuple[Host, Future[Any]]]) -> Iterator[tuple[Host, Any]]:
+        """Yield what tasks have found: in one exchange for all, where none has failed."""
+        hosts, tasks = [host for host, _ in over], [task for _, task in over]
+        gather: Callable[..., Sequence[Any]] = self._client.gather
+        if all(task.status == "finished" for task in tasks):
+            with suppress(Exception):
+                yield from zip(hosts, gather(tasks), strict=True)
+                return
+        for host, task in over:
+            try:
+                yield host, task.result()
+            except KilledWorker:
+                self._lose(host, "its worker is gone")
+            except Exception as error:
+                self._lose(host, f"{type(error).__name__}: {error}")
 
     def _refuse(self, host: Host, why: Refusal) -> None:
         host.ended, host.why = "refused", why
@@ -322,6 +352,6 @@ class Engine:
                 if host.begun and host.ended is None:
                     # It waits until the block is over that is under way.
                     self._submit(host, laboratory.end)
-            while self._under_way and time.monotonic() < ends:
+            while self._busy() and time.monotonic() < ends:
                 if (heard := self._next()) is not None and isinstance(heard[1], Told):
                     self._take(*heard)
