@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import queue
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -25,6 +25,8 @@ from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, nam
 
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
+#: What so many tasks have found is fetched in one exchange.
+_TOGETHER = 32
 
 
 class Progress(Protocol):
@@ -170,6 +172,8 @@ class Engine:
         self.under_way: dict[Future[Any], Host] = {}
         #: Tasks that are over, and workers that came or went.
         self._heard: queue.SimpleQueue[Future[Any] | Joined | Gone] = queue.SimpleQueue()
+        #: What tasks have brought, and workers that came: nobody has taken it yet.
+        self._found: deque[tuple[Host, Any] | Joined] = deque()
 
     @contextmanager
     def reached(self, plugin: Laboratory | None = None) -> Iterator[None]:
@@ -273,12 +277,17 @@ class Engine:
     def rest(self) -> list[tuple[Host, Any]]:
         """Wait until nothing is under way; return what it brought, in the order of the hosts."""
         found = []
-        while self.under_way:
+        while self.is_busy:
             heard = self.next()
             if heard is not None and not isinstance(heard, Joined):
                 found.append(heard)
         order = {name: place for place, name in enumerate(self.hosts)}
         return sorted(found, key=lambda one: order[one[0].name])
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something to wait for, or to take."""
+        return bool(self.under_way or self._found)
 
     def next(self) -> tuple[Host, Any] | Joined | None:
         """Wait for the next task that is over; None: it brought nothing, or none was heard of.
@@ -288,31 +297,55 @@ class Engine:
         PlatformError
             If the scheduler is gone.
         """
+        if not self._found:
+            self._listen()
+        return self._found.popleft() if self._found else None
+
+    def _listen(self) -> None:
+        """Wait for what is heard, and fetch what tasks have brought."""
         try:
-            heard = self._heard.get(timeout=_LOOK_S)
+            heard = [self._heard.get(timeout=_LOOK_S)]
         except queue.Empty:
             self._look()
-            return None
-        if isinstance(heard, Joined):
-            return heard
-        if isinstance(heard, Gone):
-            # What was asked of a host that is gone would wait for ever.
-            for host in [one for one in self.under_way.values() if one.address == heard.address]:
+            return
+        with suppress(queue.Empty):
+            while len(heard) < _TOGETHER:
+                heard.append(self._heard.get_nowait())
+        over = []
+        for one in heard:
+            if isinstance(one, Joined):
+                self._found.append(one)
+            elif isinstance(one, Gone):
+                self._miss(one.address)
+            elif (asked := self.under_way.pop(one, None)) is not None:
+                over.append((asked, one))
+        self._found += self._fetch(over)
+
+    def _miss(self, address: str) -> None:
+        """Give a host up that is gone: what it is asked, or would be, would wait for ever."""
+        for host in self.hosts.values():
+            if host.address == address and host.ended is None:
                 self._lose(host, "its worker is gone")
-            return None
-        asked = self.under_way.pop(heard, None)
-        if asked is None:
-            return None
-        try:
-            return asked, heard.result()
-        except KilledWorker:
-            self._lose(asked, "its worker is gone")
-        except CancelledError:
-            self._look()
-            self._lose(asked, "what it was asked was cancelled")
-        except Exception as error:
-            self._lose(asked, f"{type(error).__name__}: {error}")
-        return None
+
+    def _fetch(self, over: Sequence[tuple[Host, Future[Any]]]) -> Iterator[tuple[Host, Any]]:
+        """Yield what tasks have brought: in one exchange for all, where none has failed."""
+        hosts, tasks = [host for host, _ in over], [task for _, task in over]
+        # Dask's own client has no types.
+        gather: Callable[..., Sequence[Any]] = self._client.gather
+        if all(task.status == "finished" for task in tasks):
+            with suppress(Exception):
+                yield from zip(hosts, gather(tasks), strict=True)
+                return
+        for host, task in over:
+            try:
+                yield host, task.result()
+            except KilledWorker:
+                self._lose(host, "its worker is gone")
+            except CancelledError:
+                self._look()
+                self._lose(host, "what it was asked was cancelled")
+            except Exception as error:
+                self._lose(host, f"{type(error).__name__}: {error}")
 
     def _look(self) -> None:
         if self._client.status != "running":

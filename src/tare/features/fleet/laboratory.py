@@ -293,20 +293,25 @@ class Laboratory(WorkerPlugin):
 
     def begin(self, made: Plan, past: Past) -> Told:
         """Start the session that was planned."""
-        assert self._prepared is not None
         assert self._asked is not None
         self._open = opened = contextlib.ExitStack()
         self._folder = folder = opened.enter_context(private_folder())
         opened.enter_context(folders.held(folder))
-        folders.begin(made, self._prepared.text, folder)
+        folders.begin(made, self._asked.text, folder)
         self._number(past.sessions)
-        request = pipeline.request(
-            self._prepared, made, past, folder, _Silent(),
-            as_root=self._asked.as_root, supplies=self._asked.supplies,
-        )  # fmt: skip
-        self._session = session.blocks(request)
+        self._session = self._blocks(made, past)
         self._read = 0
         return replace(self.step(0), plan=plan_file.read(folder))
+
+    def _blocks(self, made: Plan, past: Past) -> Generator[None, None, str]:
+        """Return the session, of which nothing has taken place yet."""
+        assert self._prepared is not None
+        assert self._asked is not None
+        request = pipeline.request(
+            self._prepared, made, past, self._folder, _Silent(),
+            as_root=self._asked.as_root, supplies=self._asked.supplies,
+        )  # fmt: skip
+        return session.blocks(request)
 
     def _number(self, before: int) -> None:
         """Have the journal carry on from the sessions that the host's folder has."""
@@ -326,7 +331,7 @@ class Laboratory(WorkerPlugin):
         ended: Ended | None = None
         refusal, done = None, 0
         self._wait(None)
-        with self._busy, _alone():
+        with self._busy, self._alone():
             own, began = _others_cpu_ns(), time.monotonic_ns()
             try:
                 for _ in range(max(1, count)):
@@ -347,6 +352,10 @@ class Laboratory(WorkerPlugin):
         else:
             self._wait(ABANDONED_S)
         return told
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        """Measure while no other host of this machine does."""
+        return _alone()
 
     def end(self) -> Told:
         """End the session, if there is one."""

@@ -72,7 +72,7 @@ class Measuring:
             for host in [*self._engine.hosts.values()]:
                 if host.ended is None:
                     self._engine.submit(host, laboratory.plan, self._asked)
-            while self._engine.under_way or self._planned or self._turns:
+            while self._engine.is_busy or self._planned or self._turns:
                 heard = self._engine.next()
                 if isinstance(heard, Joined):
                     if (late := self._engine.joined(heard.address)) is not None:
@@ -180,7 +180,7 @@ class Measuring:
                 if host.begun and host.ended is None:
                     # It waits until the block is over that is under way.
                     engine.submit(host, laboratory.end)
-            while engine.under_way and time.monotonic() < ends:
+            while engine.is_busy and time.monotonic() < ends:
                 heard = engine.next()
                 if heard is None or isinstance(heard, Joined):
                     continue

@@ -20,7 +20,7 @@ from tare.features.fleet import folder as own_folders
 from tare.features.fleet.check import Check
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
-from tare.features.fleet.laboratory import Asked
+from tare.features.fleet.laboratory import Asked, Laboratory
 from tare.features.fleet.local import MOST, START_S, local
 from tare.features.fleet.measuring import Measuring
 
@@ -109,8 +109,11 @@ def execute(
     as_root: bool = False,
     resume: bool = False,
     supplies: Supplies | None = None,
+    plugin: Laboratory | None = None,
 ) -> Record:
     """Measure on all hosts into a folder, and return what became of each.
+
+    ``plugin`` takes the place of what measures on a host.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def execute(
                 _link(client, progress)
             engine = Engine(client, progress, experiment.fleet.hosts)
             try:
-                with engine.reached():
+                with engine.reached(plugin):
                     Measuring(engine, asked, folder, experiment.fleet).conduct()
             finally:
                 hosts = tuple(map(_record, engine.hosts.values()))
