@@ -44,6 +44,14 @@ def report(
     _show(folder, report or folder / "report.html", json)
 
 
+@app.command(hidden=True)
+def node() -> None:
+    """Be a scheduler or a worker of a run: what --fleet ssh: starts."""
+    from tare.features.fleet.node import main
+
+    main()
+
+
 def run(
     file: Path,
     address: str,

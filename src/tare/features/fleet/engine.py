@@ -7,7 +7,7 @@ import queue
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,11 +135,16 @@ class Engine:
     client : Client
         Connected.
     progress : Progress
+    refused : mapping of str to Refusal
+        Hosts that were named and are not among the scheduler's.
     """
 
-    def __init__(self, client: Client, progress: Progress) -> None:
+    def __init__(
+        self, client: Client, progress: Progress, refused: Mapping[str, Refusal] | None = None
+    ) -> None:
         self._client = client
         self._progress = progress
+        self._refused = refused or {}
         self.hosts: dict[str, Host] = {}
         #: Which host a task is of.
         self._under_way: dict[Future[Any], Host] = {}
@@ -149,6 +154,9 @@ class Engine:
     @contextmanager
     def reached(self) -> Iterator[None]:
         """Greet all hosts, and have their tasks to themselves meanwhile."""
+        for name, refusal in self._refused.items():
+            self.hosts[name] = Host(name, "")
+            self._refuse(self.hosts[name], refusal)
         self._subscribe(self._event)
         with _claimed(self._client):
             self._client.register_plugin(Laboratory(), name=laboratory.NAME)
@@ -265,7 +273,7 @@ class Engine:
 
     def _refuse(self, host: Host, why: Refusal) -> None:
         host.ended, host.why = "refused", why
-        self._progress.note(f"{host.name}: {why.why}")
+        self._progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
 
     def _lose(self, host: Host, why: str) -> None:
         host.ended, host.why = "lost", Refusal(why, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from distributed import Client, Security
@@ -17,8 +17,9 @@ from tare.experiment.session import folder as folders
 from tare.features.fleet import folder as own_folders
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
-from tare.features.fleet.laboratory import Asked
+from tare.features.fleet.laboratory import Asked, Refusal
 from tare.features.fleet.local import MOST, START_S, local
+from tare.features.fleet.ssh import ssh
 
 #: Until a scheduler that does not answer is given up.
 ANSWER_S = 20.0
@@ -27,8 +28,15 @@ _CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+class Connected(NamedTuple):
+    """A fleet that is reached: its scheduler, and hosts that were named and are not part of it."""
+
+    client: Client
+    refused: dict[str, Refusal]
+
+
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Client]:
+def connected(address: str) -> Iterator[Connected]:
     """Reach the scheduler of a fleet, or start one on this machine.
 
     Raises
@@ -39,15 +47,20 @@ def connected(address: str) -> Iterator[Client]:
         If nobody answers there, or there are no certificates.
     """
     with contextlib.ExitStack() as stack:
-        expected = 0
+        expected, security, refused = 0, None, dict[str, Refusal]()
         if address.startswith("local:"):
             expected = _count(address)
             address = stack.enter_context(local(expected))
+        elif address.startswith("ssh:"):
+            started = stack.enter_context(ssh(address.removeprefix("ssh:")))
+            address, security, refused = started.address, started.security, started.refused
         else:
             check(address)
         try:
             reach: Callable[..., Client] = Client
-            client = stack.enter_context(reach(address, timeout=ANSWER_S, set_as_default=False))
+            client = stack.enter_context(
+                reach(address, security=security, timeout=ANSWER_S, set_as_default=False)
+            )
             if expected:
                 wait: Callable[..., None] = client.wait_for_workers
                 wait(expected, timeout=START_S)
@@ -55,7 +68,7 @@ def connected(address: str) -> Iterator[Client]:
             raise PlatformError(
                 f"no scheduler answers at {address}: {error}", "dask scheduler   (see docs)"
             ) from error
-        yield client
+        yield Connected(client, refused)
 
 
 def _count(address: str) -> int:
@@ -71,7 +84,7 @@ def check(address: str) -> None:
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
         raise UsageError(
             f"--fleet {address}: not the address of a scheduler",
-            "--fleet tls://HOST:8786, or --fleet local:4",
+            "--fleet tls://HOST:8786, --fleet ssh:box1,box2, or --fleet local:4",
         )
     if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
         raise UsageError(
@@ -125,9 +138,10 @@ def execute(
                 )
         else:
             folders.check_free(folder, resume=resume)
-        folders.write_text(text, folder)
-        with connected(address) as client:
-            engine = Engine(client, progress)
+        with connected(address) as fleet:
+            # Whoever reaches nobody has begun nothing.
+            folders.write_text(text, folder)
+            engine = Engine(fleet.client, progress, fleet.refused)
             try:
                 with engine.reached():
                     engine.measure(asked, folder)
