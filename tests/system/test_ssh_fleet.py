@@ -60,7 +60,8 @@ class Boxes:
             self.words(*words), env=self.environment, capture_output=True, text=True, check=False
         )
         assert ended.returncode == code, ended.stderr
-        return ended.stdout + ended.stderr
+        # Without the ends of the lines of a terminal.
+        return " ".join((ended.stdout + ended.stderr).split())
 
     @contextlib.contextmanager
     def running(self, *words: str | Path) -> Iterator[subprocess.Popen[str]]:
@@ -98,11 +99,7 @@ class Boxes:
 
 @pytest.fixture
 def boxes(tmp_path: Path) -> Iterator[Boxes]:
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
     path = os.pathsep.join(filter(None, sys.path))
-    script(binaries / "tare", f'{sys.executable} -c "from tare.wiring import main; main()"')
-    environment = {"PATH": f"{binaries}:/usr/bin:/bin:/usr/sbin", "PYTHONPATH": path}
     name, config, servers = lease.new_name(), "", []
     with (
         remnants.lease(name),
@@ -111,7 +108,10 @@ def boxes(tmp_path: Path) -> Iterator[Boxes]:
     ):
         for box in (1, 2):
             folder = tmp_path / f"box{box}"
-            folder.mkdir()
+            binaries = folder / "bin"
+            binaries.mkdir(parents=True)
+            script(binaries / "tare", f'{sys.executable} -c "from tare.wiring import main; main()"')
+            environment = {"PATH": f"{binaries}:/usr/bin:/bin:/usr/sbin", "PYTHONPATH": path}
             address = str(network.hosts[box].address)
             one = sshd.running(folder, address, network.enter(box + 1), environment)
             servers.append(stack.enter_context(one))
@@ -225,27 +225,44 @@ def test_whoever_kills_the_front_kills_its_hosts(boxes: Boxes, file: Path) -> No
 def test_hosts_that_take_no_part_say_why_and_others_go_on(
     boxes: Boxes, file: Path, tmp_path: Path
 ) -> None:
-    hosts = "box1,stranger,unknown,foreign,nowhere.invalid"
-    said = boxes.tare("experiment", "run", file, "--fleet", f"ssh:{hosts}", code=18)
+    (tmp_path / "box2/bin/tare").unlink()
+    others = ["box2", "stranger", "unknown", "nowhere.invalid"]
+    said = boxes.tare("experiment", "run", file, "--fleet", f"ssh:box1,{','.join(others)}", code=18)
     assert "ssh-copy-id stranger" in said
     assert "ssh unknown true" in said
-    assert "ssh foreign tare --version" in said
+    assert "ssh box2 tare --version" in said
     record = folders.read(file.with_suffix(""))
-    assert {host.name: host.ended for host in record.hosts} == {
-        "box1": "finished", **dict.fromkeys(hosts.split(",")[1:], "refused")
-    }  # fmt: skip
+    assert ended(file) == {"box1": "finished", **dict.fromkeys(others, "refused")}
     why = {host.name: host.why or "" for host in record.hosts}
+    assert "no tare" in why["box2"]
     assert "Permission denied" in why["stranger"]
     assert "Host key verification failed" in why["unknown"]
-    assert "no tare" in why["foreign"]
     assert "nowhere.invalid" in why["nowhere.invalid"]
-    other = tmp_path / "other.toml"
-    other.write_text(file.read_text())
-    said = boxes.tare("experiment", "run", other, "--fleet", "ssh:unknown", code=12)
+
+
+def test_where_no_host_takes_part_nothing_has_begun(
+    boxes: Boxes, file: Path, tmp_path: Path
+) -> None:
+    words = ("experiment", "run", file, "--fleet")
+    # Somebody else, or a machine that was set up again.
+    server, other = boxes.servers[0], (tmp_path / "box1/foreign.pub").read_text()
+    (tmp_path / "box1/known").write_text(f"[{server.address}]:{server.port} {other}")
+    said = boxes.tare(*words, "ssh:box1", code=12)
     assert "Host key verification failed" in said
-    # Nothing has begun, so nothing has to be gone on with.
-    assert "Host key" in boxes.tare("experiment", "run", other, "--fleet", "ssh:unknown", code=12)
-    # What is in its place is not what is here.
-    script(tmp_path / "bin/tare", "false")
-    said = boxes.tare("experiment", "run", other, "--fleet", "ssh:box1", code=12)
-    assert "tare --version" in said
+    assert "ssh-keygen -R box1" in said
+    script(tmp_path / "box2/bin/tare", "false")
+    assert "ssh box2 tare --version" in boxes.tare(*words, "ssh:box2", code=12)
+    script(tmp_path / "box2/bin/tare", f"{sys.executable} {another(tmp_path)}")
+    said = boxes.tare(*words, "ssh:box2", code=12)
+    assert "it has tare 0.0.1" in said
+    assert not any(file.with_suffix("").glob("*"))
+
+
+def another(folder: Path) -> Path:
+    """Write a tare of another version."""
+    path = folder / "another.py"
+    path.write_text(
+        "import tare\ntare.__version__ = '0.0.1'\n"
+        "from tare.wiring import main\nmain()\n"
+    )  # fmt: skip
+    return path
