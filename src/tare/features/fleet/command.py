@@ -46,7 +46,12 @@ def report(
 
 @app.command(hidden=True)
 def node() -> None:
-    """Be a scheduler or a worker of a run: what --fleet ssh: starts."""
+    """Be a scheduler or a worker of a run, as the standard input says.
+
+    --fleet ssh: starts these, and sends what they are to be.
+
+        tare fleet node
+    """
     from tare.features.fleet.node import main
 
     main()
