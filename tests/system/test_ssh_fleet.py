@@ -38,6 +38,27 @@ command = ["sleep", "0.05"]
 [factors]
 platform = ["bare"]
 """
+#: What somebody hears on a port who has no certificate: by TLS, and by what speaks HTTP.
+STRANGER = """
+import socket, ssl, sys
+context = ssl._create_unverified_context()
+port = int(sys.argv[1])
+with socket.create_connection(("127.0.0.1", port), 20) as plain:
+    plain.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+    try:
+        heard = plain.recv(100)
+    except OSError:
+        heard = b""
+if not heard.startswith(b"HTTP/1.1 404"):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 20) as plain:
+            with context.wrap_socket(plain) as tls:
+                tls.sendall(b"x")
+                heard += tls.recv(100)
+    except OSError:
+        pass
+    print(heard.decode(errors="replace"), end="")
+"""
 #: How long what must happen may take on a busy machine.
 PATIENCE_S = 60.0
 #: A host that has been killed, or whose front has been, has nothing more after so long.
@@ -79,10 +100,12 @@ class Boxes:
         subprocess.run([*self.network.enter(box + 1), *words], check=True)
 
     def listening(self, box: int) -> list[str]:
-        """Return where anybody listens on a box, but for its sshd."""
-        words = [*self.network.enter(box + 1), "ss", "-ltnpH"]
+        """Return where anybody listens on a box (0: the front's), but for ssh's own port."""
+        words = [*self.network.enter(box + 1), "ss", "-ltnH"]
         lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        return [line.split()[3] for line in lines.splitlines() if '"sshd"' not in line]
+        own = [f"{one.address}:{one.port}" for one in self.servers]
+        found = [line.split()[3] for line in lines.splitlines()]
+        return [address for address in found if address not in own]
 
     def processes(self, box: int) -> list[str]:
         """Return the command lines of what runs on a box (0: the front's), but for its sshd."""
@@ -123,7 +146,10 @@ def boxes(tmp_path: Path) -> Iterator[Boxes]:
         wrapper.mkdir()
         script(wrapper / "ssh", f"/usr/bin/ssh -F {tmp_path / 'config'}")
         own = {**os.environ, "PATH": f"{wrapper}:{os.environ['PATH']}", "PYTHONPATH": path}
-        yield Boxes(network, servers, own)
+        made = Boxes(network, servers, own)
+        yield made
+        # Whatever a test came to: what runs there is not killed before it has cleaned up.
+        until(lambda: not made.processes(1) + made.processes(2))
 
 
 def script(path: Path, words: str) -> None:
@@ -172,6 +198,12 @@ def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None
             listeners = boxes.listening(box)
             assert listeners
             assert all(one.startswith("127.0.0.1:") for one in listeners)
+            for one in listeners:
+                words = [sys.executable, "-c", STRANGER, one.rpartition(":")[2]]
+                there = [*boxes.network.enter(box + 1), *words]
+                assert (
+                    subprocess.run(there, capture_output=True, text=True, check=True).stdout == ""
+                )
             assert not any("PRIVATE KEY" in line for line in boxes.processes(box))
         said = front.communicate(timeout=PATIENCE_S)[0]
         assert front.returncode == 0, said
