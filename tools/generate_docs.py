@@ -32,7 +32,7 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.file import application, keys, services
 from tare.experiment.file.kinds import of
 from tare.experiment.file.table import Key
-from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
+from tare.experiment.specification import Experiment, FleetSpec, SizeSpec, Stopping, WindowSpec
 from tare.experiment.tables import TABLES as TABLES_OF_STORE
 from tare.features.tasks import file as task_file
 from tare.features.tasks.specification import TaskSet
@@ -96,6 +96,7 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
     ),
     ("`[sizes.NAME]`", keys.SIZE, SizeSpec),
     ("`[window]`", keys.WINDOW, WindowSpec),
+    ("`[fleet]`", keys.FLEET, FleetSpec),
     ("`[tasks]`, which makes it a task set", task_file.KEYS, TaskSet),
 )
 

@@ -38,7 +38,7 @@ def _reading(
 def _on_fleet(*asked: Any, **options: Any) -> None:
     from tare.features.fleet.command import run
 
-    run(*asked, **options)
+    run(*asked, supplies=SUPPLIES, **options)
 
 
 #: What every experiment is handed.

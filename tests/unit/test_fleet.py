@@ -6,11 +6,11 @@ import dask
 import pytest
 
 from tare.errors import PlatformError, UsageError
-from tare.features.fleet import engine, work
+from tare.features.fleet import laboratory, work
 
 
 def test_a_scheduler_of_this_machine_needs_no_certificates() -> None:
-    work.check("tcp://127.0.0.1:8786")
+    work.admit("tcp://127.0.0.1:8786")
 
 
 @pytest.mark.parametrize("file", [None, "/no/such.pem"])
@@ -20,21 +20,21 @@ def test_without_certificates_no_other_is_reached(file: str | None) -> None:
         dask.config.set(dict.fromkeys(names, file)),
         pytest.raises(PlatformError) as refused,
     ):
-        work.check("tls://scheduler:8786")
+        work.admit("tls://scheduler:8786")
     assert "Certificates" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("address", ["tcp://scheduler:8786", "tcp://10.0.0.1:1"])
 def test_others_are_refused_without_tls(address: str) -> None:
     with pytest.raises(UsageError, match="without TLS") as refused:
-        work.check(address)
+        work.admit(address)
     assert "tls://" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("address", ["scheduler:8786", "http://scheduler", "tls://", ""])
 def test_what_is_no_scheduler_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="not the address"):
-        work.check(address)
+        work.admit(address)
 
 
 @pytest.mark.parametrize("address", ["local:", "local:0", "local:x", "local:100000"])
@@ -49,4 +49,4 @@ def test_so_many_hosts_are_none(address: str) -> None:
      ("..", "host"), ("é\n", "host"), ("a" * 100, "a" * 64)],
 )  # fmt: skip
 def test_a_worker_names_a_folder_and_nothing_else(given: str, name: str) -> None:
-    assert engine.name_of(given) == name
+    assert laboratory.name_of(given) == name

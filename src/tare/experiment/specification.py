@@ -153,6 +153,17 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget_s: Positive | None = 600.0
 
 
+class FleetSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which hosts of a fleet are asked, and how; decides about no single trial."""
+
+    #: Names, or patterns such as ``rack1-*``; none: all.
+    hosts: tuple[str, ...] = ()
+    #: Hosts that measure at the same time; None: all. Blocks of the others wait for their turn.
+    at_once: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    #: Blocks that a host measures before what it has found is fetched.
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+
+
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A question: workloads, factors with levels, order, stopping rule."""
 
@@ -210,6 +221,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quota_period_s: Positive = PERIOD_S
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
+    #: Where it is asked on many hosts.
+    fleet: FleetSpec = FleetSpec()
 
     @property
     def runs_commands(self) -> bool:

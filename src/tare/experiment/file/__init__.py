@@ -35,7 +35,7 @@ SIZE_LIMIT = 1 << 20
 
 TABLES = (
     "experiment", "workload", "factors", "loads", "sizes", "network", "networks", "platforms",
-    "window",
+    "window", "fleet",
 )  # fmt: skip
 
 #: The table that makes a file one of a task set, which is no experiment in blocks.
@@ -155,6 +155,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         network=networks.network(file.table("network")),
         networks=networks.named(file.table("networks")),
         window=windows.window(file),
+        fleet=sections.fleet(file.table("fleet")),
     )
     only = factors.only(file.tables("workload"), experiment)
     experiment = msgspec.structs.replace(experiment, only=only)

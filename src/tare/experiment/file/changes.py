@@ -13,7 +13,7 @@ from tare.experiment.file import keys
 from tare.experiment.specification import Experiment
 
 #: What decides about no single trial: when to stop, and what is made of the results.
-FREE = ("stopping", "skip_missing", "fingerprint", "question", "margin")
+FREE = ("stopping", "skip_missing", "fingerprint", "question", "margin", "fleet")
 #: The same as keys of a file's table ``experiment``.
 _FREE_KEYS = frozenset({*FREE, *(key.name for key in keys.STOPPING)})
 #: Characters of a value that are shown.
@@ -41,7 +41,11 @@ def edited(then: str, now: str) -> list[Change]:
         found = _differences(tomllib.loads(then), tomllib.loads(now))
     except ValueError:
         return []
-    return [one for one in found if not (one[0][0] == "experiment" and one[0][-1] in _FREE_KEYS)]
+    return [one for one in found if not _is_free(one[0])]
+
+
+def _is_free(path: tuple[str, ...]) -> bool:
+    return path[0] == "fleet" or (path[0] == "experiment" and path[-1] in _FREE_KEYS)
 
 
 def sentence(change: Change) -> str:

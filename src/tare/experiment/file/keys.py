@@ -234,6 +234,26 @@ WINDOW = (
     ),
 )
 
+FLEET = (
+    Key(
+        "hosts",
+        kinds.list_of(kinds.NAME, 'a list of names or patterns, such as ["box1", "rack1-*"]'),
+        "hosts that are asked, by name or by a pattern such as `rack1-*`; by default all",
+    ),
+    Key(
+        "at_once",
+        kinds.whole(1, MANY),
+        "hosts that measure at the same time; the others take turns with them, block by block. By "
+        "default all",
+    ),
+    Key(
+        "blocks",
+        kinds.whole(1, 10_000),
+        "blocks that a host measures before what it has found is fetched: more cost less, and are "
+        "lost together",
+    ),
+)
+
 NETWORK = (
     Key("hosts", kinds.whole(1, MOST_HOSTS), "hosts of the network; the command runs on the first"),
     Key(

@@ -10,7 +10,14 @@ from tare.errors import ExperimentError
 from tare.experiment.file import application, keys, kinds
 from tare.experiment.file.factors import LEAST_MEMORY_BYTES, ONLY
 from tare.experiment.file.table import Table, closest, suggestion
-from tare.experiment.specification import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping
+from tare.experiment.specification import (
+    NO_LOAD,
+    WHOLE_SIZE,
+    FleetSpec,
+    LoadSpec,
+    SizeSpec,
+    Stopping,
+)
 from tare.registry import Catalogue, Description
 from tare.workloads import serving, written
 from tare.workloads.application import SCRATCH
@@ -39,6 +46,11 @@ def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
         given.setdefault("budget_s", None)
     _check_comparing(table, given, also)
     return Stopping(**given, also=also)
+
+
+def fleet(table: Table) -> FleetSpec:
+    """Read which hosts of a fleet are asked, and how."""
+    return FleetSpec(**table.read(keys.FLEET))
 
 
 def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ...]) -> None:

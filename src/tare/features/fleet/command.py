@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InterruptError
+from tare.errors import IncompleteError, InterruptError, UsageError
 
 if TYPE_CHECKING:
+    from tare.experiment.supplies import Supplies
     from tare.features.fleet.folder import Record
 
 app = Commands(
@@ -44,6 +47,54 @@ def report(
     _show(folder, report or folder / "report.html", json)
 
 
+@app.command()
+def check(
+    ctx: typer.Context,
+    address: Annotated[
+        str,
+        typer.Argument(help="ssh:HOST,HOST, local:N, or a scheduler of Dask.", metavar="ADDRESS"),
+    ],
+    network: Annotated[
+        bool, typer.Option("--network", help="Also measure the network between hosts.")
+    ] = False,
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --network: search for a bucket for so long."),
+    ] = None,
+    report: options.Report = None,
+    json: options.Json = None,
+) -> None:
+    """Look at every host of a fleet, and name those that are not like the others.
+
+    What each is and what it can do, in about seven seconds a machine; with --network, ten more for
+    each way between two hosts. Exit code 0: alike; 1: not alike.
+
+        tare fleet check local:3
+    """
+    from tare.cli import quantities
+    from tare.features.fleet import check_page, work
+    from tare.features.fleet.progress import FleetBar
+    from tare.render import data, files
+
+    console.check_writable(json, report)
+    if duration is not None and not network:
+        raise UsageError("--duration is for --network", "add --network, or leave --duration out")
+    if report is not None:
+        files.format_of(report)
+    search_s = None if duration is None else quantities.wait("--duration", duration)
+    with FleetBar() as bar:
+        found = work.look(address, bar, ctx.obj, network=network, search_s=search_s)
+        document = check_page.make(found, shlex.join(["tare", *sys.argv[1:]]))
+        written = [] if report is None else files.write(document, report)
+    if json != "-":
+        console.show(document, written)
+    if json is not None:
+        said = data.builtins([one.finding for one in document.sections])
+        console.write_json({**msgspec.to_builtins(found), "findings": said}, json)
+    if not check_page.is_alike(found):
+        raise typer.Exit(1)
+
+
 @app.command(hidden=True)
 def node() -> None:
     """Be a scheduler or a worker of a run, as the standard input says.
@@ -66,6 +117,7 @@ def run(
     as_root: bool,
     resume: bool,
     json: str | None,
+    supplies: Supplies,
 ) -> None:
     """Run an experiment on all hosts of a fleet and write its report."""
     from tare.features.fleet import work
@@ -76,7 +128,7 @@ def run(
         with FleetBar() as bar:
             record = work.execute(
                 file, address, folder, bar,
-                skip_missing=skip_missing, as_root=as_root, resume=resume,
+                skip_missing=skip_missing, as_root=as_root, resume=resume, supplies=supplies,
             )  # fmt: skip
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "fleet", "report", str(folder)])

@@ -1,43 +1,40 @@
-"""Conducts one experiment on all hosts of a fleet: a task at a time on each, whatever others do."""
+"""The hosts of a fleet: who is there, what each is asked, and what became of it."""
 
 from __future__ import annotations
 
-import os
+import fnmatch
 import queue
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import msgspec
 from distributed import Client, Future, Scheduler
 from distributed.scheduler import KilledWorker
 
 import tare
 from tare.agent import client as agent
-from tare.errors import ExperimentError, PlatformError, StoreError
-from tare.experiment import plan_file
-from tare.experiment.plan import Plan
-from tare.experiment.session import folder as folders
-from tare.experiment.session.resume_state import Past
-from tare.experiment.session.session import journal_path
+from tare.errors import PlatformError
 from tare.features.fleet import laboratory
-from tare.features.fleet.folder import HOSTS, Ended
-from tare.features.fleet.laboratory import Asked, Hello, Laboratory, Refusal, Told
+from tare.features.fleet.folder import Ended
+from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, name_of, resource
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
-#: Hosts of a run that is interrupted have so long to end what they do.
-_END_S = 20.0
 
 
 class Progress(Protocol):
     """Who wants to know how far the hosts are."""
+
+    def stage(self, what: str) -> None:
+        """Say what goes on before the first block."""
+
+    def planned(self, host: str, blocks: int | None) -> None:
+        """Say how many blocks a host has still to measure, where that is known."""
 
     def told(self, host: str, told: Told) -> None:
         """Say that a host has done a block."""
@@ -57,6 +54,8 @@ class Host:
     name: str
     address: str
     hello: Hello = _NOBODY
+    #: When it came, since the fleet was reached.
+    joined_s: float = 0.0
     folder: Path = Path()
     #: Whether its session has.
     begun: bool = False
@@ -67,35 +66,63 @@ class Host:
     own_cpu_ns: int = 0
     #: The journal of this session.
     journal: Path = Path()
+    #: When it was last asked for something, on the monotonic clock.
+    asked_s: float = field(default_factory=time.monotonic)
+
+
+class Joined(NamedTuple):
+    """A worker has come."""
+
+    address: str
+
+
+class Gone(NamedTuple):
+    """A worker is gone."""
+
+    address: str
+
+
+class _Claim(NamedTuple):
+    """Whose experiment a scheduler serves, and what it allowed before."""
+
+    client: str
+    failures: int
+
+
+def _claim(client: str, dask_scheduler: Scheduler) -> bool:
+    """Have tasks that their host loses fail at once; tell whether nobody else has that now."""
+    held: _Claim | None = getattr(dask_scheduler, "tare", None)
+    if held is not None and held.client in dask_scheduler.clients:
+        return False
+    # One that was killed has put nothing back.
+    before = int(dask_scheduler.allowed_failures) if held is None else held.failures
+    dask_scheduler.tare = _Claim(client, before)  # type: ignore[attr-defined]
+    dask_scheduler.allowed_failures = 0
+    return True
+
+
+def _release(client: str, dask_scheduler: Scheduler) -> None:
+    held: _Claim | None = getattr(dask_scheduler, "tare", None)
+    if held is not None and held.client == client:
+        dask_scheduler.allowed_failures = held.failures
+        del dask_scheduler.tare  # type: ignore[attr-defined]
 
 
 @contextmanager
 def _claimed(client: Client) -> Iterator[None]:
-    """Have a task that its host loses fail at once, and nowhere be done again; put it back."""
+    """Have the scheduler for one experiment; put back what that takes."""
     # Dask's own client has no types.
-    run: Callable[..., int] = client.run_on_scheduler
-    before = run(_allow, 0)
+    run: Callable[..., Any] = client.run_on_scheduler
+    if not run(_claim, client.id):
+        raise PlatformError(
+            "another experiment is under way on this fleet, so nothing was measured",
+            "wait until it has ended, then the same command",
+        )
     try:
         yield
     finally:
         if client.status == "running":
-            run(_allow, before)
-
-
-def _allow(failures: int, dask_scheduler: Scheduler) -> int:
-    before = int(dask_scheduler.allowed_failures)
-    dask_scheduler.allowed_failures = failures
-    return before
-
-
-async def _claim(name: str, dask_worker: Any) -> None:
-    """Give a worker what only its own tasks ask for."""
-    await dask_worker.set_resources(**{name: 1})
-
-
-def resource(name: str) -> str:
-    """Return what a host's tasks ask for, and no other host has."""
-    return f"tare-{name}"
+            run(_release, client.id)
 
 
 def find(client: Client) -> dict[str, str]:
@@ -121,212 +148,194 @@ def find(client: Client) -> dict[str, str]:
     return {name_of(str(own["name"])): address for address, own in workers.items()}
 
 
-def name_of(given: str) -> str:
-    """Return a worker's name as that of a folder: by default it is an address."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-.")[:64]
-    return name if _NAME.fullmatch(name) else "host"
-
-
 class Engine:
-    """All hosts of one scheduler.
+    """All hosts of one scheduler that are wanted.
 
     Parameters
     ----------
     client : Client
         Connected.
     progress : Progress
+    wanted : sequence of str
+        Names of hosts, or patterns; none: all.
     refused : mapping of str to Refusal
-        Hosts that were named and are not among the scheduler's.
+        Hosts that were to be there and are not among the scheduler's.
     """
 
     def __init__(
-        self, client: Client, progress: Progress, refused: Mapping[str, Refusal] | None = None
+        self,
+        client: Client,
+        progress: Progress,
+        wanted: Sequence[str] = (),
+        refused: Mapping[str, Refusal] | None = None,
     ) -> None:
         self._client = client
-        self._progress = progress
+        self._wanted = wanted
         self._refused = refused or {}
+        self._began_s = time.monotonic()
+        self.progress = progress
         self.hosts: dict[str, Host] = {}
         #: Which host a task is of.
-        self._under_way: dict[Future[Any], Host] = {}
-        #: Tasks that are over, and addresses of workers that are gone.
-        self._heard: queue.SimpleQueue[Future[Any] | str] = queue.SimpleQueue()
+        self.under_way: dict[Future[Any], Host] = {}
+        #: Tasks that are over, and workers that came or went.
+        self._heard: queue.SimpleQueue[Future[Any] | Joined | Gone] = queue.SimpleQueue()
 
     @contextmanager
-    def reached(self) -> Iterator[None]:
-        """Greet all hosts, and have their tasks to themselves meanwhile."""
-        for name, refusal in self._refused.items():
-            self.hosts[name] = Host(name, "")
-            self._refuse(self.hosts[name], refusal)
-        self._subscribe(self._event)
-        with _claimed(self._client):
-            self._client.register_plugin(Laboratory(), name=laboratory.NAME)
-            for name, address in find(self._client).items():
-                self._client.run(_claim, resource(name), workers=[address])
-                self.hosts[name] = Host(name, address)
-            for host, said in self._each(laboratory.hello):
-                host.hello = said
-                if (said.version, said.agent) != (tare.__version__, agent.digest()):
-                    why = f"it has tare {said.version} with another agent than this one"
-                    self._refuse(host, Refusal(why, f"the same tare on {host.name} as here"))
-            try:
-                yield
-            except BaseException:
-                self._interrupt()
-                raise
+    def reached(self, plugin: Laboratory | None = None) -> Iterator[None]:
+        """Greet all hosts, and have their tasks to themselves meanwhile.
 
-    def _subscribe(self, handler: Callable[[tuple[float, Any]], None]) -> None:
-        subscribe: Callable[..., None] = self._client.subscribe_topic
-        subscribe("all", handler)
+        Parameters
+        ----------
+        plugin : Laboratory or None
+            What takes place on each; None: what does so on real ones.
+
+        Raises
+        ------
+        PlatformError
+            If there is no host, or another experiment is under way.
+        """
+        # Dask's own client has no types.
+        client: Any = self._client
+        with _claimed(self._client):
+            client.subscribe_topic("all", self._event)
+            # Also for those that come later.
+            client.register_plugin(plugin or Laboratory(), name=laboratory.NAME)
+            try:
+                self._find()
+                for host, said in self.each(laboratory.hello):
+                    self.greeted(host, said)
+                yield
+            finally:
+                with suppress(Exception):
+                    client.unsubscribe_topic("all")
+                    client.unregister_worker_plugin(laboratory.NAME)
+
+    def _find(self) -> None:
+        """Look who is there; one that is wanted by its name and is not there is refused."""
+        there = find(self._client)
+        for name, address in there.items():
+            if self._is_wanted(name):
+                self.hosts[name] = Host(name, address)
+        for name, refusal in self._refused.items():
+            if self._is_wanted(name):
+                self.hosts[name] = Host(name, "")
+                self.refuse(self.hosts[name], refusal)
+        for name in self._wanted:
+            if not any(fnmatch.fnmatchcase(one, name) for one in (*there, *self._refused)):
+                self.hosts[name_of(name)] = absent = Host(name_of(name), "")
+                self.refuse(absent, Refusal(f"no worker is called {name}", None))
+
+    def _is_wanted(self, name: str) -> bool:
+        return not self._wanted or any(fnmatch.fnmatchcase(name, one) for one in self._wanted)
 
     def _event(self, event: tuple[float, Any]) -> None:
         _, said = event
         if isinstance(said, dict) and said.get("action") == "remove-worker":
-            self._heard.put(str(said["worker"]))
+            self._heard.put(Gone(str(said["worker"])))
+        elif isinstance(said, dict) and said.get("action") == "add-worker":
+            self._heard.put(Joined(str(said["worker"])))
 
-    def measure(self, asked: Asked, folder: Path) -> None:
-        """Measure until every host has ended.
+    def greeted(self, host: Host, said: Hello) -> None:
+        """Take who a host is; another tare than this one is refused."""
+        host.hello = said
+        if (said.version, said.agent) != (tare.__version__, agent.digest()):
+            why = f"it has tare {said.version} with another agent than this one"
+            self.refuse(host, Refusal(why, f"the same tare on {host.name} as here"))
 
-        Parameters
-        ----------
-        asked : Asked
-        folder : Path
-            Held; each host has its own in it.
-        """
-        begun = []
-        for host, made in self._each(laboratory.plan, asked):
-            host.folder = folder / HOSTS / host.name
-            if isinstance(made, Refusal):
-                self._refuse(host, made)
-            elif (found := self._begun(host, made, asked.text)) is not None:
-                begun.append((host, *found))
-        # How often a kernel runs in one trial is found on one host, for all.
-        frozen = next((made.repetitions for _, made, _ in begun if made.repetitions), None)
-        if frozen is None and begun:
-            host, made, past = begun.pop(0)
-            self._submit(host, laboratory.begin, made, past)
-            self._hear(lambda: host.ended is None and not host.begun)
-            frozen = plan_file.read(host.folder).repetitions
-        for host, made, past in begun:
-            same = msgspec.structs.replace(made, repetitions=frozen)
-            plan_file.write(same, host.folder)
-            self._submit(host, laboratory.begin, same, past)
-        self._hear(lambda: bool(self._under_way))
+    def joined(self, address: str) -> Host | None:
+        """Return the host that a worker plays that has just come; None: it is none, or no news."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        own = workers.get(address)
+        name = "" if own is None else name_of(str(own["name"]))
+        if not name or name in self.hosts or not self._is_wanted(name):
+            return None
+        came = time.monotonic() - self._began_s
+        self.hosts[name] = host = Host(name, address, joined_s=came)
+        return host
 
-    def _submit(self, host: Host, work: Any, *given: Any) -> None:
-        task: Future[Any] = self._client.submit(
-            work, *given, resources={resource(host.name): 1}, pure=False, retries=0
-        )
-        self._under_way[task] = host
+    def submit(self, host: Host, work: Any, *given: Any) -> None:
+        """Ask a host for something; what it brings is heard of by :meth:`next`."""
+        task = self._task(host, work, *given)
+        self.under_way[task] = host
         tell: Callable[..., None] = task.add_done_callback
         tell(self._heard.put)
 
-    def _each(self, work: Any, *given: Any) -> list[tuple[Host, Any]]:
+    def keep(self, host: Host) -> Future[Any]:
+        """Have a host that waits for its turn keep its session; forgotten with what it returns."""
+        return self._task(host, laboratory.stay)
+
+    def _task(self, host: Host, work: Any, *given: Any) -> Future[Any]:
+        host.asked_s = time.monotonic()
+        return self._client.submit(
+            work, *given, resources={resource(host.name): 1}, pure=False, retries=0
+        )
+
+    def each(self, work: Any, *given: Any) -> list[tuple[Host, Any]]:
         """Have all hosts that are left do something; one that fails is left out."""
         for host in self.hosts.values():
             if host.ended is None:
-                self._submit(host, work, *given)
+                self.submit(host, work, *given)
+        return self.rest()
+
+    def rest(self) -> list[tuple[Host, Any]]:
+        """Wait until nothing is under way; return what it brought, in the order of the hosts."""
         found = []
-        while self._under_way:
-            if (heard := self._next()) is not None:
+        while self.under_way:
+            heard = self.next()
+            if heard is not None and not isinstance(heard, Joined):
                 found.append(heard)
-        order = [*self.hosts]
-        return sorted(found, key=lambda one: order.index(one[0].name))
+        order = {name: place for place, name in enumerate(self.hosts)}
+        return sorted(found, key=lambda one: order[one[0].name])
 
-    def _hear(self, wanted: Callable[[], bool]) -> None:
-        """Take what hosts have found, and have them go on, as long as it is wanted."""
-        while wanted():
-            if (heard := self._next()) is None:
-                continue
-            host, told = heard
-            self._take(host, told)
-            if host.ended is None:
-                self._submit(host, laboratory.block)
+    def next(self) -> tuple[Host, Any] | Joined | None:
+        """Wait for the next task that is over; None: it brought nothing, or none was heard of.
 
-    def _next(self) -> tuple[Host, Any] | None:
-        """Wait for the next task that is over; None: it brought nothing, or none was heard of."""
+        Raises
+        ------
+        PlatformError
+            If the scheduler is gone.
+        """
         try:
             heard = self._heard.get(timeout=_LOOK_S)
         except queue.Empty:
-            if self._client.status not in ("running", "connecting"):
-                raise PlatformError(
-                    "the scheduler is gone; all blocks that had been told are kept",
-                    "start it and its workers again, then the same command with --resume",
-                ) from None
+            self._look()
             return None
-        if isinstance(heard, str):
+        if isinstance(heard, Joined):
+            return heard
+        if isinstance(heard, Gone):
             # What was asked of a host that is gone would wait for ever.
-            for task, host in [*self._under_way.items()]:
-                if host.address == heard:
-                    del self._under_way[task]
-                    self._lose(host, "its worker is gone")
+            for host in [one for one in self.under_way.values() if one.address == heard.address]:
+                self._lose(host, "its worker is gone")
             return None
-        asked = self._under_way.pop(heard, None)
+        asked = self.under_way.pop(heard, None)
         if asked is None:
             return None
         try:
             return asked, heard.result()
         except KilledWorker:
             self._lose(asked, "its worker is gone")
+        except CancelledError:
+            self._look()
+            self._lose(asked, "what it was asked was cancelled")
         except Exception as error:
             self._lose(asked, f"{type(error).__name__}: {error}")
         return None
 
-    def _refuse(self, host: Host, why: Refusal) -> None:
+    def _look(self) -> None:
+        if self._client.status != "running":
+            raise PlatformError(
+                "the scheduler is gone; all blocks that had been fetched are kept",
+                "start it and its workers again, then the same command with --resume",
+            )
+
+    def refuse(self, host: Host, why: Refusal) -> None:
+        """Leave a host out that cannot do what it is asked."""
         host.ended, host.why = "refused", why
-        self._progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
+        self.progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
 
     def _lose(self, host: Host, why: str) -> None:
-        host.ended, host.why = "lost", Refusal(why, None)
-        self._progress.note(f"{host.name}: {why}; what it had told is kept")
-
-    def _begun(self, host: Host, made: Plan, text: str) -> tuple[Plan, Past] | None:
-        """Begin a host's folder, or go on with it; None: it has all that is asked."""
-        host.folder.mkdir(parents=True, exist_ok=True)
-        past = Past()
-        try:
-            if folders.has_begun(host.folder):
-                made, past, is_complete = folders.go_on(made, text, host.folder)
-                if is_complete:
-                    host.ended = "complete"
-                    return None
-            else:
-                folders.begin(made, text, host.folder)
-            host.journal = journal_path(host.folder)
-        except (ExperimentError, StoreError) as error:
-            self._refuse(host, Refusal(error.message, error.hint))
-            return None
-        return made, past
-
-    def _take(self, host: Host, told: Told) -> None:
-        """Keep what a host has found."""
-        if told.plan is not None:
-            plan_file.write(told.plan, host.folder)
-        try:
-            with host.journal.open("ab") as file:
-                file.write(told.lines)
-                file.flush()
-                os.fdatasync(file.fileno())
-        except OSError as error:
-            raise StoreError(
-                f"cannot write the journal {host.journal}: {error.strerror}; what hosts had told "
-                "before is kept",
-                "free some room, then run the same command again with --resume",
-            ) from error
-        host.begun = True
-        host.blocks += told.blocks
-        host.measured_ns += told.ended_ns - told.began_ns
-        host.own_cpu_ns += told.own_cpu_ns
-        host.ended, host.why = told.ended, told.refusal
-        self._progress.told(host.name, told)
-
-    def _interrupt(self) -> None:
-        """Have every host end what it does, as far as it can still be reached."""
-        ends = time.monotonic() + _END_S
-        with suppress(Exception):
-            for host in self.hosts.values():
-                if host.begun and host.ended is None:
-                    # It waits until the block is over that is under way.
-                    self._submit(host, laboratory.end)
-            while self._under_way and time.monotonic() < ends:
-                if (heard := self._next()) is not None and isinstance(heard[1], Told):
-                    self._take(*heard)
+        for task in [task for task, one in self.under_way.items() if one is host]:
+            del self.under_way[task]
+        if host.ended is None:
+            host.ended, host.why = "lost", Refusal(why, None)
+            self.progress.note(f"{host.name}: {why}; what was fetched from it is kept")

@@ -31,8 +31,11 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     machine: str = ""
     system: str = ""
     cpus: int = 0
-    #: Blocks of this session, and the worker's own CPU time for each second of them.
+    #: When it came, since the fleet was reached; those that were there before: 0.
+    joined_s: float = 0.0
+    #: Blocks of this session, how long they took, and the worker's CPU time for each second.
     blocks: int = 0
+    measured_s: float = 0.0
     own_cpu_share: float | None = None
 
 

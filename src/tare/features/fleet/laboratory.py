@@ -6,16 +6,24 @@ found goes back with its task; the journal of the host is written where the expe
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
+import ipaddress
 import os
 import platform
+import re
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from distributed import Worker, WorkerPlugin, get_worker
 
@@ -25,19 +33,28 @@ from tare.errors import TareError
 from tare.experiment import file as experiment_file
 from tare.experiment import journal, machine_facts, pipeline, plan_file, remnants, session
 from tare.experiment.catalogue import catalogue
+from tare.experiment.journal import MachineFact, MachineFigure
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
+from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
 from tare.host import lease
 from tare.platforms import session_folder
 
 #: By which a worker finds it.
 NAME = "tare-laboratory"
+#: This tare.
+_TARE = (sys.executable, "-m", "tare.wiring")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
+#: What a worker does up to a hundred times a second to watch itself: its heartbeat is enough.
+_PAUSED = frozenset({
+    "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
+})  # fmt: skip
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 60.0
 
@@ -62,6 +79,8 @@ class Asked:
     name: str
     skip_missing: bool = False
     as_root: bool = False
+    #: What the machine is probed by before and after, where the experiment asks for that.
+    supplies: Supplies | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,14 @@ class Refusal:
 
     why: str
     hint: str | None
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a host is, and what it can do."""
+
+    facts: tuple[MachineFact, ...]
+    figures: tuple[MachineFigure, ...]
 
 
 @dataclass(frozen=True)
@@ -88,7 +115,7 @@ class Told:
     #: From when to when something was measured, on the machine's monotonic clock.
     began_ns: int = 0
     ended_ns: int = 0
-    #: CPU time of the worker's own process meanwhile, which the experiment has not asked for.
+    #: CPU time of the worker's other threads meanwhile, which a session without it has not.
     own_cpu_ns: int = 0
 
 
@@ -103,6 +130,28 @@ def hello() -> Hello:
     )
 
 
+def look(supplies: Supplies) -> Looked | Refusal:
+    """Return what this machine is and can do, while nothing else of a fleet measures on it."""
+    try:
+        with _alone():
+            found = tuple(supplies.probing(_Silent())("before"))
+    except TareError as error:
+        return Refusal(error.message, error.hint)
+    last = max((one.take for one in found), default=0)
+    figures = [one for one in found if isinstance(one, MachineFigure) and one.take == last]
+    return Looked(tuple(machine_facts.facts(machine_facts.topology())), tuple(figures))
+
+
+def listen(key: bytes, seconds: float) -> str | Refusal:
+    """Be the other end of network probes for so long at most; return where."""
+    return _own().listen(key, seconds)
+
+
+def probe(key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
+    """Measure the network to where another host listens, as ``tare net fingerprint`` does."""
+    return _own().probe(key, where, search_s)
+
+
 def plan(asked: Asked) -> Plan | Refusal:
     """Look whether this host has what the experiment needs; return what it would measure."""
     return _own().plan(asked)
@@ -113,14 +162,30 @@ def begin(made: Plan, past: Past) -> Told:
     return _own().begin(made, past)
 
 
-def block() -> Told:
-    """Measure one block."""
-    return _own().step()
+def block(count: int) -> Told:
+    """Measure so many blocks, or fewer where the session ends before."""
+    return _own().step(count)
+
+
+def stay() -> None:
+    """Keep the session, though its next block is not yet asked for."""
+    _own().stay()
 
 
 def end() -> Told:
     """End the session before its end, as whoever asked for it has been interrupted."""
     return _own().end()
+
+
+def resource(name: str) -> str:
+    """Return what a host's tasks ask for, and no other host has."""
+    return f"tare-{name}"
+
+
+def name_of(given: str) -> str:
+    """Return a worker's name as that of a folder: by default it is an address."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-.")[:64]
+    return name if _NAME.fullmatch(name) else "host"
 
 
 def _own() -> Laboratory:
@@ -141,22 +206,78 @@ class Laboratory(WorkerPlugin):
         self._session: Generator[None, None, str] | None = None
         self._folder = Path()
         self._read = 0
+        #: What lets others measure the network to here.
+        self._listening: contextlib.ExitStack | None = None
 
-    def setup(self, worker: Worker) -> None:
+    async def setup(self, worker: Worker) -> None:
         """Begin where this is: what was sent here has no locks."""
+        # Dask's own worker has no types.
+        own: Any = worker
+        await own.set_resources(**{resource(name_of(str(own.name))): 1})
+        for name in _PAUSED & own.periodic_callbacks.keys():
+            own.periodic_callbacks[name].stop()
+        #: Where others of the fleet reach this host.
+        self._reached_at = str(urlsplit(own.address).hostname)
         #: Held by whoever uses the session.
         self._busy = threading.RLock()
         self._patience: threading.Timer | None = None
 
-    def teardown(self, worker: Worker) -> None:
-        """Leave nothing behind where the worker ends."""
-        self.end()
+    async def teardown(self, worker: Worker) -> None:
+        """Leave nothing behind where the worker ends; it waits for a block that is under way."""
+        if self._listening is not None:
+            self._listening.close()
+        await asyncio.to_thread(self.end)
+        own: Any = worker
+        for name in _PAUSED & own.periodic_callbacks.keys():
+            own.periodic_callbacks[name].start()
+
+    def listen(self, key: bytes, seconds: float) -> str | Refusal:
+        """Start the other end of network probes."""
+        if ipaddress.ip_address(self._reached_at).is_loopback:
+            return Refusal("other hosts do not reach it: its address is one of itself", None)
+        self._listening = opened = contextlib.ExitStack()
+        file = opened.enter_context(private_folder()) / "network.key"
+        _secret(file, key)
+        # Bound for a moment, so that nobody else has it.
+        with socket.create_server((self._reached_at, 0)) as free:
+            where = f"{self._reached_at}:{free.getsockname()[1]}"
+        words = (*_TARE, "net", "serve", "--bind", where, "--key", str(file))
+        process = subprocess.Popen(
+            ["timeout", f"{seconds:.0f}", *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        opened.callback(process.wait)
+        opened.callback(process.terminate)
+        assert process.stdout is not None
+        opened.callback(process.stdout.close)
+        if not process.stdout.readline():
+            return Refusal("nothing can listen at its address", f"tare net serve --bind {where}")
+        return where
+
+    def probe(self, key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
+        """Measure the network to another host."""
+        with private_folder() as folder, _alone():
+            file, found = folder / "network.key", folder / "network.json"
+            _secret(file, key)
+            words = [*_TARE, "net", "fingerprint", where, "--quick", "--no-store"]
+            words += ["--key", str(file), "--json", str(found)]
+            if search_s is not None:
+                words += ["--duration", f"{search_s:.0f}s"]
+            ended = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                check=False,
+            )  # fmt: skip
+            if not found.exists():
+                why = ended.stderr[-2000:].decode(errors="replace").strip().splitlines()
+                return Refusal(why[0] if why else f"exit code {ended.returncode}", None)
+            return found.read_bytes()
 
     def plan(self, asked: Asked) -> Plan | Refusal:
         """Look whether this host has what the experiment needs."""
         from tare.experiment import plan as plans
 
         self.end()
+        remnants.cleanup()
         try:
             experiment = experiment_file.parse(asked.text, asked.name, catalogue())
             prepared = pipeline.check(experiment, text=asked.text, skip_missing=asked.skip_missing)
@@ -170,13 +291,14 @@ class Laboratory(WorkerPlugin):
         assert self._prepared is not None
         assert self._asked is not None
         self._open = opened = contextlib.ExitStack()
-        self._folder = folder = opened.enter_context(_folder())
+        self._folder = folder = opened.enter_context(private_folder())
         opened.enter_context(folders.held(folder))
         folders.begin(made, self._prepared.text, folder)
         self._number(past.sessions)
         request = pipeline.request(
-            self._prepared, made, past, folder, _Silent(), as_root=self._asked.as_root
-        )
+            self._prepared, made, past, folder, _Silent(),
+            as_root=self._asked.as_root, supplies=self._asked.supplies,
+        )  # fmt: skip
         self._session = session.blocks(request)
         self._read = 0
         return replace(self.step(0), plan=plan_file.read(folder))
@@ -187,24 +309,32 @@ class Laboratory(WorkerPlugin):
             (self._folder / "journal").mkdir()
             (self._folder / f"journal/{before}.ndjson").touch()
 
-    def step(self, blocks: int = 1) -> Told:
-        """Go on to the end of a block; before the first one there is none to count."""
+    def stay(self) -> None:
+        """Wait anew for whoever asks for the next block."""
+        if self._session is not None:
+            self._wait(ABANDONED_S)
+
+    def step(self, count: int) -> Told:
+        """Go on by so many blocks; by none: to where the first one begins."""
         if self._session is None:
             return Told(b"", "failed", Refusal("its session has ended", None))
         ended: Ended | None = None
-        refusal = None
+        refusal, done = None, 0
         self._wait(None)
         with self._busy, _alone():
-            own, began = time.process_time_ns(), time.monotonic_ns()
+            own, began = _others_cpu_ns(), time.monotonic_ns()
             try:
-                next(self._session)
+                for _ in range(max(1, count)):
+                    next(self._session)
+                    done += 1
             except StopIteration as finished:
+                done += 1
                 ended = "budget" if finished.value == "budget" else "finished"
             except TareError as error:
                 ended, refusal = "failed", Refusal(error.message, error.hint)
-            stamp, cpu = time.monotonic_ns(), time.process_time_ns() - own
+            stamp, cpu = time.monotonic_ns(), _others_cpu_ns() - own
         told = Told(
-            self._lines(), ended, refusal, blocks=blocks,
+            self._lines(), ended, refusal, blocks=min(done, count),
             began_ns=began, ended_ns=stamp, own_cpu_ns=cpu,
         )  # fmt: skip
         if ended is not None:
@@ -250,6 +380,11 @@ class Laboratory(WorkerPlugin):
         return lines
 
 
+def _others_cpu_ns() -> int:
+    """Return the CPU time of all threads of this process but this one, which has the session."""
+    return time.process_time_ns() - time.thread_time_ns()
+
+
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Measure while no other host of this machine does."""
@@ -258,9 +393,14 @@ def _alone() -> Iterator[None]:
         yield
 
 
+def _secret(file: Path, key: bytes) -> None:
+    file.touch(mode=0o600)
+    file.write_bytes(key)
+
+
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """Make a folder for a session's own copy of its journal; `tare cleanup` knows it."""
+def private_folder() -> Iterator[Path]:
+    """Make a folder that nobody else may read; `tare cleanup` knows it."""
     name, parent = lease.new_name(), Path(tempfile.gettempdir())
     with remnants.lease(name, [parent]), session_folder.made(name, parent) as shared:
         folder = shared.parent / "laboratory"

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from tare.cli.console import err
+import time
+
+from tare.cli.console import about, err
 from tare.cli.progress import Live
 from tare.features.fleet.laboratory import Told
 
 
 class FleetBar(Live):
-    """Shows how many hosts measure, and how many blocks they have done."""
+    """Shows how many hosts measure, how many blocks they have done, and how long it takes."""
 
     def __init__(self) -> None:
         super().__init__("reaching the fleet", bar=False)
         self._blocks = 0
         self._live_hosts: dict[str, bool] = {}
+        #: Blocks that hosts have still to measure; None: that depends on what they find.
+        self._left: dict[str, int | None] = {}
+        self._first_s: float | None = None
 
     def note(self, said: str) -> None:
         """Tell what became of a host, above the line."""
-        err.print(f"Note: {said}")
+        err.print(f"Note: {said}", soft_wrap=True)
+
+    def planned(self, host: str, blocks: int | None) -> None:
+        """Take how many blocks a host has still to measure."""
+        self._left[host] = blocks
 
     def told(self, host: str, told: Told) -> None:
         """Count a block."""
+        if self._first_s is None:
+            self._first_s = time.monotonic()
         self._live_hosts[host] = told.ended is None
         self._blocks += told.blocks
+        if (left := self._left.get(host)) is not None:
+            self._left[host] = 0 if told.ended else left - told.blocks
         if self._is_due():
             at_work = sum(self._live_hosts.values())
             of = len(self._live_hosts)
-            self._show(f"{self._blocks} blocks · {at_work} of {of} hosts at work")
+            self._show(f"{self._blocks} blocks · {at_work} of {of} hosts at work{self._time()}")
+
+    def _time(self) -> str:
+        """Return how long the rest takes, where blocks are counted beforehand."""
+        left = [n for n in self._left.values() if n is not None]
+        if self._first_s is None or not self._blocks or len(left) < len(self._left):
+            return ""
+        each_s = (time.monotonic() - self._first_s) / self._blocks
+        return f" · {about(sum(left) * each_s)} left"

@@ -30,8 +30,7 @@ from tare.errors import PlatformError, UsageError
 from tare.features.fleet import certificate as certificates
 from tare.features.fleet import node
 from tare.features.fleet.certificate import Certificate
-from tare.features.fleet.engine import name_of
-from tare.features.fleet.laboratory import Refusal
+from tare.features.fleet.laboratory import Refusal, name_of
 from tare.features.fleet.local import WITH_US
 from tare.features.fleet.node import LOOPBACK, Answer, Orders, PortError, Tunnels
 from tare.platforms.ssh import HOST, connection

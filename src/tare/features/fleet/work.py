@@ -14,17 +14,22 @@ from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session import folder as folders
+from tare.experiment.supplies import Supplies
+from tare.features.fleet import check
 from tare.features.fleet import folder as own_folders
+from tare.features.fleet.check import Check
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Asked, Refusal
 from tare.features.fleet.local import MOST, START_S, local
+from tare.features.fleet.measuring import Measuring
 from tare.features.fleet.ssh import ssh
 
 #: Until a scheduler that does not answer is given up.
 ANSWER_S = 20.0
 #: What makes them.
 _CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
+_LOCAL, _SSH = "local:", "ssh:"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -48,14 +53,14 @@ def connected(address: str) -> Iterator[Connected]:
     """
     with contextlib.ExitStack() as stack:
         expected, security, refused = 0, None, dict[str, Refusal]()
-        if address.startswith("local:"):
+        if address.startswith(_LOCAL):
             expected = _count(address)
             address = stack.enter_context(local(expected))
-        elif address.startswith("ssh:"):
-            started = stack.enter_context(ssh(address.removeprefix("ssh:")))
+        elif address.startswith(_SSH):
+            started = stack.enter_context(ssh(address.removeprefix(_SSH)))
             address, security, refused = started.address, started.security, started.refused
         else:
-            check(address)
+            admit(address)
         try:
             reach: Callable[..., Client] = Client
             client = stack.enter_context(
@@ -72,13 +77,13 @@ def connected(address: str) -> Iterator[Connected]:
 
 
 def _count(address: str) -> int:
-    number = address.removeprefix("local:")
+    number = address.removeprefix(_LOCAL)
     if not number.isdecimal() or not 1 <= int(number) <= MOST:
         raise UsageError(f"--fleet {address}: not 1 to {MOST} hosts", "--fleet local:4")
     return int(number)
 
 
-def check(address: str) -> None:
+def admit(address: str) -> None:
     """Refuse a scheduler that anybody on the way could be: workers do what they are sent."""
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
@@ -116,6 +121,7 @@ def execute(
     skip_missing: bool = False,
     as_root: bool = False,
     resume: bool = False,
+    supplies: Supplies | None = None,
 ) -> Record:
     """Measure on all hosts into a folder, and return what became of each.
 
@@ -128,7 +134,7 @@ def execute(
     """
     text = experiment_file.read(file)
     experiment = experiment_file.parse(text, str(file), catalogue())
-    asked = Asked(text, str(file), skip_missing, as_root)
+    asked = Asked(text, str(file), skip_missing, as_root, supplies)
     with folders.held(folder):
         if own_folders.has_begun(folder):
             if not resume:
@@ -141,10 +147,12 @@ def execute(
         with connected(address) as fleet:
             # Whoever reaches nobody has begun nothing.
             folders.write_text(text, folder)
-            engine = Engine(fleet.client, progress, fleet.refused)
+            if not address.startswith((_LOCAL, _SSH)):
+                _link(fleet.client, progress)
+            engine = Engine(fleet.client, progress, experiment.fleet.hosts, fleet.refused)
             try:
                 with engine.reached():
-                    engine.measure(asked, folder)
+                    Measuring(engine, asked, folder, experiment.fleet).conduct()
             finally:
                 hosts = tuple(map(_record, engine.hosts.values()))
                 record = Record(name=experiment.name, question=experiment.question, hosts=hosts)
@@ -152,6 +160,28 @@ def execute(
     if hosts and all(host.ended == "refused" for host in hosts):
         raise PlatformError(f"no host can measure this; {hosts[0].name}: {hosts[0].why}")
     return record
+
+
+def look(
+    address: str, progress: Progress, supplies: Supplies, *, network: bool, search_s: float | None
+) -> Check:
+    """Look at all hosts; raises PlatformError where there is no fleet, or none can be looked at."""
+    with connected(address) as fleet:
+        engine = Engine(fleet.client, progress, refused=fleet.refused)
+        with engine.reached():
+            progress.stage(f"looking at {len(engine.hosts)} hosts")
+            found = check.take(engine, supplies, network=network, search_s=search_s)
+    if all(host.why is not None for host in found.hosts):
+        first = found.hosts[0]
+        raise PlatformError(f"no host can be looked at; {first.name}: {first.why}")
+    return found
+
+
+def _link(client: Client, progress: Progress) -> None:
+    """Say where the scheduler shows what its workers do, where it does."""
+    services: dict[str, Any] = client.scheduler_info(n_workers=0)["services"]
+    if services.get("dashboard"):
+        progress.note(f"Dask's dashboard: {client.dashboard_link}")
 
 
 def _record(host: Host) -> HostRecord:
@@ -162,6 +192,8 @@ def _record(host: Host) -> HostRecord:
         machine=host.hello.machine,
         system=host.hello.system,
         cpus=host.hello.cpus,
+        joined_s=round(host.joined_s, 3),
         blocks=host.blocks,
+        measured_s=round(host.measured_ns / 1e9, 3),
         own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
     )

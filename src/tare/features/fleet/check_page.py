@@ -1,0 +1,208 @@
+"""What ``tare fleet check`` shows: who is there, and which hosts are not like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import tare
+from tare.features.fleet.check import (
+    FEWEST_ODD,
+    Check,
+    odd_facts,
+    odd_figures,
+    odd_ways,
+    pairs,
+)
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Amount, Message, Ratio, message
+from tare.results.report import Origin, Report, Section
+from tare.units import p_value
+
+#: Facts by which one tells machines apart, each a column.
+_SHOWN = ("cpu", "cpus", "memory_bytes", "kernel", "hypervisor")
+#: Sentences of one kind; the tables have all.
+_MOST_SAID = 6
+
+
+def make(check: Check, command: str) -> Report:
+    """Lay the page out; ``command`` looks again."""
+    found = findings(check)
+    there = [host for host in check.hosts if host.why is None]
+    return Report(
+        name="fleet",
+        question=message("fleet.check.question"),
+        answers=tuple(said for one in found for said in one.head),
+        strip=(
+            ("hosts", f"{len(there)}"),
+            ("machines", f"{len({host.machine for host in there})}"),
+            ("ways", f"{len(check.ways)}"),
+        ),
+        missing=tuple(
+            message("fleet.host.refused", host=host.name, why=host.why)
+            for host in check.hosts
+            if host.why is not None
+        ),
+        cells=_hosts(check),
+        sections=tuple(map(Section, found)),
+        lead=found[0].name,
+        origin=Origin(
+            commands=(command,), versions=(tare.__version__,), title="How to look again", seed=None
+        ),
+        calm="Every host could be looked at.",
+        rest=f"{command} --json -",
+    )
+
+
+def findings(check: Check) -> list[Finding]:
+    """Return the answers: what hosts are, what they can do, and the network between them."""
+    found = [_finding("facts", [*_facts(check)], check, ()), _figures(check)]
+    if check.ways:
+        said = [*_ways(check)]
+        found.append(_finding("ways", said, check, (_ways_table(check),)))
+    return found
+
+
+def is_alike(check: Check) -> bool:
+    """Tell whether every host could be looked at, and none is unlike the others."""
+    seen = all(host.why is None for host in check.hosts)
+    return seen and all(one.verdict != "no" for one in findings(check))
+
+
+def _finding(
+    name: str, said: Sequence[Message], check: Check, tables: tuple[Table, ...]
+) -> Finding:
+    hosts = sum(host.why is None for host in check.hosts)
+    verdict: Answer = "no" if said else "yes" if hosts > 1 else "nothing to compare"
+    none = message(f"fleet.check.{name}.alike" if hosts > 1 else "fleet.check.alone", hosts=hosts)
+    return Finding(
+        name=name,
+        question=message(f"fleet.check.{name}.question"),
+        verdict=verdict,
+        answer=tuple(said) or (none,),
+        summary=(*said[:_MOST_SAID], *_more(len(said))) or (none,),
+        tables=tables,
+    )
+
+
+def _more(count: int) -> tuple[Message, ...]:
+    return (message("fleet.check.more", n=count - _MOST_SAID),) if count > _MOST_SAID else ()
+
+
+def _facts(check: Check) -> Iterator[Message]:
+    for one in odd_facts(check):
+        yield message(
+            "fleet.check.facts.odd",
+            host=one.host, fact=one.fact, value=_shown(one.fact, one.value),
+            most=_shown(one.fact, one.most),
+        )  # fmt: skip
+
+
+def _shown(fact: str, value: object) -> str | Amount:
+    """Return a fact as one reads it."""
+    if value is None:
+        return "unknown"
+    if fact.endswith("_bytes") and isinstance(value, int | float):
+        return Amount(float(value), "bytes")
+    return str(value)
+
+
+def _figures(check: Check) -> Finding:
+    odd = odd_figures(check)
+    said = [
+        message(
+            "fleet.check.figures.odd",
+            host=one.host, metric=one.metric, ratio=Ratio(one.ratio), p=p_value(one.p),
+        )
+        for one in odd
+    ]  # fmt: skip
+    for pair in pairs(check):
+        change = pair.change
+        said.append(message(
+            "fleet.check.figures.pair",
+            first=pair.first, second=pair.second, metric=change.metric,
+            ratio=Ratio(change.ratio, change.low, change.high), p=p_value(change.p),
+            hosts=FEWEST_ODD,
+        ))  # fmt: skip
+    return _finding("figures", said, check, (_figures_table(check),))
+
+
+def _figures_table(check: Check) -> Table:
+    """Return a row a figure, a column a host: medians of its rounds."""
+    from statistics import median
+
+    hosts = [host for host in check.hosts if host.figures]
+    rows: dict[str, dict[str, object]] = {}
+    for host in hosts:
+        for one in host.figures:
+            row = rows.setdefault(one.metric, {"metric": one.metric})
+            row[host.name] = Amount(median(one.values), one.unit) if one.values else None
+    return Table(
+        id="figures",
+        title=message("fleet.check.figures.table"),
+        columns=(
+            Column(key="metric", title="figure"),
+            *(Column(key=host.name, title=host.name) for host in hosts),
+        ),
+        rows=tuple(rows.values()),
+    )
+
+
+def _ways(check: Check) -> Iterator[Message]:
+    for one in odd_ways(check):
+        unit = {"budget": "bits", "latency.unpaced.p50": "ns"}.get(one.figure, "bits/s")
+        value, most = (None if v is None else Amount(v, unit) for v in (one.value, one.most))
+        yield message(
+            f"fleet.check.ways.{one.how}",
+            host=one.host, figure=one.figure,
+            **({} if value is None else {"value": value, "most": most}),
+        )  # fmt: skip
+
+
+def _ways_table(check: Check) -> Table:
+    figures = (
+        ("bandwidth.fresh", "bandwidth", "bits/s"),
+        ("latency.unpaced.p50", "latency", "ns"),
+        ("budget", "budget", "bits"),
+        ("high", "high rate", "bits/s"),
+        ("low", "low rate", "bits/s"),
+    )
+    return Table(
+        id="ways",
+        title=message("fleet.check.ways.table"),
+        columns=(
+            Column(key="source", title="from"),
+            Column(key="target", title="to"),
+            *(Column(key=key, title=title, unit=unit) for key, title, unit in figures),
+            Column(key="shaping", title="shaped"),
+        ),
+        rows=tuple(
+            {
+                "source": way.source,
+                "target": way.target,
+                **{key: way.value(key) for key, *_ in figures},
+                "shaping": _shape(way.found) if way.found is not None else way.why,
+            }
+            for way in check.ways
+        ),
+    )
+
+
+def _shape(found: object) -> str | None:
+    shaping = getattr(found, "shaping", None)
+    return None if shaping is None else str(shaping.kind)
+
+
+def _hosts(check: Check) -> Table:
+    return Table(
+        id="hosts",
+        title=message("fleet.table.hosts"),
+        columns=(
+            Column(key="host", title="host"),
+            *(Column(key=name, title=name.removesuffix("_bytes")) for name in _SHOWN),
+        ),
+        rows=tuple(
+            {"host": host.name, **{n: _shown(n, host.facts.get(n)) for n in _SHOWN}}
+            for host in check.hosts
+            if host.why is None
+        ),
+    )

@@ -1,0 +1,200 @@
+"""One experiment on all hosts of a fleet: each goes its own way, whatever the others do."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from distributed import Future
+
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import plan, plan_file
+from tare.experiment.plan import Plan
+from tare.experiment.session import folder as folders
+from tare.experiment.session.resume_state import Past
+from tare.experiment.session.session import journal_path
+from tare.experiment.specification import FleetSpec
+from tare.features.fleet import laboratory
+from tare.features.fleet.engine import Engine, Host, Joined
+from tare.features.fleet.folder import HOSTS
+from tare.features.fleet.laboratory import Asked, Hello, Refusal, Told
+
+#: Hosts of a run that is interrupted have so long to end what they do.
+_END_S = 20.0
+#: Hosts that wait for their turn are asked so often to keep their session.
+_KEEP_S = laboratory.ABANDONED_S / 3
+
+
+class Measuring:
+    """Measures until every host has ended; what each has found is kept block by block.
+
+    Parameters
+    ----------
+    engine : Engine
+        Reached.
+    asked : Asked
+        The experiment.
+    folder : Path
+        Held; each host has its own in it.
+    spec : FleetSpec
+        How many measure at once.
+    """
+
+    def __init__(self, engine: Engine, asked: Asked, folder: Path, spec: FleetSpec) -> None:
+        self._engine = engine
+        self._asked = asked
+        self._folder = folder
+        self._spec = spec
+        #: Hosts that could measure now, and what they would be asked.
+        self._turns: deque[tuple[Host, Any, tuple[Any, ...]]] = deque()
+        #: Hosts that could begin, once the first has found how often a kernel runs in one trial.
+        self._planned: deque[tuple[Host, Plan, Past]] = deque()
+        self._first: Host | None = None
+        self._repetitions: dict[str, int] = {}
+        #: What keeps sessions of hosts that wait.
+        self._kept: list[Future[Any]] = []
+
+    def conduct(self) -> None:
+        """Measure.
+
+        Raises
+        ------
+        PlatformError
+            If the scheduler is gone.
+        StoreError
+            If what was found cannot be written.
+        """
+        try:
+            for host in [*self._engine.hosts.values()]:
+                if host.ended is None:
+                    self._engine.submit(host, laboratory.plan, self._asked)
+            while self._engine.under_way or self._planned or self._turns:
+                heard = self._engine.next()
+                if isinstance(heard, Joined):
+                    if (late := self._engine.joined(heard.address)) is not None:
+                        self._engine.submit(late, laboratory.hello)
+                elif heard is not None:
+                    self._answered(*heard)
+                self._begin()
+                self._give_turns()
+        except BaseException:
+            self._interrupt()
+            raise
+
+    def _answered(self, host: Host, found: object) -> None:
+        """Go on with a host by what it has brought."""
+        if isinstance(found, Hello):
+            self._engine.greeted(host, found)
+            if host.ended is None:
+                self._engine.submit(host, laboratory.plan, self._asked)
+        elif isinstance(found, Refusal):
+            self._engine.refuse(host, found)
+        elif isinstance(found, Plan):
+            self._folder_of(host, found)
+        else:
+            assert isinstance(found, Told)
+            self._take(host, found)
+            if host.ended is None:
+                self._turns.append((host, laboratory.block, (self._spec.blocks,)))
+
+    def _folder_of(self, host: Host, made: Plan) -> None:
+        """Begin a host's folder, or go on with it; it may have all that is asked."""
+        host.folder = self._folder / HOSTS / host.name
+        host.folder.mkdir(parents=True, exist_ok=True)
+        past = Past()
+        try:
+            if folders.has_begun(host.folder):
+                made, past, is_complete = folders.go_on(made, self._asked.text, host.folder)
+                if is_complete:
+                    host.ended = "complete"
+                    return
+            else:
+                folders.begin(made, self._asked.text, host.folder)
+            host.journal = journal_path(host.folder)
+        except (ExperimentError, StoreError) as error:
+            self._engine.refuse(host, Refusal(error.message, error.hint))
+            return
+        self._repetitions = self._repetitions or made.repetitions
+        self._planned.append((host, made, past))
+        self._engine.progress.planned(host.name, _blocks_left(made, past))
+
+    def _begin(self) -> None:
+        """Begin sessions: of one host first, which finds how often a kernel runs in one trial."""
+        while self._planned:
+            first, unknown = self._first, not self._repetitions
+            if unknown and first is not None and not first.begun and first.ended is None:
+                return
+            host, made, past = self._planned.popleft()
+            if not unknown and not made.repetitions:
+                made = plan.freeze(made, self._repetitions)
+                plan_file.write(made, host.folder)
+            elif _finds_repetitions(made) and (first is None or not first.begun):
+                self._first = host
+            self._turns.append((host, laboratory.begin, (made, past)))
+
+    def _give_turns(self) -> None:
+        """Ask as many hosts as may measure at once, in the order in which they became free."""
+        most = self._spec.at_once
+        while self._turns and (most is None or len(self._engine.under_way) < most):
+            host, work, given = self._turns.popleft()
+            if host.ended is None:
+                self._engine.submit(host, work, *given)
+        late = time.monotonic() - _KEEP_S
+        waiting = [host for host, *_ in self._turns if host.begun and host.asked_s < late]
+        if waiting:
+            self._kept = [self._engine.keep(host) for host in waiting]
+
+    def _take(self, host: Host, told: Told) -> None:
+        """Keep what a host has found."""
+        if told.plan is not None:
+            plan_file.write(told.plan, host.folder)
+            self._repetitions = self._repetitions or told.plan.repetitions
+        try:
+            with host.journal.open("ab") as file:
+                file.write(told.lines)
+                file.flush()
+                os.fdatasync(file.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the journal {host.journal}: {error.strerror}; what was fetched "
+                "before is kept",
+                "free some room, then run the same command again with --resume",
+            ) from error
+        host.begun = True
+        host.blocks += told.blocks
+        host.measured_ns += told.ended_ns - told.began_ns
+        host.own_cpu_ns += told.own_cpu_ns
+        host.ended, host.why = told.ended, told.refusal
+        self._engine.progress.told(host.name, told)
+
+    def _interrupt(self) -> None:
+        """Have every host end what it does, as far as it can still be reached."""
+        ends = time.monotonic() + _END_S
+        engine = self._engine
+        with suppress(Exception):
+            for host in engine.hosts.values():
+                if host.begun and host.ended is None:
+                    # It waits until the block is over that is under way.
+                    engine.submit(host, laboratory.end)
+            while engine.under_way and time.monotonic() < ends:
+                heard = engine.next()
+                if heard is None or isinstance(heard, Joined):
+                    continue
+                host, told = heard
+                if isinstance(told, Told):
+                    self._take(host, told)
+
+
+def _finds_repetitions(made: Plan) -> bool:
+    """Tell whether a session begins by finding how often a kernel runs in one trial."""
+    return any(workload.kernel for workload in made.experiment.workloads)
+
+
+def _blocks_left(made: Plan, past: Past) -> int | None:
+    """Return how many blocks a host has still to measure; None: that depends on what it finds."""
+    wanted = [(cell.cell, made.experiment.trials(cell.workload)) for cell in made.cells]
+    return max((n - past.good.get(cell, 0) for cell, n in wanted if n is not None), default=None)

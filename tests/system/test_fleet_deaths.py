@@ -1,0 +1,115 @@
+"""Deaths of workers, of the scheduler, of links: what is lost, gone on with, and left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import cli
+import pytest
+
+from tare import open as open_results
+from tare.features.fleet import folder as folders
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
+]
+BLOCKS, HOSTS = 30, 3
+FILE = f"""
+[experiment]
+name = "fleet"
+question = "Do hosts differ?"
+trials = {BLOCKS}
+fingerprint = false
+[[workload]]
+command = ["sleep", "0.02"]
+[factors]
+platform = ["bare", "unshare"]
+"""
+KINDS = ("worker", "scheduler", "link")
+
+
+def started_by(pid: int) -> dict[int, str]:
+    """Return the processes that a process has started, each with its command line."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
+            line = (path / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+        if int(parent) == pid:
+            found[int(path.name)] = line
+    return found
+
+
+def blocks_in(mine: Path) -> int:
+    return sum(
+        path.read_bytes().count(b'"record":"ended"')
+        for path in mine.glob("hosts/*/journal/*.ndjson")
+    )
+
+
+def strike(kind: str, front: int, rng: random.Random) -> None:
+    """Have something die that a fleet rests on."""
+    lines = started_by(front)
+    if kind == "scheduler":
+        os.kill(next(pid for pid, line in lines.items() if "dask_scheduler" in line), 9)
+        return
+    victim = rng.choice([pid for pid, line in lines.items() if "dask_worker" in line])
+    if kind == "worker":
+        os.kill(victim, signal.SIGKILL)
+        return
+    enter = ["nsenter", "-t", str(victim), "-n", "ip", "-o", "link"]
+    links = subprocess.run(enter, capture_output=True, text=True, check=True).stdout
+    name = next(
+        line.split(": ")[1].split("@")[0] for line in links.splitlines() if "LOOPBACK" not in line
+    )
+    subprocess.run([*enter[:4], "ip", "link", "set", name, "down"], check=True)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("kind", "times"),
+    [*((kind, 1) for kind in KINDS), *(pytest.param(k, 10, marks=pytest.mark.slow) for k in KINDS)],
+)
+def test_only_blocks_in_flight_are_lost(kind: str, times: int, tmp_path: Path) -> None:
+    rng = random.Random(f"{kind} {times}")
+    for number in range(times):
+        file = tmp_path / f"fleet{number}.toml"
+        file.write_text(FILE)
+        mine = file.with_suffix("")
+        words = [*cli.TARE, "experiment", "run", str(file), "--fleet", f"local:{HOSTS}"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as front:
+            while front.poll() is None and not blocks_in(mine):
+                time.sleep(0.05)
+            time.sleep(rng.uniform(0, 2))
+            before = blocks_in(mine)
+            strike(kind, front.pid, rng)
+            assert front.stderr is not None
+            said = front.stderr.read().decode()
+            code = front.wait(120)
+        assert code != 0, said
+        assert "Traceback" not in said
+        assert blocks_in(mine) >= before
+        ended = [host.ended for host in folders.read(mine).hosts]
+        if kind == "scheduler":
+            assert "the scheduler is gone" in said
+        else:
+            assert sorted(ended) == ["finished", "finished", "lost"], said
+        resumed = cli.run(*words[len(cli.TARE) :], "--resume")
+        assert resumed.returncode == 0, resumed.stderr
+        for name in (f"host-{number}" for number in range(1, HOSTS + 1)):
+            results = open_results(mine / "hosts" / name)
+            good = results.trial_table[results.trial_table["status"] == "ok"]
+            assert good.groupby("cell").size().tolist() == [BLOCKS, BLOCKS]
+            assert not good.duplicated(["session", "block", "cell"]).any()
+            # What had been begun and not fetched is lost: one block of the session that died.
+            assert len(results.sessions) <= 2
+    assert "Nothing" in cli.run("cleanup").stdout
