@@ -200,6 +200,8 @@ def commands(command: Any, path: str) -> Iterator[str]:
     """Describe a command of click's, as typer makes it, and all below it."""
     if hasattr(command, "commands"):
         for name, below in command.commands.items():
+            if below.hidden:
+                continue
             standard = name == getattr(command, "standard", None)
             yield from commands(below, path if standard else f"{path} {name}")
         return

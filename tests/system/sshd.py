@@ -1,4 +1,4 @@
-"""An sshd of the tests' own on the loopback, with its own keys, and a configuration for ssh."""
+"""An sshd of the tests' own, with its own keys, and a configuration for ssh."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Server:
 
     process: subprocess.Popen[bytes]
     folder: Path
+    address: str
+    port: int
 
     @property
     def config(self) -> str:
@@ -49,8 +51,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Server]:
-    """Yield an sshd; skip the test where there can be none."""
+def running(
+    folder: Path,
+    address: str = "127.0.0.1",
+    enter: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
+    """Yield an sshd, on the loopback or in a namespace; skip the test where there can be none."""
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     if sshd is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("no sshd here (openssh-server)")
@@ -58,13 +65,15 @@ def running(folder: Path) -> Iterator[Server]:
         subprocess.run(["ssh-keygen", "-qt", "ed25519", "-N", "", "-f", folder / name], check=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    _configure(folder, port)
+    _configure(folder, address, port, environment or {})
+    log = folder / "log"
     process = subprocess.Popen(
-        [sshd, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL
+        [*enter, sshd, "-D", "-f", str(folder / "sshd_config"), "-E", str(log)],
+        stderr=subprocess.DEVNULL,
     )
-    server = Server(process, folder)
+    server = Server(process, folder, address, port)
     try:
-        _wait_for(port, process)
+        _wait_for(log, process)
         yield server
     finally:
         server.tell(signal.SIGKILL)
@@ -72,7 +81,7 @@ def running(folder: Path) -> Iterator[Server]:
         process.wait(timeout=10)
 
 
-def _configure(folder: Path, port: int) -> None:
+def _configure(folder: Path, address: str, port: int, environment: Mapping[str, str]) -> None:
     if os.geteuid() == 0:
         # Where Debian's sshd, as root, wants an empty directory.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -83,10 +92,10 @@ def _configure(folder: Path, port: int) -> None:
     keys = {name: (folder / f"{name}.pub").read_text() for name in ("user", "foreign", "host")}
     elsewhere = f'environment="PATH={fake}:/usr/bin:/bin"'
     (folder / "authorized").write_text(f"{keys['user']}{elsewhere} {keys['foreign']}")
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {keys['host']}")
+    (folder / "known").write_text(f"[{address}]:{port} {keys['host']}")
     settings = {
         "Port": port,
-        "ListenAddress": "127.0.0.1",
+        "ListenAddress": address,
         "HostKey": folder / "host",
         "AuthorizedKeysFile": folder / "authorized",
         "PermitUserEnvironment": "yes",
@@ -96,9 +105,11 @@ def _configure(folder: Path, port: int) -> None:
         "PasswordAuthentication": "no",
         "PermitRootLogin": "yes",
     }
+    if environment:
+        settings["SetEnv"] = " ".join(f'"{name}={value}"' for name, value in environment.items())
     text = "".join(f"{name} {value}\n" for name, value in settings.items())
     (folder / "sshd_config").write_text(text)
-    about = f"HostName 127.0.0.1\n  Port {port}\n  IdentitiesOnly yes\n  LogLevel FATAL"
+    about = f"HostName {address}\n  Port {port}\n  IdentitiesOnly yes\n  LogLevel FATAL"
     (folder / "config").write_text(
         "".join(
             f"Host {name}\n  {about}\n  {own.format(folder=folder)}\n"
@@ -107,12 +118,8 @@ def _configure(folder: Path, port: int) -> None:
     )
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            if server.poll() is not None:
-                pytest.skip("sshd does not run here")
-            time.sleep(0.02)
+def _wait_for(log: Path, server: subprocess.Popen[bytes]) -> None:
+    while not (log.exists() and "Server listening" in log.read_text()):
+        if server.poll() is not None:
+            pytest.skip("sshd does not run here")
+        time.sleep(0.02)

@@ -78,6 +78,8 @@ def help_of_group(ctx: Any, group: Any) -> str:
     """Return the help of a group of commands, which are listed under their headings."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for command in group.commands.values():
+        if command.hidden:
+            continue
         panel = command.rich_help_panel
         heading = panel if isinstance(panel, str) else "Commands"
         sections.setdefault(heading, []).append((str(command.name), summary(command)))

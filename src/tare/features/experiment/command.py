@@ -128,7 +128,9 @@ def run(
     network_fingerprint: options.NetworkFingerprint = None,
     fleet: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="On all hosts of a Dask scheduler; or local:N hosts."),
+        typer.Option(
+            metavar="ADDRESS", help="On many hosts: ssh:HOST,HOST, local:N, or a Dask scheduler."
+        ),
     ] = None,
     json: options.Json = None,
 ) -> None:

@@ -51,7 +51,8 @@ def report(
 def check(
     ctx: typer.Context,
     address: Annotated[
-        str, typer.Argument(help="Scheduler of Dask, or local:N.", metavar="ADDRESS")
+        str,
+        typer.Argument(help="ssh:HOST,HOST, local:N, or a scheduler of Dask.", metavar="ADDRESS"),
     ],
     network: Annotated[
         bool, typer.Option("--network", help="Also measure the network between hosts.")
@@ -92,6 +93,19 @@ def check(
         console.write_json({**msgspec.to_builtins(found), "findings": said}, json)
     if not check_page.is_alike(found):
         raise typer.Exit(1)
+
+
+@app.command(hidden=True)
+def node() -> None:
+    """Be a scheduler or a worker of a run, as the standard input says.
+
+    --fleet ssh: starts these, and sends what they are to be.
+
+        tare fleet node
+    """
+    from tare.features.fleet.node import main
+
+    main()
 
 
 def run(

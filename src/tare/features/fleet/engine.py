@@ -6,7 +6,7 @@ import fnmatch
 import queue
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -160,11 +160,20 @@ class Engine:
     progress : Progress
     wanted : sequence of str
         Names of hosts, or patterns; none: all.
+    refused : mapping of str to Refusal
+        Hosts that were to be there and are not among the scheduler's.
     """
 
-    def __init__(self, client: Client, progress: Progress, wanted: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        client: Client,
+        progress: Progress,
+        wanted: Sequence[str] = (),
+        refused: Mapping[str, Refusal] | None = None,
+    ) -> None:
         self._client = client
         self._wanted = wanted
+        self._refused = refused or {}
         self._began_s = time.monotonic()
         self.progress = progress
         self.hosts: dict[str, Host] = {}
@@ -211,8 +220,12 @@ class Engine:
         for name, address in there.items():
             if self._is_wanted(name):
                 self.hosts[name] = Host(name, address)
+        for name, refusal in self._refused.items():
+            if self._is_wanted(name):
+                self.hosts[name] = Host(name, "")
+                self.refuse(self.hosts[name], refusal)
         for name in self._wanted:
-            if not any(fnmatch.fnmatchcase(one, name) for one in there):
+            if not any(fnmatch.fnmatchcase(one, name) for one in (*there, *self._refused)):
                 self.hosts[name_of(name)] = absent = Host(name_of(name), "")
                 self.refuse(absent, Refusal(f"no worker is called {name}", None))
 
@@ -357,7 +370,7 @@ class Engine:
     def refuse(self, host: Host, why: Refusal) -> None:
         """Leave a host out that cannot do what it is asked."""
         host.ended, host.why = "refused", why
-        self.progress.note(f"{host.name}: {why.why}")
+        self.progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
 
     def _lose(self, host: Host, why: str) -> None:
         for task in [task for task, one in self.under_way.items() if one is host]:

@@ -24,13 +24,16 @@ MOST = 250
 #: Until a scheduler or a worker that does not come up is given up.
 START_S = 30.0
 #: Whatever kills this process, those that it has started are asked to end.
-_WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
+WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
 _CLONE_NEWNET = 0x40000000
 #: A host whose machine or link is gone is known to be after so long.
-_SETTINGS = {
+SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",
+    # Nothing is shown by HTTP, which whoever reaches a port could read.
+    "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+    "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
 }
 
 
@@ -80,11 +83,11 @@ def _dask(role: str, *words: str) -> list[str]:
 def _running(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run something as long as it is needed; it is asked to end, and then made to."""
     process = subprocess.Popen(
-        [*_WITH_US, *argv],
+        [*WITH_US, *argv],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | _SETTINGS,
+        env=os.environ | SETTINGS,
         start_new_session=True,
     )
     try:

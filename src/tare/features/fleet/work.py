@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from distributed import Client, Security
@@ -20,20 +20,28 @@ from tare.features.fleet import folder as own_folders
 from tare.features.fleet.check import Check
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
-from tare.features.fleet.laboratory import Asked, Laboratory
+from tare.features.fleet.laboratory import Asked, Laboratory, Refusal
 from tare.features.fleet.local import MOST, START_S, local
 from tare.features.fleet.measuring import Measuring
+from tare.features.fleet.ssh import ssh
 
 #: Until a scheduler that does not answer is given up.
 ANSWER_S = 20.0
 #: What makes them.
 _CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
-_LOCAL = "local:"
+_LOCAL, _SSH = "local:", "ssh:"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+class Connected(NamedTuple):
+    """A fleet that is reached: its scheduler, and hosts that were named and are not part of it."""
+
+    client: Client
+    refused: dict[str, Refusal]
+
+
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Client]:
+def connected(address: str) -> Iterator[Connected]:
     """Reach the scheduler of a fleet, or start one on this machine.
 
     Raises
@@ -44,15 +52,20 @@ def connected(address: str) -> Iterator[Client]:
         If nobody answers there, or there are no certificates.
     """
     with contextlib.ExitStack() as stack:
-        expected = 0
+        expected, security, refused = 0, None, dict[str, Refusal]()
         if address.startswith(_LOCAL):
             expected = _count(address)
             address = stack.enter_context(local(expected))
+        elif address.startswith(_SSH):
+            started = stack.enter_context(ssh(address.removeprefix(_SSH)))
+            address, security, refused = started.address, started.security, started.refused
         else:
             admit(address)
         try:
             reach: Callable[..., Client] = Client
-            client = stack.enter_context(reach(address, timeout=ANSWER_S, set_as_default=False))
+            client = stack.enter_context(
+                reach(address, security=security, timeout=ANSWER_S, set_as_default=False)
+            )
             if expected:
                 wait: Callable[..., None] = client.wait_for_workers
                 wait(expected, timeout=START_S)
@@ -60,7 +73,7 @@ def connected(address: str) -> Iterator[Client]:
             raise PlatformError(
                 f"no scheduler answers at {address}: {error}", "dask scheduler   (see docs)"
             ) from error
-        yield client
+        yield Connected(client, refused)
 
 
 def _count(address: str) -> int:
@@ -76,7 +89,7 @@ def admit(address: str) -> None:
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
         raise UsageError(
             f"--fleet {address}: not the address of a scheduler",
-            "--fleet tls://HOST:8786, or --fleet local:4",
+            "--fleet tls://HOST:8786, --fleet ssh:box1,box2, or --fleet local:4",
         )
     if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
         raise UsageError(
@@ -134,11 +147,12 @@ def execute(
                 )
         else:
             folders.check_free(folder, resume=resume)
-        folders.write_text(text, folder)
-        with connected(address) as client:
-            if not address.startswith(_LOCAL):
-                _link(client, progress)
-            engine = Engine(client, progress, experiment.fleet.hosts)
+        with connected(address) as fleet:
+            # Whoever reaches nobody has begun nothing.
+            folders.write_text(text, folder)
+            if not address.startswith((_LOCAL, _SSH)):
+                _link(fleet.client, progress)
+            engine = Engine(fleet.client, progress, experiment.fleet.hosts, fleet.refused)
             try:
                 with engine.reached(plugin):
                     Measuring(engine, asked, folder, experiment.fleet).conduct()
@@ -155,8 +169,8 @@ def look(
     address: str, progress: Progress, supplies: Supplies, *, network: bool, search_s: float | None
 ) -> Check:
     """Look at all hosts; raises PlatformError where there is no fleet, or none can be looked at."""
-    with connected(address) as client:
-        engine = Engine(client, progress)
+    with connected(address) as fleet:
+        engine = Engine(fleet.client, progress, refused=fleet.refused)
         with engine.reached():
             progress.stage(f"looking at {len(engine.hosts)} hosts")
             found = check.take(engine, supplies, network=network, search_s=search_s)

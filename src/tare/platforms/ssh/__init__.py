@@ -112,9 +112,8 @@ class Ssh(Ground):
     def mend(self, said: str) -> str | None:
         """Explain what ssh, or the host, lacks."""
         host = self.host or "HOST"
-        for words, hint in connection.MENDS:
-            if words in said:
-                return hint.replace("HOST", host)
+        if (known := connection.mend(said, host)) is not None:
+            return known
         missing = re.search(r"tare: there is no ([A-Za-z0-9_.+/-]+)", said)
         if missing:
             return f"install {missing[1]} on {host}   (`ssh {host} command -v {missing[1]}`)"

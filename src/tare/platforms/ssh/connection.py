@@ -24,7 +24,7 @@ NOISE = 1000
 SETTINGS = (
     "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=4", "ServerAliveCountMax=3",
     "ControlMaster=no", "ControlPath=none", "LogLevel=INFO", "RequestTTY=no", "RemoteCommand=none",
-    "PermitLocalCommand=no", "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no",
+    "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no",
 )  # fmt: skip
 
 #: Words of ssh or of the script, and what to do about them.
@@ -77,6 +77,11 @@ umask "$mask"
 """
 
 
+def mend(said: str, host: str) -> str | None:
+    """Return what to do about what ssh, or the host, said; None: it is not known."""
+    return next((hint.replace("HOST", host) for words, hint in MENDS if words in said), None)
+
+
 class Host(NamedTuple):
     """What a host says of itself."""
 
@@ -104,7 +109,7 @@ def command(
     """
     file = settings["config"]
     config = [] if file is None else ["-F", str(Path(file).expanduser())]
-    own = [word for one in SETTINGS for word in ("-o", one)]
+    own = [word for one in (*SETTINGS, "ClearAllForwardings=yes") for word in ("-o", one)]
     size = str(client.binary().stat().st_size)
     given = [name, settings["folder"], size, client.digest(), " ".join(needs), *argv]
     script = shlex.join(["exec", "/bin/sh", "-c", SCRIPT, "tare", *given])
