@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
+from typer.testing import CliRunner
 
-from tare.errors import StoreError
+import tare
+from tare import readers
+from tare.errors import InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
@@ -23,7 +27,9 @@ from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet import page, results, values
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.results import Fleet, What
+from tare.results.message import message
 from tare.statistics.hosts import Sessions
+from tare.wiring import command_line
 
 HOSTS = ("box-1", "box-2", "box-10", "box-11")
 
@@ -257,9 +263,7 @@ def test_a_value_of_another_cell_is_nobodys(made: dict[str, Results], tmp_path: 
     with pq.ParquetWriter(path.with_name("fresh"), found.schema_arrow) as writer:
         for group in range(found.metadata.num_row_groups):
             rows = found.read_row_group(group)
-            more = rows.slice(0, 1).set_column(
-                0, rows.schema.field(0), pa.array([99], pa.int32())
-            )
+            more = rows.slice(0, 1).set_column(0, rows.schema.field(0), pa.array([99], pa.int32()))
             writer.write_table(pa.concat_tables([rows, more]), row_group_size=1 << 20)
     path.with_name("fresh").rename(path)
     agrees(results.load(folder), folder)
@@ -288,3 +292,96 @@ def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> 
         for number, cell in enumerate(cells):
             expected = float(np.exp(np.median(np.log(cell.trial_values))))
             assert row[f"c{number}"] == pytest.approx(expected)
+
+
+def test_an_audit_has_each_cell_of_each_host(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", made)
+    read = readers.read(folder)
+    assert read.format == "tare-folder"
+    keys = [(one.key["host"], one.key["platform"], one.key["workers"]) for one in read.series]
+    assert keys[0][0] == "box-1"
+    assert len(set(keys)) == len(keys) == 16
+    # Each host has blocks of its own, which its cells share.
+    blocks = {name: set() for name in made}
+    for one in read.series:
+        assert one.block is not None
+        assert len(one.values) == len(set(one.block.tolist()))
+        blocks[one.key["host"]] |= set(one.block.tolist())
+    assert [len(own) for own in blocks.values()] == [13] * 4
+    assert len(set.union(*blocks.values())) == 4 * 13
+    same = readers.read(folder, readers.Columns(group=("host",)))
+    assert [one.key for one in same.series] == [one.key for one in read.series]
+
+
+def test_an_audit_names_the_host_to_doubt(made: dict[str, Results], tmp_path: Path) -> None:
+    usual = {name: synthetic.make(trials=30, seed=seed) for seed, name in enumerate(HOSTS)}
+    usual["box-10"] = synthetic.make(synthetic.Behaviour(drift=0.3), trials=30, seed=9)
+    folder = fleet_of(tmp_path / "out", usual)
+    done = CliRunner().invoke(command_line(), ["audit", str(folder), "--json", "-"])
+    said = json.loads(done.stdout)
+    doubted = [one["key"]["host"] for one in said["series"] if one["verdict"] != "TRUST"]
+    assert doubted.count("box-10") == 4
+    # A series that is sound is doubted in one of twenty.
+    assert len(doubted) <= 4 + 2
+
+
+def test_a_host_without_values_is_a_note_of_the_audit(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    made["box-2"] = synthetic.make(synthetic.Behaviour(failing=1.0), trials=3)
+    folder = fleet_of(tmp_path / "out", made)
+    read = readers.read(folder)
+    assert {one.key["host"] for one in read.series} == {"box-1", "box-10", "box-11"}
+    assert message("interop.tare.silent", hosts=["box-2"]) in read.notes
+    # Of the fleet's own answers it is no part either.
+    assert results.load(folder).hosts == ("box-1", "box-10", "box-11")
+    with pytest.raises(InputError, match="no factor 'plattform'"):
+        readers.read(folder, readers.Columns(group=("plattform",)))
+    with pytest.raises(InputError, match="no host"):
+        readers.read(folder, readers.Columns(value="speed"))
+
+
+def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]})
+    typed = f"tare fleet report {folder}"
+    with pytest.raises(InputError) as refused:
+        readers.read(folder, readers.Columns(compare=("host",)))
+    assert refused.value.hint == typed
+    with pytest.raises(StoreError, match="holds a fleet") as opened:
+        tare.open(folder)
+    assert typed in str(opened.value.hint)
+    assert typed in str(readers.command_for(folder))
+    assert typed not in str(readers.command_for(folder / plan_file.HOSTS / "box-1"))
+
+
+@pytest.mark.parametrize("table", ["samples", "trials", "facts", "sessions"])
+def test_an_export_has_a_column_of_hosts(
+    made: dict[str, Results], tmp_path: Path, table: str
+) -> None:
+    made["box-1"] = synthetic.make(trials=3)  # of which no trial has failed: no reasons
+    folder = fleet_of(tmp_path / "out", made)
+    target = tmp_path / "rows.parquet"
+    rows = store.export(folder, table, "parquet", target)
+    found = pq.read_table(target)
+    assert found.num_rows == rows
+    assert found.column_names[0] == "host"
+    for path in plan_file.hosts(folder):
+        store.export(path, table, "parquet", tmp_path / "one.parquet")
+        one = pq.read_table(tmp_path / "one.parquet")
+        own = found.filter(pa.compute.equal(found["host"], path.name)).drop(["host"])
+        assert own.to_pylist() == one.to_pylist()
+
+
+def test_an_export_of_other_experiments_says_which(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    other = made["box-2"].trial_table.assign(compiler="gcc")
+    made["box-2"] = dataclasses.replace(made["box-2"], trial_table=other)
+    made["box-1"] = dataclasses.replace(
+        made["box-1"], trial_table=made["box-1"].trial_table.assign(flags="-O2")
+    )
+    folder = fleet_of(tmp_path / "out", made)
+    with pytest.raises(StoreError, match="box-2"):
+        store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+    with pytest.raises(StoreError, match="host by host"):
+        store.export(folder, "requests", "csv", tmp_path / "rows.csv")

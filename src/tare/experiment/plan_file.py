@@ -49,10 +49,8 @@ def read(folder: Path) -> Plan:
         if (folder / TASKS).is_file():
             hint = f"tare tasks report {folder}   (it holds a task set)"
         elif is_fleet(folder):
-            hint = (
-                f"tare fleet report {folder}   (it holds a fleet; each host's own results are in "
-                f"{folder / HOSTS})"
-            )
+            found = f"{folder} holds a fleet; the results of each host are in {folder / HOSTS}"
+            hint = f"tare fleet report {folder}   (compares the hosts)"
         raise StoreError(found, hint) from error
     return decoded(data, Plan, VERSION, path)
 

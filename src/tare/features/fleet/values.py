@@ -150,7 +150,7 @@ def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> 
         sources=sources,
         cells=tuple(CellLevels(one.cell, (*one.levels.items(),)) for one in by_source[0]),
     )
-    data = _encoded(summary, [_rows(cells) for cells in by_source])
+    data = encode(summary, [_rows(cells) for cells in by_source])
     # What is no plain file is none of tare's, and is not written to.
     if not path.is_symlink() and (path.is_file() or not path.exists()):
         with contextlib.suppress(StoreError):
@@ -175,7 +175,7 @@ def _rows(cells: Sequence[Cell]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _encoded(summary: Summary, by_source: Sequence[pa.Table]) -> bytes:
+def encode(summary: Summary, by_source: Sequence[pa.Table]) -> bytes:
     """Return the file; a source of more rows than are read again is refused by whoever reads it."""
     target = io.BytesIO()
     schema = SCHEMA.with_metadata({_KEY: msgspec.json.encode(summary)})
