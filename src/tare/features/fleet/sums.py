@@ -1,11 +1,13 @@
 """One host's values, summed up by session: of each cell, and of the ratio of two within blocks.
 
 DuckDB sees what it is given and nothing else, one host after the other: whatever the number of
-hosts, memory holds one of them.
+hosts, memory holds one of them, and of a large one a part.
 """
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "enable_external_access": False,
     "memory_limit": "2GB",
+    "preserve_insertion_order": False,
 }
 #: Logarithms; none of what has none.
 _OWN = """
@@ -68,16 +71,21 @@ class Summed(NamedTuple):
 
 
 class Sums:
-    """What sums up; the same for all hosts, to be closed."""
+    """What sums up; the same for all hosts, with a folder for what memory cannot hold."""
 
     def __init__(self) -> None:
-        self._base = duckdb.connect(config=_CONFIG)
+        self._closing = contextlib.ExitStack()
+        # Otherwise it would be a folder in the one where this is typed.
+        place = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="tare-sums-"))
+        self._base = self._closing.enter_context(
+            duckdb.connect(config={**_CONFIG, "temp_directory": place})
+        )
 
     def __enter__(self) -> Sums:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._base.close()
+        self._closing.close()
 
     def of(
         self, values: HostValues, source: str, asked: Sequence[tuple[int | None, int]]
@@ -113,7 +121,11 @@ class Sums:
             medians = dict(self._base.execute(_MEDIANS).fetchall())
             sums = self._base.execute(_SUMS).fetchnumpy()
         except duckdb.Error as error:
-            raise StoreError(f"the values of a host cannot be summed up: {error}") from error
+            why = str(error).partition("\n")[0]
+            raise StoreError(
+                f"the values of {values.kept_as} cannot be summed up: {why}",
+                f"free some room in {tempfile.gettempdir()}, or have TMPDIR name another folder",
+            ) from error
         yield from _by_quantity(sums, medians)
 
 

@@ -103,11 +103,12 @@ class HostValues:
                 yield from _checked(file).iter_batches(_BATCH, row_groups=[group])
         except (OSError, pa.ArrowException) as error:
             raise StoreError(
-                f"{self._name} is damaged: {error}", "remove it: it is made anew from the journal"
+                f"{self.kept_as} is damaged: {error}", "remove it: it is made anew from the journal"
             ) from error
 
     @property
-    def _name(self) -> str:
+    def kept_as(self) -> str:
+        """What the file is called in messages."""
         return FILE if isinstance(self.kept, bytes) else str(self.kept)
 
 
