@@ -383,5 +383,7 @@ def test_an_export_of_other_experiments_says_which(
     folder = fleet_of(tmp_path / "out", made)
     with pytest.raises(StoreError, match="box-2"):
         store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+    with pytest.raises(StoreError, match="the same experiment"):
+        results.load(folder)
     with pytest.raises(StoreError, match="host by host"):
         store.export(folder, "requests", "csv", tmp_path / "rows.csv")

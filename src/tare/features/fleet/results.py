@@ -147,7 +147,7 @@ def load(folder: Path) -> Fleet:
     Raises
     ------
     StoreError
-        If the folder holds none, or no host has a good trial.
+        If the folder holds none, no host has a good trial, or they have other factors.
     """
     files.check_owner(folder)
     record = read(folder)
@@ -162,8 +162,20 @@ def load(folder: Path) -> Fleet:
             f"tare experiment report {folder / HOSTS}/HOST   (what happened on one)",
         )
     some = tuple(found.values())
+    _check_same(some, folder)
     first = plan_file.read(next(iter(found))).experiment
     return Fleet(record, tuple(path.name for path in found), some, first, _basis(some))
+
+
+def _check_same(some: Sequence[HostValues], folder: Path) -> None:
+    """Raise StoreError where hosts have other factors, so that their cells cannot be held apart."""
+    cells = [cell for own in some for cell in own.summary.cells]
+    factors = {tuple(factor for factor, _ in cell.levels) for cell in cells}
+    if len(factors) > 1 or any("workload" not in names for names in factors):
+        raise StoreError(
+            f"the hosts in {folder} have not measured the same experiment",
+            f"tare experiment report {folder / HOSTS}/HOST   (what one host has measured)",
+        )
 
 
 def _basis(some: Sequence[HostValues]) -> Basis | Message:
