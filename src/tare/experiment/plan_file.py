@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,8 @@ T = TypeVar("T")
 FILE, TEXT = "plan.json", "experiment.toml"
 #: Where another command keeps the plan of a task set, which is no experiment in blocks.
 TASKS = "tasks.json"
+#: Where a fleet has a folder of results of each host.
+HOSTS = "hosts"
 
 
 def write(plan: Plan, folder: Path) -> None:
@@ -45,8 +48,27 @@ def read(folder: Path) -> Plan:
         hint = "name the folder that --out named"
         if (folder / TASKS).is_file():
             hint = f"tare tasks report {folder}   (it holds a task set)"
+        elif is_fleet(folder):
+            found = f"{folder} holds a fleet; the results of each host are in {folder / HOSTS}"
+            hint = f"tare fleet report {folder}   (compares the hosts)"
         raise StoreError(found, hint) from error
     return decoded(data, Plan, VERSION, path)
+
+
+def is_fleet(folder: Path) -> bool:
+    """Whether a folder holds the results of a fleet, rather than of one host."""
+    return (folder / HOSTS).is_dir() and not (folder / FILE).exists()
+
+
+def hosts(folder: Path) -> list[Path]:
+    """Return the folder of each host of a fleet that has a plan, ``host-10`` after ``host-9``."""
+    found = [path for path in (folder / HOSTS).iterdir() if (path / FILE).exists()]
+    return sorted(found, key=lambda path: _natural(path.name))
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
 def decoded(data: bytes, kind: type[T], version: int, path: Path) -> T:

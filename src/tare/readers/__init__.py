@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tare.errors import InputError
+from tare.experiment import plan_file
 from tare.readers import tare_documents
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format
@@ -66,6 +67,8 @@ def command_for(file: Path) -> str | None:
     head = _known_head(file)
     if head is None:
         return None
+    if plan_file.is_fleet(file):
+        return f"tare fleet report {shlex.quote(str(file))}   (it holds a fleet)"
     if any(unit.recognises(head, file) for unit in units_of("format").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return tare_documents.command(head, file)

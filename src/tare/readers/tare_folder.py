@@ -1,8 +1,13 @@
-"""The folder of an experiment of tare's own: every cell a series of the values of its trials."""
+"""The folder of an experiment of tare's own: every cell a series of the values of its trials.
+
+Of a fleet, every cell of every host, which no block has in common with another host's.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +19,8 @@ from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
 from tare.readers import units
 from tare.readers.format import Format
-from tare.readers.readings import counted, failed, few_requests, readings
+from tare.readers.gathering import MOST_SERIES
+from tare.readers.readings import counted, each_once, failed, few_requests, readings
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -24,11 +30,15 @@ from tare.results.message import Message, Said, message
 _FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
 #: Sessions count from here in the number of a block, since each begins its blocks anew.
 _SESSION = 1 << 32
+#: Hosts count from here; of so many sessions, numbers of blocks are apart.
+_HOST = 1 << 48
+#: What tells series of a fleet apart, as a factor does.
+_BY_HOST = "host"
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it is a folder with a plan in it."""
-    return file.is_dir() and (file / plan_file.FILE).is_file()
+    """Whether it is a folder with a plan in it, or a fleet's."""
+    return file.is_dir() and ((file / plan_file.FILE).is_file() or plan_file.is_fleet(file))
 
 
 def read(file: Path, columns: Columns) -> Imported:
@@ -37,6 +47,65 @@ def read(file: Path, columns: Columns) -> Imported:
     The columns' ``value`` names another metric than the experiment's; ``group`` and ``compare``
     name factors that are to be told, although they have one level only.
     """
+    if plan_file.is_fleet(file):
+        return _read_fleet(file, columns)
+    return _read_one(file, columns)
+
+
+def _read_fleet(file: Path, columns: Columns) -> Imported:
+    """Read one host after the other; a host that has nothing to read is a note."""
+    if _BY_HOST in columns.compare:
+        # As many comparisons as there are pairs of hosts.
+        raise InputError("hosts of a fleet are compared all at once", f"tare fleet report {file}")
+    own = dataclasses.replace(
+        columns, group=tuple(name for name in columns.group if name != _BY_HOST)
+    )
+    read: dict[str, Imported] = {}
+    series: list[Series] = []
+    silent: list[str] = []
+    for place, path in enumerate(plan_file.hosts(file)):
+        try:
+            found = _read_one(path, own)
+        except NothingError:
+            silent.append(label(path.name))
+            continue
+        read[label(path.name)] = found
+        series += (_of_host(one, path.name, place) for one in found.series)
+    if not read:
+        raise InputError(
+            f"no host in {file} has values to audit",
+            f"tare fleet report {file}   (what became of each)",
+        )
+    if len(series) > MOST_SERIES:
+        raise InputError(
+            f"the fleet in {file} has more than {MOST_SERIES:,} series",
+            f"tare audit {file / plan_file.HOSTS}/HOST   (audits one host)",
+        )
+    notes = [note for one in read.values() for note in one.notes]
+    if silent:
+        notes.append(message("interop.tare.silent", hosts=silent))
+    first = next(iter(read.values()))
+    repetitions = _repetitions(series)
+    return Imported(
+        file=file,
+        series=tuple(series),
+        specification=dataclasses.replace(first.specification, repetitions=repetitions),
+        notes=each_once(notes),
+    )
+
+
+def _of_host(one: Series, host: str, place: int) -> Series:
+    assert one.block is not None
+    return dataclasses.replace(
+        one, key={_BY_HOST: label(host), **one.key}, block=one.block + place * _HOST
+    )
+
+
+class NothingError(InputError):
+    """A host has no good trial, or none with the metric."""
+
+
+def _read_one(file: Path, columns: Columns) -> Imported:
     try:
         results = store.load(file)
     except StoreError as error:
@@ -59,17 +128,18 @@ def read(file: Path, columns: Columns) -> Imported:
         file=file,
         series=series,
         specification=Specification(
-            repetitions=message(
-                "interop.repetitions.per",
-                count=counted((len(one.values) for one in series), "trial"),
-                unit="cell",
-            ),
+            repetitions=_repetitions(series),
             statistic=message("interop.statistic.trial_mean"),
             spread=message("interop.statistic.each", what="trial"),
             environment=_environment(results),
         ),
         notes=tuple(_notes(results, metric)),
     )
+
+
+def _repetitions(series: Sequence[Series]) -> Message:
+    count = counted((len(one.values) for one in series), "trial")
+    return message("interop.repetitions.per", count=count, unit="cell")
 
 
 def _told(file: Path, results: Results, columns: Columns) -> list[str]:
@@ -113,14 +183,14 @@ def _series(metric: str, key: dict[str, str], rows: pd.DataFrame, requests: np.n
     )
 
 
-def _no_values(file: Path, results: Results, metric: str) -> InputError:
+def _no_values(file: Path, results: Results, metric: str) -> NothingError:
     measured = sorted(set(results.sample_table["metric"].astype(str)))
     if not (results.trial_table["status"] == "ok").any():
-        return InputError(
+        return NothingError(
             f"no trial of the experiment in {file} ended well",
             f"tare experiment report {file}   (says why)",
         )
-    return InputError(
+    return NothingError(
         f"the experiment in {file} has no {metric} that all its good trials have from one source",
         f"--value names another metric: {', '.join(measured)}",
     )
@@ -145,7 +215,7 @@ def _notes(results: Results, metric: str) -> list[Said]:
 UNIT = Format(
     description=Description(
         name="tare-folder",
-        title="tare: the folder that --out named, with an experiment's journal",
+        title="tare: the folder that --out named, with an experiment's journal, or a fleet's hosts",
         question="What is the value of each trial of an experiment?",
     ),
     recognises=recognises,

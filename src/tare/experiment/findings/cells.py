@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -229,12 +229,8 @@ class Cells:
 
     def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
         """Cells that differ in one factor only: the other levels, and the cells by level."""
-        found: dict[tuple[tuple[str, str], ...], dict[str, Cell]] = {}
-        for cell in self.all:
-            others = tuple((f, v) for f, v in cell.levels.items() if f != factor)
-            found.setdefault(others, {})[cell.levels[factor]] = cell
-        for others, by_level in found.items():
-            yield dict(others), by_level
+        for others, by_level in _groups([cell.levels for cell in self.all], factor):
+            yield others, {level: self.all[place] for level, place in by_level.items()}
 
     def pairs(self, factor: str, reference: str | None = None) -> list[Pair]:
         """Every cell beside the one that has the factor's reference level.
@@ -251,16 +247,10 @@ class Cells:
         """
         if factor not in self.factors:
             return []
-        usual = reference or REFERENCES.get(factor)
-        gone = self.results.emulated if factor == "platform" else frozenset()
-        present = [c.levels[factor] for c in self.all if c.levels[factor] not in gone]
-        first = usual if usual in present else next(iter(present), None)
+        levels = [cell.levels for cell in self.all]
         made = [
-            _pair(factor, others, by_level[first], cell, self.results.levels_of)
-            for others, by_level in self.groups(factor)
-            if first in by_level
-            for level, cell in by_level.items()
-            if level != first and level not in gone
+            _pair(factor, self.all[first], self.all[second], self.results.levels_of)
+            for first, second in compared(levels, factor, self.results.emulated, reference)
         ]
         # Cells that never met in a block, as after an interruption, cannot be compared.
         return [pair for pair in made if len(pair.first)]
@@ -268,6 +258,53 @@ class Cells:
     def ratios(self, factor: str, reference: str | None = None) -> list[Pair]:
         """Those of :meth:`pairs` whose values have ratios: all of them are above zero."""
         return [pair for pair in self.pairs(factor, reference) if pair.has_ratio]
+
+
+def _groups(
+    levels: Sequence[Mapping[str, str]], factor: str
+) -> Iterator[tuple[dict[str, str], dict[str, int]]]:
+    """Cells that differ in one factor only: the other levels, and places of cells by level."""
+    found: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
+    for place, own in enumerate(levels):
+        others = tuple((f, v) for f, v in own.items() if f != factor)
+        found.setdefault(others, {})[own[factor]] = place
+    for others, by_level in found.items():
+        yield dict(others), by_level
+
+
+def compared(
+    levels: Sequence[Mapping[str, str]],
+    factor: str,
+    emulated: Collection[str] = (),
+    reference: str | None = None,
+) -> Iterator[tuple[int, int]]:
+    """Choose the cells that are compared with each other.
+
+    Parameters
+    ----------
+    levels : sequence of mapping
+        Of each cell, in the order of :attr:`Cells.all`.
+    factor : str
+        The one in which both differ.
+    emulated : collection of str
+        Platforms that are none to compare.
+    reference : str, optional
+        As of :meth:`Cells.pairs`.
+
+    Yields
+    ------
+    first, second : int
+        Places of two cells, of which the first has the reference level.
+    """
+    usual = reference or REFERENCES.get(factor)
+    gone = emulated if factor == "platform" else ()
+    present = [own[factor] for own in levels if own[factor] not in gone]
+    first = usual if usual in present else next(iter(present), None)
+    for _, by_level in _groups(levels, factor):
+        if first in by_level:
+            for level, place in by_level.items():
+                if level != first and level not in gone:
+                    yield by_level[first], place
 
 
 def in_order(results: Results) -> list[int]:
@@ -308,15 +345,13 @@ def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
     }
 
 
-def _pair(
-    factor: str, others: dict[str, str], first: Cell, second: Cell, levels_of: int | None
-) -> Pair:
+def _pair(factor: str, first: Cell, second: Cell, levels_of: int | None) -> Pair:
     common = first.table.index.intersection(second.table.index)
     return Pair(
         factor=factor,
         reference=first.levels[factor],
         level=second.levels[factor],
-        levels=others,
+        levels={f: level for f, level in second.levels.items() if f != factor},
         first=first.table.loc[common].to_numpy(dtype=float),
         second=second.table.loc[common].to_numpy(dtype=float),
         trials=first.trials + second.trials,

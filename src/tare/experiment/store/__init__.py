@@ -5,8 +5,8 @@ and takes its place when it is whole. A report can therefore be made while an ex
 and readers do not hinder each other.
 """
 
-from tare.experiment.store.build import save_findings
+from tare.experiment.store.build import origins, save_findings
 from tare.experiment.store.export import FORMATS, export, format_of, write
 from tare.experiment.store.load import load
 
-__all__ = ["FORMATS", "export", "format_of", "load", "save_findings", "write"]
+__all__ = ["FORMATS", "export", "format_of", "load", "origins", "save_findings", "write"]

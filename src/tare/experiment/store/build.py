@@ -46,16 +46,16 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """
     files.check_owner(folder)
     plan_file.read(folder)  # says best what is wrong with a folder that is none of tare's
-    origins = _origins(folder)
+    made_from = origins(folder)
     path = folder / FILE
     with contextlib.ExitStack() as closing:
         # Never the file itself: DuckDB shares one instance of a path within a process, also after
         # another file has taken its place.
         store = closing.enter_context(duckdb.connect(config=_CONFIG))
-        if not _attach(store, path, origins):
-            _fill(store, {**journals.read(folder), "origins": list(origins)})
+        if not _attach(store, path, made_from):
+            _fill(store, {**journals.read(folder), "origins": list(made_from)})
             with contextlib.suppress(StoreError):
-                _keep(store, path, origins)
+                _keep(store, path, made_from)
         closing.pop_all()
     return store
 
@@ -152,8 +152,8 @@ def _keep(
         ) from error
 
 
-def _origins(folder: Path) -> list[tuple[str, int, int]]:
-    """Describe the files that the store is made from; journals only ever grow."""
+def origins(folder: Path) -> list[tuple[str, int, int]]:
+    """Describe the files that an experiment's tables are made from; journals only ever grow."""
     found = []
     for path in [folder / plan_file.FILE, *journal.files(folder)]:
         stat = path.stat()

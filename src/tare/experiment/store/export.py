@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from tare.errors import StoreError, UsageError
+from tare.experiment import plan_file
 from tare.experiment.store.build import connect
 from tare.experiment.store.load import load
 from tare.experiment.tables import TABLES
@@ -33,7 +34,8 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     Parameters
     ----------
     folder : Path
-        The experiment's folder.
+        The experiment's folder, or that of a fleet: rows of all hosts then, and a column ``host``
+        (``fleet_host`` where the table has another one).
     table : str
         Name of a table of the store. ``trials``, ``samples`` and ``requests`` have one column a
         factor and leave out what only rehearsed.
@@ -61,6 +63,8 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
         )
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
+    if plan_file.is_fleet(folder):
+        return _export_fleet(folder, table, format, destination)
     if TABLES[table].files is not None:
         return _export_files(folder, table, format, destination)
     return write(_rows(folder, table), format, destination)
@@ -86,6 +90,43 @@ def write(rows: pa.Table, format: str, destination: str | Path) -> int:
     """Write rows to a file, or to standard output where it is ``-``; return how many."""
     with _opened(destination) as target:
         return _write((rows,), rows.schema, format, target)
+
+
+def _export_fleet(folder: Path, table: str, format: str, destination: str | Path) -> int:
+    """Write the rows of one host after another."""
+    hosts = plan_file.hosts(folder)
+    if not hosts:
+        raise StoreError(f"no host in {folder} has measured anything")
+    if TABLES[table].files is not None:
+        raise StoreError(
+            f"the {table} of a fleet are exported host by host",
+            f"tare export {hosts[0]} --table {table}",
+        )
+    # What all trials of the first host lack has no type there; it is text.
+    fields = _of_host(hosts[0], table).schema
+    schema = pa.schema([
+        field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in fields
+    ]).remove_metadata()  # fmt: skip
+    tables = (_as(schema, _of_host(path, table), path) for path in hosts)
+    with _opened(destination) as target:
+        return _write(tables, schema, format, target)
+
+
+def _of_host(path: Path, table: str) -> pa.Table:
+    rows = _rows(path, table)
+    name = "fleet_host" if "host" in rows.column_names else "host"
+    # One text for all rows.
+    return rows.add_column(0, name, pa.repeat(pa.scalar(harmless(path.name)), rows.num_rows))
+
+
+def _as(schema: pa.Schema, rows: pa.Table, path: Path) -> pa.Table:
+    try:
+        return rows.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowException) as error:
+        raise StoreError(
+            f"{path} holds another experiment than the host before it: {error}",
+            f"tare export {path}   (it alone)",
+        ) from error
 
 
 def _export_files(folder: Path, table: str, format: str, destination: str | Path) -> int:

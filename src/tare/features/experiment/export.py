@@ -17,7 +17,9 @@ _CONCLUDED = ("findings", "estimates")
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of the experiment, or of a fleet.", metavar="DIR")
+    ],
     table: Annotated[
         str,
         typer.Option(

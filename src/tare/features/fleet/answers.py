@@ -139,7 +139,7 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     split = [one.components for one in some]
     known = [place for place, one in enumerate(split) if one.p is not None]
     adjusted = dict(zip(known, holm([split[place].p or 0.0 for place in known]), strict=True))
-    margin = fleet.results[0].experiment.margin
+    margin = fleet.experiment.margin
     differs = any(p < ERROR for p in adjusted.values())
     small = len(known) == len(split) and all(_high(one.host) < margin for one in split)
     answer = tuple(
@@ -184,7 +184,7 @@ def _components(
             "cell": cell(fleet, one),
             "hosts": len(one.hosts),
             "sessions": len(one.sessions.n),
-            "trials": len(one.value),
+            "trials": one.trials,
             "p": p.get(place),
         }
         for name in names:

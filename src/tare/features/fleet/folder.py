@@ -12,7 +12,7 @@ from tare.errors import StoreError
 from tare.experiment import plan_file
 
 #: What became of the hosts; and where each has its own folder.
-FILE, HOSTS = "fleet.json", "hosts"
+FILE, HOSTS = "fleet.json", plan_file.HOSTS
 VERSION = 1
 _HINT = "free some room, or choose another --out"
 

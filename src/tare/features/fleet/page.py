@@ -20,7 +20,6 @@ def make(fleet: Fleet, command: str) -> Report:
     """Lay the page out; ``command`` makes it again."""
     found = findings(fleet)
     question = fleet.record.question
-    first = next(iter(fleet.results))
     return Report(
         name=fleet.record.name,
         question=question,
@@ -34,7 +33,7 @@ def make(fleet: Fleet, command: str) -> Report:
             commands=(command,),
             versions=(tare.__version__,),
             title="How to make this page again",
-            seed=first.experiment.seed,
+            seed=fleet.experiment.seed,
         ),
         calm="No host was lost.",
         rest=f"{command} --json -",
@@ -48,12 +47,12 @@ def _none(fleet: Fleet) -> tuple[Message, ...]:
 
 
 def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
-    trials = sum(int((own.trial_table["status"] == "ok").sum()) for own in fleet.results)
+    trials = sum(own.summary.trials for own in fleet.values)
     machines = {host.machine for host in fleet.record.hosts if host.machine}
     return (
         ("hosts", f"{len(fleet.hosts)}"),
         ("machines", f"{len(machines)}"),
-        ("sessions", f"{sum(len(own.sessions) for own in fleet.results)}"),
+        ("sessions", f"{sum(own.summary.sessions for own in fleet.values)}"),
         ("good trials", f"{trials:,}"),
     )
 
@@ -76,14 +75,13 @@ def _hosts(fleet: Fleet) -> Table:
         record = ended.get(name)
         row: dict[str, object] = {
             "host": name,
-            "sessions": len(fleet.results[place].sessions),
-            "trials": int((fleet.results[place].trial_table["status"] == "ok").sum()),
+            "sessions": fleet.values[place].summary.sessions,
+            "trials": fleet.values[place].summary.trials,
             "ended": None if record is None else record.ended,
         }
         for number, one in enumerate(series):
-            own = [one.value[one.host == i] for i, host in enumerate(one.hosts) if host == place]
-            if own:
-                row[f"c{number}"] = float(np.exp(np.median(own[0])))
+            if place in one.hosts:
+                row[f"c{number}"] = float(np.exp(one.median[one.hosts.index(place)]))
         rows.append(row)
     unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
     return Table(

@@ -1,10 +1,9 @@
-"""What a fleet has measured: the trials of all hosts, as arrays by cell."""
+"""What a fleet has measured, summed up by session: each cell, and each relative to another."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +13,16 @@ import numpy as np
 
 from tare import files
 from tare.errors import StoreError
-from tare.experiment import pipeline
-from tare.experiment.findings.cells import Basis, Cells, basis_of
-from tare.experiment.findings.overview import compared_factor
+from tare.experiment import plan_file
+from tare.experiment.findings.cells import Basis, compared
 from tare.experiment.metrics import ranked
-from tare.experiment.results import Results
+from tare.experiment.specification import Experiment
+from tare.features.fleet import values
 from tare.features.fleet.folder import HOSTS, Record, read
+from tare.features.fleet.sums import Summed, Sums
+from tare.features.fleet.values import HostValues, Summary
 from tare.results.message import Message, message
-from tare.statistics.hosts import Components, IntArray, Sessions, components
+from tare.statistics.hosts import Components, Sessions, components
 from tare.statistics.statistic import FloatArray
 
 
@@ -30,13 +31,6 @@ class What(NamedTuple):
 
     levels: tuple[tuple[str, str], ...]
     reference: str | None = None
-
-
-class Values(NamedTuple):
-    """Of one host: arrays of shape (trials,)."""
-
-    session: IntArray
-    value: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +42,21 @@ class Series:
     what : What
     hosts : tuple of int
         Places in :attr:`Fleet.hosts`.
-    host, session, value : arrays, shape (trials,)
-        ``host`` as a place in ``hosts``.
+    sessions : Sessions
+        Of all trials; ``host`` as a place in ``hosts``.
+    median : array, shape (hosts,)
+        Of each host's trials.
     """
 
     what: What
     hosts: tuple[int, ...]
-    host: IntArray
-    session: IntArray
-    value: FloatArray
+    sessions: Sessions
+    median: FloatArray
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """The same, summed up."""
-        return Sessions.of(self.host, self.session, self.value)
+    @property
+    def trials(self) -> int:
+        """Trials behind it."""
+        return int(self.sessions.n.sum())
 
     @cached_property
     def components(self) -> Components:
@@ -79,67 +74,71 @@ class Fleet:
         What became of each host.
     hosts : tuple of str
         Those that have good trials.
-    results : tuple of Results
+    values : tuple of HostValues
         Of each of these.
+    experiment : Experiment
+        As the first of these has it.
     basis : Basis or Message
         What is judged, on the source that all hosts have; or why that cannot be.
-    factor : str or None
-        Whose levels are compared.
     """
 
     record: Record
     hosts: tuple[str, ...]
-    results: tuple[Results, ...]
+    values: tuple[HostValues, ...]
+    experiment: Experiment
     basis: Basis | Message
-    factor: str | None
+
+    @property
+    def factor(self) -> str | None:
+        """Whose levels are compared."""
+        return self.values[0].summary.factor
 
     @cached_property
     def cells(self) -> tuple[Series, ...]:
         """Values of each cell."""
-        return self._series(_own)
+        return tuple(one for one in self._series if one.what.reference is None)
 
     @cached_property
     def ratios(self) -> tuple[Series, ...]:
         """Each cell relative to the one with the reference level, within blocks."""
-        factor = self.factor
-        return () if factor is None else self._series(lambda cells: _ratios(cells, factor))
+        return tuple(one for one in self._series if one.what.reference is not None)
 
-    def _series(self, each: Callable[[Cells], Iterator[tuple[What, Values]]]) -> tuple[Series, ...]:
+    @cached_property
+    def _series(self) -> tuple[Series, ...]:
         if isinstance(self.basis, Message):
             return ()
-        found: dict[What, dict[int, Values]] = {}
-        for place, results in enumerate(self.results):
-            for what, values in each(Cells(results, self.basis)):
-                if values.value.size and np.isfinite(values.value).all():
-                    found.setdefault(what, {})[place] = values
+        found: dict[What, dict[int, Summed]] = {}
+        with Sums() as sums:
+            for place, own in enumerate(self.values):
+                asked = _quantities(own.summary, self.factor)
+                numbers = list(asked.values())
+                whats = list(asked)
+                for at, summed in sums.of(own, self.basis.source, numbers):
+                    found.setdefault(whats[at], {})[place] = summed
         return tuple(_joined(what, by_host) for what, by_host in found.items())
 
 
-def _own(cells: Cells) -> Iterator[tuple[What, Values]]:
-    for cell in cells.all:
-        sessions = np.array([session for session, _ in cell.table.index], dtype=np.int64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            yield What((*cell.levels.items(),)), Values(sessions, np.log(cell.trial_values))
+def _quantities(own: Summary, factor: str | None) -> dict[What, tuple[int | None, int]]:
+    """Return what a host may have: numbers of its cells, the reference's first or none."""
+    found: dict[What, tuple[int | None, int]] = {
+        What(one.levels): (None, one.number) for one in own.cells
+    }
+    levels = [dict(one.levels) for one in own.cells]
+    if factor is not None and all(factor in one for one in levels):
+        for first, second in compared(levels, factor, own.emulated):
+            what = What(own.cells[second].levels, levels[first][factor])
+            found[what] = (own.cells[first].number, own.cells[second].number)
+    return found
 
 
-def _ratios(cells: Cells, factor: str) -> Iterator[tuple[What, Values]]:
-    for pair in cells.ratios(factor):
-        first, second = pair.trial_values
-        levels = {**pair.levels, factor: pair.level}
-        ordered = tuple((name, levels[name]) for name in cells.factors)
-        what = What(ordered, pair.reference)
-        yield what, Values(np.asarray(pair.sessions, np.int64), np.log(second) - np.log(first))
-
-
-def _joined(what: What, by_host: Mapping[int, Values]) -> Series:
-    sizes = [len(one.value) for one in by_host.values()]
-    return Series(
-        what,
-        tuple(by_host),
-        np.repeat(np.arange(len(by_host)), sizes),
-        np.concatenate([one.session for one in by_host.values()]),
-        np.concatenate([one.value for one in by_host.values()]),
+def _joined(what: What, by_host: dict[int, Summed]) -> Series:
+    some = list(by_host.values())
+    host = np.repeat(np.arange(len(some)), [len(one.n) for one in some])
+    n, mean, square, fourth = (
+        np.concatenate(column) for column in list(zip(*some, strict=True))[:4]
     )
+    median = np.array([one.median for one in some])
+    return Series(what, tuple(by_host), Sessions(host, n, mean, square, fourth), median)
 
 
 def load(folder: Path) -> Fleet:
@@ -148,38 +147,49 @@ def load(folder: Path) -> Fleet:
     Raises
     ------
     StoreError
-        If the folder holds none, or no host has a good trial.
+        If the folder holds none, no host has a good trial, or they have other factors.
     """
     files.check_owner(folder)
     record = read(folder)
-    found: dict[str, Results] = {}
-    for path in sorted((folder / HOSTS).iterdir(), key=lambda path: _natural(path.name)):
-        results = pipeline.results_of(path)
-        if (results.trial_table["status"] == "ok").any():
-            found[path.name] = results
+    found: dict[Path, HostValues] = {}
+    for path in plan_file.hosts(folder):
+        own = values.of(path)
+        if own.summary.trials:
+            found[path] = own
     if not found:
         raise StoreError(
             f"no host in {folder} has a trial that ended well",
-            f"tare report {folder / HOSTS}/HOST   (what happened on one)",
+            f"tare experiment report {folder / HOSTS}/HOST   (what happened on one)",
         )
     some = tuple(found.values())
-    return Fleet(record, tuple(found), some, _basis(some), compared_factor(some[0]))
+    _check_same(some, folder)
+    first = plan_file.read(next(iter(found))).experiment
+    return Fleet(record, tuple(path.name for path in found), some, first, _basis(some))
 
 
-def _basis(some: Sequence[Results]) -> Basis | Message:
+def _check_same(some: Sequence[HostValues], folder: Path) -> None:
+    """Raise StoreError where hosts have other factors, so that their cells cannot be held apart."""
+    cells = [cell for own in some for cell in own.summary.cells]
+    factors = {tuple(factor for factor, _ in cell.levels) for cell in cells}
+    if len(factors) > 1 or any("workload" not in names for names in factors):
+        raise StoreError(
+            f"the hosts in {folder} have not measured the same experiment",
+            f"tare experiment report {folder / HOSTS}/HOST   (what one host has measured)",
+        )
+
+
+def _basis(some: Sequence[HostValues]) -> Basis | Message:
     """Return what is judged: a host whose clock is another one is not compared with the others."""
-    bases = [basis_of(results) for results in some]
-    for one in bases:
-        if isinstance(one, Message):
-            return one
-    first = bases[0]
+    for one in some:
+        if isinstance(one.basis, Message):
+            return one.basis
+    first = some[0].basis
     assert isinstance(first, Basis)
-    common = set.intersection(*(set(results.sources(first.metric)) for results in some))
+    common = set.intersection(*(set(_sources(one.summary, first.metric)) for one in some))
     if not common:
         return message("fleet.no_common_source", metric=first.metric)
     return dataclasses.replace(first, source=ranked(first.metric, common)[0])
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return what sorts ``host-10`` after ``host-9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+def _sources(own: Summary, metric: str) -> tuple[str, ...]:
+    return own.sources if own.metric == metric else ()

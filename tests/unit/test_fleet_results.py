@@ -1,0 +1,389 @@
+"""A fleet's results: what DuckDB sums up of Parquet is what the hosts' trials say themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import journals
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import synthetic
+from typer.testing import CliRunner
+
+import tare
+from tare import readers
+from tare.errors import InputError, StoreError
+from tare.experiment import plan_file, store
+from tare.experiment.findings.cells import Basis, Cells
+from tare.experiment.results import Results
+from tare.features.fleet import folder as fleet_folder
+from tare.features.fleet import page, results, values
+from tare.features.fleet.folder import HostRecord, Record
+from tare.features.fleet.results import Fleet, What
+from tare.results.message import message
+from tare.statistics.hosts import Sessions
+from tare.wiring import command_line
+
+HOSTS = ("box-1", "box-2", "box-10", "box-11")
+
+
+def in_sessions(made: Results, count: int) -> Results:
+    """Spread the blocks over sessions, which count their own from 0."""
+    trials = made.trial_table.copy()
+    each = -(-int(trials["block"].max() + 1) // count)
+    trials["session"], trials["block"] = trials["block"] // each, trials["block"] % each
+    sessions = pd.concat([made.sessions.assign(session=n) for n in range(count)])
+    return dataclasses.replace(made, trial_table=trials, sessions=sessions.reset_index(drop=True))
+
+
+def changed(made: Results, change: Callable[[pd.DataFrame], pd.Series]) -> Results:
+    """Change the values of samples."""
+    samples = made.sample_table.merge(made.trial_table, on="trial")
+    return dataclasses.replace(
+        made, sample_table=made.sample_table.assign(value=change(samples).to_numpy())
+    )
+
+
+def first_trial_is(value: float, platform: str, worker: int) -> Callable[..., pd.Series]:
+    """Make one worker's values of one trial another one."""
+
+    def change(samples: pd.DataFrame) -> pd.Series:
+        own = samples[(samples["platform"] == platform) & (samples["worker"] == worker)]
+        return samples["value"].mask(samples["trial"].eq(own["trial"].min())
+                                     & samples["worker"].eq(worker), value)  # fmt: skip
+
+    return change
+
+
+def fleet_of(folder: Path, made: dict[str, Results]) -> Path:
+    (folder / plan_file.HOSTS).mkdir(parents=True)
+    for name, one in made.items():
+        journals.write(one, folder / plan_file.HOSTS / name)
+    hosts = tuple(HostRecord(name=name, ended="finished") for name in made)
+    fleet_folder.write(Record(name="fleet", question="Do hosts differ?", hosts=hosts), folder)
+    return folder
+
+
+@pytest.fixture
+def made() -> dict[str, Results]:
+    def behave(levels: dict[str, str]) -> synthetic.Behaviour:
+        return synthetic.Behaviour(failing=0.2 if levels["platform"] == "docker" else 0.0)
+
+    usual = {"trials": 13, "iterations": 2}
+    some = {
+        name: in_sessions(synthetic.make(behave, seed=seed, **usual), 3)
+        for seed, name in enumerate(HOSTS)
+    }
+    lacking = synthetic.make(behave, seed=9, without={"docker": ["perf_cpu"]}, **usual)
+    return some | {"box-2": in_sessions(lacking, 2)}
+
+
+def by_hand(folder: Path, basis: Basis) -> dict[What, dict[str, tuple[Sessions, float]]]:
+    """Work out of whole results what Parquet and DuckDB are to say."""
+    found: dict[What, dict[str, tuple[Sessions, float]]] = {}
+    for path in plan_file.hosts(folder):
+        cells = Cells(store.load(path), basis)
+        own: list[tuple[What, list[int], np.ndarray]] = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for cell in cells.all:
+                sessions = [session for session, _ in cell.table.index]
+                own.append((What((*cell.levels.items(),)), sessions, np.log(cell.trial_values)))
+            for pair in cells.ratios("platform"):
+                levels = {**pair.levels, "platform": pair.level}
+                what = What(tuple((f, levels[f]) for f in cells.factors), pair.reference)
+                first, second = pair.trial_values
+                own.append((what, [*pair.sessions], np.log(second) - np.log(first)))
+        for what, sessions, x in own:
+            if len(x) and np.isfinite(x).all():
+                host = np.zeros(len(x), np.int64)
+                summed = Sessions.of(host, np.array(sessions), x)
+                found.setdefault(what, {})[path.name] = (summed, float(np.median(x)))
+    return found
+
+
+def agrees(fleet: Fleet, folder: Path) -> None:
+    assert isinstance(fleet.basis, Basis)
+    expected = by_hand(folder, fleet.basis)
+    series = (*fleet.cells, *fleet.ratios)
+    assert [one.what for one in series] == sorted(expected, key=lambda what: bool(what.reference))
+    for one in series:
+        own = expected[one.what]
+        assert [fleet.hosts[place] for place in one.hosts] == list(own)
+        assert one.sessions.host.tolist() == [
+            place for place, (summed, _) in enumerate(own.values()) for _ in summed.n
+        ]
+        for name in ("n", "mean", "square", "fourth"):
+            whole = np.concatenate([getattr(summed, name) for summed, _ in own.values()])
+            assert getattr(one.sessions, name) == pytest.approx(whole, rel=1e-9, abs=1e-20)
+        assert one.median == pytest.approx([median for _, median in own.values()], rel=1e-12)
+        assert one.trials == sum(int(summed.n.sum()) for summed, _ in own.values())
+
+
+def test_sums_are_those_of_the_trials(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", made)
+    fleet = results.load(folder)
+    # In the order of their numbers, on the source that all have.
+    assert fleet.hosts == HOSTS
+    assert isinstance(fleet.basis, Basis)
+    assert fleet.basis.source != "perf_cpu"
+    assert [own.summary.sessions for own in fleet.values] == [3, 2, 3, 3]
+    assert len(fleet.ratios) == 2
+    agrees(fleet, folder)
+    # From the files that were made now, the same.
+    again = results.load(folder)
+    assert all(isinstance(own.kept, Path) for own in again.values)
+    agrees(again, folder)
+
+
+@pytest.mark.parametrize("value", [0.0, -1e12, 1e-300])
+@pytest.mark.parametrize("worker", [0, 1])
+def test_what_has_no_logarithm_is_left_out_on_its_host(
+    made: dict[str, Results], tmp_path: Path, value: float, worker: int
+) -> None:
+    made["box-10"] = changed(made["box-10"], first_trial_is(value, "docker", worker))
+    folder = fleet_of(tmp_path / "out", made)
+    fleet = results.load(folder)
+    agrees(fleet, folder)
+    assert {len(one.hosts) for one in fleet.ratios} == ({3, 4} if value <= 0 else {4})
+
+
+def test_a_worker_below_zero_has_no_ratio_though_its_trial_has_a_value(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    made["box-10"] = changed(made["box-10"], first_trial_is(-1.0, "docker", 1))
+    folder = fleet_of(tmp_path / "out", made)
+    fleet = results.load(folder)
+    agrees(fleet, folder)
+    assert {len(one.hosts) for one in fleet.cells} == {4}
+    assert {len(one.hosts) for one in fleet.ratios} == {3, 4}
+
+
+def test_hosts_that_lack_the_reference_have_another(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    lacking = synthetic.make(
+        platforms=("bare", "docker", "podman"), trials=9,
+        leave_out=lambda levels: levels["platform"] == "bare",
+    )  # fmt: skip
+    emulated = synthetic.make(platforms=("bare", "docker", "vm"), trials=9, emulated=("vm",))
+    folder = fleet_of(tmp_path / "out", made | {"box-10": lacking, "box-11": emulated})
+    fleet = results.load(folder)
+    agrees(fleet, folder)
+    assert {one.what.reference for one in fleet.ratios} == {"bare", "docker"}
+    assert not [one for one in fleet.ratios if ("platform", "vm") in one.what.levels]
+
+
+def test_the_file_is_made_anew_where_the_journal_has_grown(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]})
+    host = folder / plan_file.HOSTS / "box-1"
+    path = host / values.FILE
+    before = values.of(host)
+    stamp = path.stat().st_mtime_ns
+    assert values.of(host).summary == before.summary
+    assert path.stat().st_mtime_ns == stamp
+    (host / "journal" / "3.ndjson").unlink()
+    after = values.of(host)
+    assert after.summary.sessions == 2
+    assert after.summary.trials < before.summary.trials
+    assert path.stat().st_mtime_ns != stamp
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _others(path: Path) -> None:
+    pq.write_table(pa.table({"value": [1.0]}), path)
+
+
+def _another_summary(path: Path) -> None:
+    pq.write_table(values.SCHEMA.empty_table().replace_schema_metadata({"tare": "[]"}), path)
+
+
+def _linked(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "harm", [_truncate, _others, _another_summary, _linked, _pipe, _folder, Path.unlink]
+)
+def test_a_file_that_is_no_such_file_is_not_used(
+    made: dict[str, Results], tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-2")})
+    results.load(folder)
+    path = folder / plan_file.HOSTS / "box-1" / values.FILE
+    harm(path)
+    elsewhere = path.with_name("elsewhere")
+    kept = elsewhere.read_bytes() if elsewhere.exists() else None
+    agrees(results.load(folder), folder)
+    # Nothing is written through a link.
+    assert kept is None or elsewhere.read_bytes() == kept
+
+
+def test_where_nothing_can_be_written_the_values_are_held(
+    made: dict[str, Results], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes, hint: str) -> None:
+        raise StoreError("no room")
+
+    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-2")})
+    monkeypatch.setattr(values.files, "write", full)
+    fleet = results.load(folder)
+    assert all(isinstance(own.kept, bytes) for own in fleet.values)
+    agrees(fleet, folder)
+
+
+def test_a_value_of_another_cell_is_nobodys(made: dict[str, Results], tmp_path: Path) -> None:
+    """What stands in a file and in no plan is not counted."""
+    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-2")})
+    results.load(folder)
+    path = folder / plan_file.HOSTS / "box-1" / values.FILE
+    found = pq.ParquetFile(path)
+    with pq.ParquetWriter(path.with_name("fresh"), found.schema_arrow) as writer:
+        for group in range(found.metadata.num_row_groups):
+            rows = found.read_row_group(group)
+            more = rows.slice(0, 1).set_column(0, rows.schema.field(0), pa.array([99], pa.int32()))
+            writer.write_table(pa.concat_tables([rows, more]), row_group_size=1 << 20)
+    path.with_name("fresh").rename(path)
+    agrees(results.load(folder), folder)
+
+
+def test_names_of_hosts_are_data(made: dict[str, Results], tmp_path: Path) -> None:
+    names = ["'; DROP TABLE own; --", "²", "\x1b[31mred"]
+    some = dict(zip(names, made.values(), strict=False))
+    folder = fleet_of(tmp_path / "out", some)
+    fleet = results.load(folder)
+    assert sorted(fleet.hosts) == sorted(names)
+    agrees(fleet, folder)
+    assert page.make(fleet, "tare fleet report out").cells is not None
+
+
+def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", made)
+    fleet = results.load(folder)
+    table = page.make(fleet, "tare fleet report out").cells
+    assert table is not None
+    assert [row["host"] for row in table.rows] == list(HOSTS)
+    assert isinstance(fleet.basis, Basis)
+    for row, path in zip(table.rows, plan_file.hosts(folder), strict=True):
+        cells = Cells(store.load(path), fleet.basis).all
+        assert row["trials"] == sum(cell.n for cell in cells)
+        for number, cell in enumerate(cells):
+            expected = float(np.exp(np.median(np.log(cell.trial_values))))
+            assert row[f"c{number}"] == pytest.approx(expected)
+
+
+def test_an_audit_has_each_cell_of_each_host(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", made)
+    read = readers.read(folder)
+    assert read.format == "tare-folder"
+    keys = [(one.key["host"], one.key["platform"], one.key["workers"]) for one in read.series]
+    assert keys[0][0] == "box-1"
+    assert len(set(keys)) == len(keys) == 16
+    # Each host has blocks of its own, which its cells share.
+    blocks = {name: set() for name in made}
+    for one in read.series:
+        assert one.block is not None
+        assert len(one.values) == len(set(one.block.tolist()))
+        blocks[one.key["host"]] |= set(one.block.tolist())
+    assert [len(own) for own in blocks.values()] == [13] * 4
+    assert len(set.union(*blocks.values())) == 4 * 13
+    same = readers.read(folder, readers.Columns(group=("host",)))
+    assert [one.key for one in same.series] == [one.key for one in read.series]
+
+
+def test_an_audit_names_the_host_to_doubt(made: dict[str, Results], tmp_path: Path) -> None:
+    usual = {name: synthetic.make(trials=30, seed=seed) for seed, name in enumerate(HOSTS)}
+    usual["box-10"] = synthetic.make(synthetic.Behaviour(drift=0.3), trials=30, seed=9)
+    folder = fleet_of(tmp_path / "out", usual)
+    done = CliRunner().invoke(command_line(), ["audit", str(folder), "--json", "-"])
+    said = json.loads(done.stdout)
+    doubted = [one["key"]["host"] for one in said["series"] if one["verdict"] != "TRUST"]
+    assert doubted.count("box-10") == 4
+    # A series that is sound is doubted in one of twenty.
+    assert len(doubted) <= 4 + 2
+
+
+def test_a_host_without_values_is_a_note_of_the_audit(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    made["box-2"] = synthetic.make(synthetic.Behaviour(failing=1.0), trials=3)
+    folder = fleet_of(tmp_path / "out", made)
+    read = readers.read(folder)
+    assert {one.key["host"] for one in read.series} == {"box-1", "box-10", "box-11"}
+    assert message("interop.tare.silent", hosts=["box-2"]) in read.notes
+    # Of the fleet's own answers it is no part either.
+    assert results.load(folder).hosts == ("box-1", "box-10", "box-11")
+    with pytest.raises(InputError, match="no factor 'plattform'"):
+        readers.read(folder, readers.Columns(group=("plattform",)))
+    with pytest.raises(InputError, match="no host"):
+        readers.read(folder, readers.Columns(value="speed"))
+
+
+def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]})
+    typed = f"tare fleet report {folder}"
+    with pytest.raises(InputError) as refused:
+        readers.read(folder, readers.Columns(compare=("host",)))
+    assert refused.value.hint == typed
+    with pytest.raises(StoreError, match="holds a fleet") as opened:
+        tare.open(folder)
+    assert typed in str(opened.value.hint)
+    assert typed in str(readers.command_for(folder))
+    assert typed not in str(readers.command_for(folder / plan_file.HOSTS / "box-1"))
+
+
+@pytest.mark.parametrize("table", ["samples", "trials", "facts", "sessions"])
+def test_an_export_has_a_column_of_hosts(
+    made: dict[str, Results], tmp_path: Path, table: str
+) -> None:
+    made["box-1"] = synthetic.make(trials=3)  # of which no trial has failed: no reasons
+    folder = fleet_of(tmp_path / "out", made)
+    target = tmp_path / "rows.parquet"
+    rows = store.export(folder, table, "parquet", target)
+    found = pq.read_table(target)
+    assert found.num_rows == rows
+    assert found.column_names[0] == "host"
+    for path in plan_file.hosts(folder):
+        store.export(path, table, "parquet", tmp_path / "one.parquet")
+        one = pq.read_table(tmp_path / "one.parquet")
+        own = found.filter(pa.compute.equal(found["host"], path.name)).drop(["host"])
+        assert own.to_pylist() == one.to_pylist()
+
+
+def test_an_export_of_other_experiments_says_which(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    other = made["box-2"].trial_table.assign(compiler="gcc")
+    made["box-2"] = dataclasses.replace(made["box-2"], trial_table=other)
+    made["box-1"] = dataclasses.replace(
+        made["box-1"], trial_table=made["box-1"].trial_table.assign(flags="-O2")
+    )
+    folder = fleet_of(tmp_path / "out", made)
+    with pytest.raises(StoreError, match="box-2"):
+        store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+    with pytest.raises(StoreError, match="the same experiment"):
+        results.load(folder)
+    with pytest.raises(StoreError, match="host by host"):
+        store.export(folder, "requests", "csv", tmp_path / "rows.csv")
