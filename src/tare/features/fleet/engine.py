@@ -270,6 +270,16 @@ class Engine:
         tell: Callable[..., None] = task.add_done_callback
         tell(self._heard.put)
 
+    def forget_next(self) -> None:
+        """Forget what hosts are asked for behind what they do now."""
+        first: set[str] = set()
+        for task, host in [*self.under_way.items()]:
+            if host.name in first:
+                del self.under_way[task]
+                cancel: Callable[..., None] = task.cancel
+                cancel()
+            first.add(host.name)
+
     def keep(self, host: Host) -> Future[Any]:
         """Have a host that waits for its turn keep its session; forgotten with what it returns."""
         return self._task(host, laboratory.stay)

@@ -212,6 +212,8 @@ class Laboratory(WorkerPlugin):
         self._session: Generator[None, None, str] | None = None
         self._folder = Path()
         self._read = 0
+        #: How the last session ended.
+        self._ended: Ended | None = None
         #: What lets others measure the network to here.
         self._listening: contextlib.ExitStack | None = None
 
@@ -327,7 +329,8 @@ class Laboratory(WorkerPlugin):
     def step(self, count: int) -> Told:
         """Go on by so many blocks; by none: to where the first one begins."""
         if self._session is None:
-            return Told(b"", "failed", Refusal("its session has ended", None))
+            # It was asked for one more before it was known that the last had ended it.
+            return Told(b"", self._ended or "interrupted")
         ended: Ended | None = None
         refusal, done = None, 0
         self._wait(None)
@@ -347,6 +350,7 @@ class Laboratory(WorkerPlugin):
             self._lines(), ended, refusal, blocks=min(done, count),
             began_ns=began, ended_ns=stamp, own_cpu_ns=cpu,
         )  # fmt: skip
+        self._ended = ended
         if ended is not None:
             self._close()
         else:
