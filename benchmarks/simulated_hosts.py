@@ -109,6 +109,9 @@ class Scripted(Laboratory):
         """Take no turns: nothing is measured."""
         yield
 
+    def _wait(self, patience_s: float | None) -> None:
+        """Never give up: 250 hosts that end at once in one process keep others waiting."""
+
     def _blocks(self, made: Plan, past: Past) -> Generator[None, None, str]:
         path = session.journal_path(self._folder)
         number, reason = int(path.stem), "interrupted"
