@@ -56,7 +56,7 @@ _PAUSED = frozenset({
     "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
 })  # fmt: skip
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
-ABANDONED_S = 60.0
+ABANDONED_S = 180.0
 
 
 @dataclass(frozen=True)

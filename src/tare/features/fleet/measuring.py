@@ -155,7 +155,7 @@ class Measuring:
 
     def _take(self, host: Host, told: Told) -> None:
         """Keep what a host has found."""
-        if told.plan is not None:
+        if told.plan is not None and told.plan.repetitions:
             plan_file.write(told.plan, host.folder)
             self._repetitions = self._repetitions or told.plan.repetitions
         try:
