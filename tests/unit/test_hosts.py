@@ -144,16 +144,32 @@ def test_without_errors_the_next_host_is_that_of_student() -> None:
     assert found.next_high - found.mean == pytest.approx(half * math.sqrt(1.25))
 
 
-def test_the_cheapest_allocation_is_found() -> None:
-    variances, costs, error = (4e-4, 1e-4, 9e-4), (60.0, 10.0, 1.0), 0.01
-    found = allocation(variances, costs, error)
-    assert found.error <= error
+@pytest.mark.parametrize(
+    ("variances", "costs"),
+    [((4e-4, 1e-4, 9e-4), (60.0, 10.0, 1.0)), ((0.0, 0.0, 9e-4), (5.0, 5.0, 1.0)),
+     ((0.0, 1e-4, 0.0), (5.0, 5.0, 1.0)), ((1e-4, 0.0, 4e-3), (1.0, 20.0, 1.0)),
+     ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))],
+)  # fmt: skip
+def test_the_cheapest_allocation_is_found(
+    variances: tuple[float, float, float], costs: tuple[float, float, float]
+) -> None:
+    wanted = 0.02
+    found = allocation(variances, costs, wanted)
+
+    def half_width(hosts: int, sessions: int, trials: int) -> float:
+        own = variances[0] + (variances[1] + variances[2] / trials) / sessions
+        return float(stats.t.ppf(0.975, hosts - 1)) * math.sqrt(own / hosts)
 
     def cost(hosts: int, sessions: int, trials: int) -> float:
-        own = variances[0] + (variances[1] + variances[2] / trials) / sessions
-        enough = math.sqrt(own / hosts) <= error
         each = costs[0] + sessions * (costs[1] + trials * costs[2])
-        return hosts * each if enough else math.inf
+        return hosts * each if half_width(hosts, sessions, trials) <= wanted else math.inf
 
-    tried = [cost(h, s, t) for h in range(2, 30) for s in range(1, 8) for t in range(1, 30)]
-    assert found.cost <= 1.05 * min(tried)
+    assert found is not None
+    assert found.half_width == pytest.approx(half_width(found.hosts, found.sessions, found.trials))
+    assert found.half_width <= wanted
+    tried = [cost(h, s, t) for h in range(3, 40) for s in range(1, 12) for t in range(1, 60)]
+    assert found.cost <= 1.02 * min(tried)
+
+
+def test_more_hosts_than_there_are_is_no_allocation() -> None:
+    assert allocation((1.0, 0.0, 0.0), (1.0, 1.0, 1.0), 1e-3) is None

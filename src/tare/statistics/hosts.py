@@ -27,6 +27,8 @@ FEWEST_HOSTS = 3
 #: Where a root is looked for, relative to the spread of the sessions.
 _WIDEST = 1e6
 _STEPS = 80
+#: More hosts, or trials of a session, are none that anybody would run.
+_MOST = 10_000
 #: A variance that is none, to divide by.
 _LEAST = 1e-100
 
@@ -359,12 +361,12 @@ def everywhere(level: FloatArray, error: FloatArray, confidence: float = 0.95) -
     mean = float((weight * level).sum()) / total
     squares = float((weight * (level - mean) ** 2).sum()) / (n - 1)
     own = squares / total
-    half = _t(n - 1, confidence) * math.sqrt(own)
+    half = student(n - 1, confidence) * math.sqrt(own)
     # What is known of the variance of hosts is less where errors were taken off it [with exponent
     # 1.5 covers 94.6 to 95.9 % of next hosts, for 8 to 64 hosts whose SD is half to ten times that
     # of sessions, 3 a host; with 1, 93.2 to 95.1 %; without, 85.4 to 95.0 %].
     share = (variance + own) / (variance + own + float(np.mean(error)))
-    next_half = _t(max(2.0, (n - 1) * share**1.5), confidence) * math.sqrt(variance + own)
+    next_half = student(max(2.0, (n - 1) * share**1.5), confidence) * math.sqrt(variance + own)
     return Everywhere(
         mean, mean - half, mean + half, math.sqrt(variance), mean - next_half, mean + next_half
     )
@@ -378,8 +380,8 @@ class Allocation:
     ----------
     hosts, sessions, trials : int
         Hosts; sessions of each; trials of each of these.
-    error : float
-        Standard error of the mean over hosts that they give.
+    half_width : float
+        Of the interval of the mean over hosts that they give.
     cost : float
         Of all, in the unit of the costs.
     """
@@ -387,21 +389,31 @@ class Allocation:
     hosts: int
     sessions: int
     trials: int
-    error: float
+    half_width: float
     cost: float
 
 
 def allocation(
-    variances: tuple[float, float, float], costs: tuple[float, float, float], error: float
-) -> Allocation:
-    """Return the cheapest number of hosts, sessions and trials that reach a standard error.
+    variances: tuple[float, float, float],
+    costs: tuple[float, float, float],
+    half_width: float,
+    confidence: float = 0.95,
+) -> Allocation | None:
+    """Return the cheapest number of hosts, sessions and trials that know the mean host so well.
 
     Parameters
     ----------
     variances, costs : tuple of float
         Of a host, a session and a trial; costs above 0.
-    error : float
-        Standard error of the mean that is wanted.
+    half_width : float
+        That the interval of the mean over hosts is to have, by Student's t.
+    confidence : float
+        Of that interval.
+
+    Returns
+    -------
+    Allocation or None
+        None: it takes more hosts than anybody has.
 
     References
     ----------
@@ -410,37 +422,39 @@ def allocation(
     host, session, trial = variances
     host_cost, session_cost, trial_cost = costs
     best: Allocation | None = None
-    for trials in _near(_best_split(trial, session, session_cost, trial_cost)):
-        each = session + trial / trials
-        each_cost = session_cost + trials * trial_cost
-        for count in _near(_best_split(each, host, host_cost, each_cost)):
-            hosts = max(2, math.ceil((host + each / count) / error**2))
-            reached = math.sqrt((host + each / count) / hosts)
-            cost = hosts * (host_cost + count * each_cost)
-            found = Allocation(hosts, count, trials, reached, cost)
-            best = found if best is None or found.cost < best.cost else best
-    assert best is not None
+    for hosts in range(FEWEST_HOSTS, _MOST + 1):
+        if best is not None and hosts * (host_cost + session_cost + trial_cost) >= best.cost:
+            break
+        quantile = student(hosts - 1, confidence)
+        # What sessions and trials of one host may add.
+        left = (half_width / quantile) ** 2 * hosts - host
+        if left <= 0:
+            continue
+        for trials in _trials(session, trial, session_cost / trial_cost, left):
+            each = session + trial / trials
+            sessions = max(1, math.ceil(each / left))
+            cost = hosts * (host_cost + sessions * (session_cost + trials * trial_cost))
+            if best is None or cost < best.cost:
+                reached = quantile * math.sqrt((host + each / sessions) / hosts)
+                best = Allocation(hosts, sessions, trials, reached, cost)
     return best
 
 
-def _t(df: float, confidence: float) -> float:
+def _trials(session: float, trial: float, cost: float, left: float) -> set[int]:
+    """Return how many trials of a session may be cheapest, by what a session costs in trials."""
+    # More than what is enough with one session is never needed.
+    enough = trial / (left - session) if left > session else math.inf
+    split = math.sqrt(trial / session * cost) if session > 0 else math.inf
+    found = {1}
+    for value in (enough, split):
+        if value <= _MOST:
+            found |= {max(1, math.floor(value)), math.ceil(value) or 1}
+    return found
+
+
+def student(df: float, confidence: float) -> float:
     """Return how many standard errors an interval reaches."""
     return float(special.stdtrit(df, 0.5 + confidence / 2))
-
-
-#: More of them a host or session than this are none that anybody would run.
-_MOST = 10_000
-
-
-def _best_split(below: float, above: float, above_cost: float, cost: float) -> float:
-    """Return how many of a lower level each of the upper one should have."""
-    return math.sqrt(below * above_cost / (above * cost)) if above > 0 else float(_MOST)
-
-
-def _near(value: float) -> range:
-    """Return whole numbers around a value, at least 1."""
-    whole = min(_MOST, max(1, math.floor(value)))
-    return range(max(1, whole - 1), whole + 3)
 
 
 def _spread(values: FloatArray) -> float:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from tare.features.fleet.results import Fleet, Series
 from tare.results.finding import Column, Finding, Table, interval_columns
-from tare.results.message import Amount, Levels, Message, Ratio, message
+from tare.results.message import Amount, Duration, Levels, Message, Ratio, message
 from tare.statistics.comparison import holm
 from tare.statistics.hosts import (
     FEWEST_HOSTS,
+    Allocation,
     Component,
     Components,
     Everywhere,
+    allocation,
     everywhere,
     odd_hosts,
 )
@@ -36,8 +39,105 @@ def findings(fleet: Fleet) -> list[Finding]:
     if some:
         found.append(_differ(fleet, some))
         if any(len(one.hosts) >= FEWEST_ODD for one in some):
-            found.append(_odd(fleet, some))
+            found.append(_odd(fleet))
+    enough = several or [one for one in some if len(one.hosts) >= FEWEST_NEXT]
+    costs = _costs(fleet)
+    if enough and costs is not None:
+        found += _enough(fleet, enough, costs)
     return found
+
+
+class _Costs(NamedTuple):
+    """Seconds that it takes to begin a session, and to measure one block."""
+
+    session: float
+    block: float
+
+
+def _costs(fleet: Fleet) -> _Costs | None:
+    """Return what the last session took; None: it measured nothing."""
+    some = [
+        (host.began_s, host.measured_s / host.blocks)
+        for host in fleet.record.hosts
+        if host.blocks and host.measured_s > 0 and host.began_s is not None
+    ]
+    if not some:
+        return None
+    began, block = zip(*some, strict=True)
+    return _Costs(max(median(began), 1e-3), median(block))
+
+
+def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Finding]:
+    """Say how many hosts, sessions and blocks know the mean host as well as matters."""
+    margin = fleet.experiment.margin
+    found = [(one, _needed(one.components, margin, costs)) for one in some]
+    needed = [(one, allocated) for one, allocated in found if allocated is not None]
+    answer = tuple(
+        message(
+            "fleet.enough",
+            cell=cell(fleet, one), margin=Amount(margin, "share"), hosts=allocated.hosts,
+            sessions=allocated.sessions, blocks=allocated.trials,
+            time=Duration(allocated.cost), floor=_amount_of(_half_width(one)),
+            now=len(one.hosts),
+        )
+        for one, allocated in needed[:_MOST_SAID]
+    )  # fmt: skip
+    if needed:
+        yield Finding(
+            name="enough",
+            question=message("fleet.question.enough", margin=Amount(margin, "share")),
+            closed=False,
+            verdict="none",
+            answer=answer,
+            tables=(_allocations(fleet, needed),),
+        )
+
+
+def _needed(parts: Components, margin: float, costs: _Costs) -> Allocation | None:
+    """Return the cheapest allocation whose interval of the mean host reaches as far as a margin."""
+    host, session, trial = (
+        0.0 if one is None else one.sd**2 for one in (parts.host, parts.session, parts.trial)
+    )
+    # A host more costs a start of its own as well.
+    each = (costs.session, costs.session, costs.block)
+    return allocation((host, session, trial), each, math.log1p(margin))
+
+
+def _half_width(one: Series) -> float:
+    """Return how far the interval of the mean host reaches now."""
+    parts = one.components
+    over = everywhere(parts.level, parts.error)
+    return (over.high - over.low) / 2
+
+
+def _amount_of(log: float) -> Amount:
+    return Amount(math.expm1(log), "share")
+
+
+def _allocations(fleet: Fleet, needed: Sequence[tuple[Series, Allocation]]) -> Table:
+    return Table(
+        id="enough",
+        title=message("fleet.table.enough"),
+        columns=(
+            Column(key="cell", title="cell"),
+            Column(key="to", title="relative to"),
+            Column(key="now", title="± now", unit="share"),
+            *(Column(key=key, title=key, unit="1") for key in ("hosts", "sessions", "blocks")),
+            Column(key="time", title="machine time", unit="ns"),
+        ),
+        rows=tuple(
+            {
+                "cell": cell(fleet, one),
+                "to": one.what.reference,
+                "now": math.expm1(_half_width(one)),
+                "hosts": allocated.hosts,
+                "sessions": allocated.sessions,
+                "blocks": allocated.trials,
+                "time": 1e9 * allocated.cost,
+            }
+            for one, allocated in needed
+        ),
+    )
 
 
 def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
@@ -204,14 +304,11 @@ def _components(
     )
 
 
-def _odd(fleet: Fleet, some: Sequence[Series]) -> Finding:
+def _odd(fleet: Fleet) -> Finding:
     """Name the hosts that are none of the others."""
-    found = list(_off(fleet, [one for one in some if len(one.hosts) >= FEWEST_ODD]))
-    sure = holm([one.p for one in found])
     said = [
-        message("fleet.odd.one", host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(p))
-        for one, p in zip(found, sure, strict=True)
-        if p < ERROR
+        message("fleet.odd.one", host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(one.p))
+        for one in odd_ones(fleet)
     ]
     none = message("fleet.odd.none", hosts=len(fleet.hosts))
     answer = tuple(said[:_MOST_SAID]) or (none,)
@@ -225,17 +322,26 @@ def _odd(fleet: Fleet, some: Sequence[Series]) -> Finding:
     )
 
 
-class _Off(NamedTuple):
+def odd_ones(fleet: Fleet) -> list[Off]:
+    """Return which hosts are odd in which cells, over all of these."""
+    found = list(_off(fleet, [one for one in fleet.cells if len(one.hosts) >= FEWEST_ODD]))
+    sure = holm([one.p for one in found])
+    return [one._replace(p=p) for one, p in zip(found, sure, strict=True) if p < ERROR]
+
+
+class Off(NamedTuple):
+    """How far a host is from the others in a cell."""
+
     host: str
     cell: Message
     off: float
     p: float
 
 
-def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[_Off]:
+def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[Off]:
     for one in some:
         parts = one.components
         found = odd_hosts(parts.level, parts.error)
         for place, host in enumerate(one.hosts):
             off, p = float(found.off[place]), float(found.p[place])
-            yield _Off(fleet.hosts[host], cell(fleet, one), math.exp(off), p)
+            yield Off(fleet.hosts[host], cell(fleet, one), math.exp(off), p)

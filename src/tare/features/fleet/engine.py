@@ -65,6 +65,8 @@ class Host:
     why: Refusal | None = None
     blocks: int = 0
     measured_ns: int = 0
+    #: How long its session took to begin.
+    began_ns: int | None = None
     own_cpu_ns: int = 0
     #: The journal of this session.
     journal: Path = Path()

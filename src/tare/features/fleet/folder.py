@@ -36,6 +36,8 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Blocks of this session, how long they took, and the worker's CPU time for each second.
     blocks: int = 0
     measured_s: float = 0.0
+    #: How long its session took to begin, before the first block.
+    began_s: float | None = None
     own_cpu_share: float | None = None
 
 

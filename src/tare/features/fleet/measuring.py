@@ -169,9 +169,13 @@ class Measuring:
                 "before is kept",
                 "free some room, then run the same command again with --resume",
             ) from error
+        took_ns = told.ended_ns - told.began_ns
+        if not host.begun:
+            host.began_ns = took_ns
+        else:
+            host.measured_ns += took_ns
         host.begun = True
         host.blocks += told.blocks
-        host.measured_ns += told.ended_ns - told.began_ns
         host.own_cpu_ns += told.own_cpu_ns
         host.ended, host.why = told.ended, told.refusal
         self._engine.progress.told(host.name, told)

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
-from tare.features.fleet.answers import cell, findings
+from tare.features.fleet.answers import cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import forest
+from tare.render.charts.strips import Strip, strips
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Message, message
 from tare.results.report import Figure, Origin, Report, Section
+from tare.units import scale_for
+
+#: Cells that have a panel.
+_MOST_PANELS = 12
 
 
 def make(fleet: Fleet, command: str) -> Report:
@@ -26,6 +31,7 @@ def make(fleet: Fleet, command: str) -> Report:
         answers=tuple(said for one in found for said in one.head) or _none(fleet),
         strip=_strip(fleet),
         missing=tuple(_missing(fleet)),
+        overview=(_strips(fleet),) if any(len(one.hosts) > 1 for one in fleet.cells) else (),
         cells=_hosts(fleet),
         sections=tuple(Section(one, _figures(one)) for one in found),
         lead=found[0].name if found else None,
@@ -78,6 +84,8 @@ def _hosts(fleet: Fleet) -> Table:
             "sessions": fleet.values[place].summary.sessions,
             "trials": fleet.values[place].summary.trials,
             "ended": None if record is None else record.ended,
+            "block": 1e9 * record.measured_s / record.blocks if record and record.blocks else None,
+            "own": None if record is None else record.own_cpu_share,
         }
         for number, one in enumerate(series):
             if place in one.hosts:
@@ -95,6 +103,8 @@ def _hosts(fleet: Fleet) -> Table:
                 Column(key=f"c{number}", title=_title(fleet, number), unit=unit)
                 for number in range(len(series))
             ),
+            Column(key="block", title="a block", unit="ns"),
+            Column(key="own", title="worker's CPU", unit="share"),
             Column(key="ended", title="ended"),
         ),
         rows=tuple(rows),
@@ -103,6 +113,29 @@ def _hosts(fleet: Fleet) -> Table:
 
 def _title(fleet: Fleet, number: int) -> str:
     return text(cell(fleet, fleet.cells[number]))
+
+
+def _strips(fleet: Fleet) -> Figure:
+    """Draw the sessions of each host: a panel a cell."""
+    odd = {(one.host, text(one.cell)) for one in odd_ones(fleet)}
+    unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
+    scale, shown = scale_for(np.exp([v for one in fleet.cells for v in one.sessions.mean]), unit)
+    panels = []
+    for number, one in enumerate(fleet.cells[:_MOST_PANELS]):
+        title, own, level = _title(fleet, number), one.sessions, one.components.level
+        panels.append((title, [
+            Strip(
+                fleet.hosts[host],
+                float(np.exp(level[place])) / scale,
+                (np.exp(own.mean[own.host == place]) / scale).tolist(),
+                (fleet.hosts[host], title) in odd,
+            )
+            for place, host in enumerate(one.hosts)
+        ]))  # fmt: skip
+    heading = text(message("fleet.chart.strips.title"))
+    said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts))
+    chart = strips(panels, shown)
+    return Figure("hosts", heading, chart.to_dict(validate=False), sentence(said))
 
 
 def _figures(finding: Finding) -> tuple[Figure, ...]:

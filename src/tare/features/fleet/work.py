@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -27,6 +29,8 @@ from tare.features.fleet.ssh import ssh
 
 #: Until a scheduler that does not answer is given up.
 ANSWER_S = 20.0
+#: Until its page is.
+_PAGE_S = 2.0
 #: What makes them.
 _CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
 _LOCAL, _SSH = "local:", "ssh:"
@@ -183,8 +187,17 @@ def look(
 def _link(client: Client, progress: Progress) -> None:
     """Say where the scheduler shows what its workers do, where it does."""
     services: dict[str, Any] = client.scheduler_info(n_workers=0)["services"]
-    if services.get("dashboard"):
+    if services.get("dashboard") and _answers(str(client.dashboard_link)):
         progress.note(f"Dask's dashboard: {client.dashboard_link}")
+
+
+def _answers(link: str) -> bool:
+    """Tell whether there is a page: a scheduler without dashboard says that it has one."""
+    try:
+        with urllib.request.urlopen(link, timeout=_PAGE_S) as page:
+            return bool(page.status == HTTPStatus.OK)
+    except (OSError, ValueError):
+        return False
 
 
 def _record(host: Host) -> HostRecord:
@@ -198,5 +211,6 @@ def _record(host: Host) -> HostRecord:
         joined_s=round(host.joined_s, 3),
         blocks=host.blocks,
         measured_s=round(host.measured_ns / 1e9, 3),
+        began_s=None if host.began_ns is None else round(host.began_ns / 1e9, 3),
         own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
     )

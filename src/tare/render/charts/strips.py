@@ -1,0 +1,98 @@
+"""Small multiples of many hosts: a panel a quantity, a line a host, a mark a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tare.render.charts.panels import shorten
+from tare.render.drawing import colour, data, label_axis, label_width, panel_width, styled
+
+#: Hosts whose names fit beside their lines.
+MOST_NAMED = 60
+_ROW_HEIGHT, _LEAST_HEIGHT, _MOST_HEIGHT = 16, 60, 960
+_MOST_COLUMNS = 2
+
+
+class Strip(NamedTuple):
+    """One host in one panel."""
+
+    host: str
+    level: float
+    sessions: Sequence[float]
+    odd: bool = False
+
+
+def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
+    """Draw what each host's sessions measured, and the mean of each host.
+
+    Parameters
+    ----------
+    panels : sequence of (str, strips)
+        Title of each, with its hosts; all in one order.
+    unit : str
+        Of all values.
+
+    Returns
+    -------
+    altair chart
+        Bars are hosts' means, circles their sessions; odd hosts have another colour and diamonds.
+    """
+    import altair as alt
+
+    hosts = list(dict.fromkeys(one.host for _, some in panels for one in some))
+    named = len(hosts) <= MOST_NAMED
+    short = {host: shorten(host) if named else str(place) for place, host in enumerate(hosts)}
+    label = label_width(short.values()) if named else 12
+    columns = min(len(panels), _MOST_COLUMNS)
+    gutter = label + 20
+    axis = label_axis(label, short.values()) if named else alt.Axis(labels=False, ticks=False)
+    y = alt.Y("host:N", sort=list(short.values()), title=None, axis=axis)
+    height = min(max(len(hosts) * _ROW_HEIGHT, _LEAST_HEIGHT), _MOST_HEIGHT)
+    drawn = [
+        _panel(title, some, short, unit, y).properties(
+            width=panel_width(columns, gutter), height=height, title=title
+        )
+        for title, some in panels
+    ]
+    chart = alt.concat(*drawn, columns=columns)
+    return styled(chart, columns=columns, gutter=gutter, label=label)
+
+
+def _panel(title: str, some: Sequence[Strip], short: dict[str, str], unit: str, y: Any) -> Any:
+    import altair as alt
+
+    records = [
+        {
+            "host": short[one.host],
+            "name": one.host,
+            "value": value,
+            "level": one.level,
+            "odd": "odd" if one.odd else "like the others",
+            "session": number,
+        }
+        for one in some
+        for number, value in enumerate(one.sessions, 1)
+    ]
+    x: dict[str, Any] = {
+        "title": unit or None,
+        "scale": alt.Scale(zero=False, nice=True),
+        "axis": alt.Axis(tickCount=4, labelFlush=True, labelOverlap="greedy"),
+    }
+    kinds = ["like the others", "odd"]
+    tint = alt.Color(
+        "odd:N", legend=None, scale=alt.Scale(domain=kinds, range=[colour("s0"), colour("s1")])
+    )
+    shape = alt.Shape(
+        "odd:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])
+    )
+    tip = [
+        alt.Tooltip("name:N", title="host"),
+        alt.Tooltip("session:O"),
+        alt.Tooltip("value:Q", title=title, format=".5g"),
+        alt.Tooltip("level:Q", title="mean of the host", format=".5g"),
+    ]
+    base = alt.Chart(data(records)).encode(y=y, color=tint, tooltip=tip)
+    means = base.transform_filter("datum.session == 1").mark_tick(thickness=2, size=10)
+    marks = base.mark_point(size=26, opacity=0.75).encode(x=alt.X("value:Q", **x), shape=shape)
+    return alt.layer(marks, means.encode(x=alt.X("level:Q", **x)))
