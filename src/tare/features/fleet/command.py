@@ -64,7 +64,7 @@ def check(
     report: options.Report = None,
     json: options.Json = None,
 ) -> None:
-    """Look at every host of a fleet, and name those that are not like the others.
+    """Look at every host of a fleet, and name those unlike the others.
 
     What each is and what it can do, in about seven seconds a machine; with --network, ten more for
     each way between two hosts. Exit code 0: alike; 1: not alike.
