@@ -82,8 +82,8 @@ class Scripted(Laboratory):
         super().__init__()
         self._block_s = block_s
 
-    def setup(self, worker: Worker) -> None:
-        super().setup(worker)
+    async def setup(self, worker: Worker) -> None:
+        await super().setup(worker)
         self._host = int(str(worker.name).rpartition("-")[2])
 
     def plan(self, asked: Asked) -> Plan | Refusal:

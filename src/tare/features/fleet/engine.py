@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import queue
 import time
 from collections import Counter, deque
@@ -25,6 +26,8 @@ from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, nam
 
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
+#: Until a host that says nothing is given up: its worker may be busy with something else.
+_GREETING_S = 60.0
 #: What so many tasks have found is fetched in one exchange.
 _TOGETHER = 32
 
@@ -208,7 +211,7 @@ class Engine:
             client.register_plugin(plugin or Laboratory(), name=laboratory.NAME)
             try:
                 self._find()
-                for host, said in self.each(laboratory.hello):
+                for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
                     self.greeted(host, said)
                 yield
             finally:
@@ -292,17 +295,22 @@ class Engine:
             work, *given, resources={resource(host.name): 1}, pure=False, retries=0
         )
 
-    def each(self, work: Any, *given: Any) -> list[tuple[Host, Any]]:
-        """Have all hosts that are left do something; one that fails is left out."""
+    def each(self, work: Any, *given: Any, most_s: float = math.inf) -> list[tuple[Host, Any]]:
+        """Have all hosts that are left do something; one that fails, or is late, is left out."""
         for host in self.hosts.values():
             if host.ended is None:
                 self.submit(host, work, *given)
-        return self.rest()
+        return self.rest(most_s)
 
-    def rest(self) -> list[tuple[Host, Any]]:
+    def rest(self, most_s: float = math.inf) -> list[tuple[Host, Any]]:
         """Wait until nothing is under way; return what it brought, in the order of the hosts."""
         found = []
+        ends = time.monotonic() + most_s
         while self.is_busy:
+            if time.monotonic() > ends:
+                for host in [*self.under_way.values()]:
+                    self._lose(host, f"it does not answer within {most_s:g} s")
+                break
             heard = self.next()
             if heard is not None and not isinstance(heard, Joined):
                 found.append(heard)
