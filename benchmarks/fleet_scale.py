@@ -235,7 +235,7 @@ def conduct(address: str, results: str, blocks: str, block_s: str, profile: str)
         profiler.dump_stats(profile)
     wall, cpu = time.monotonic(), time.process_time()
     begun_wall, begun_cpu, before = stamps.begun
-    after = stamps.blocks - before
+    after = max(1, stamps.blocks - before)
     return {
         "start_s": begun_wall - stamps.wall,
         "start_cpu_s": begun_cpu - stamps.cpu,
@@ -261,6 +261,10 @@ class Stamps:
         self.blocks += told.blocks
         if told.plan is not None:
             self.begun = (time.monotonic(), time.process_time(), self.blocks)
+
+    def stage(self, what: str) -> None: ...
+
+    def planned(self, host: str, blocks: int | None) -> None: ...
 
     def note(self, said: str) -> None:
         self.notes.append(said)
