@@ -48,8 +48,11 @@ class Remnant:
 
 
 def new_name() -> str:
-    """Return a name for a session: ``tare-1a2b3c``."""
-    return f"tare-{secrets.token_hex(3)}"
+    """Return a name for a session that no other of this user has: ``tare-1a2b3c``."""
+    taken = {path.stem for path in _files()}
+    while (name := f"tare-{secrets.token_hex(3)}") in taken:
+        pass
+    return name
 
 
 def session_of(name: str) -> str | None:
