@@ -96,16 +96,19 @@ class _Claim(NamedTuple):
     failures: int
 
 
-def _claim(client: str, dask_scheduler: Scheduler) -> bool:
-    """Have tasks that their host loses fail at once; tell whether nobody else has that now."""
+def _claim(client: str, dask_scheduler: Scheduler) -> float | None:
+    """Have tasks that their host loses fail at once; None: somebody else has that now.
+
+    Returns seconds after which a worker is given up that sends no sign of life.
+    """
     held: _Claim | None = getattr(dask_scheduler, "tare", None)
     if held is not None and held.client in dask_scheduler.clients:
-        return False
+        return None
     # One that was killed has put nothing back.
     before = int(dask_scheduler.allowed_failures) if held is None else held.failures
     dask_scheduler.tare = _Claim(client, before)  # type: ignore[attr-defined]
     dask_scheduler.allowed_failures = 0
-    return True
+    return float(dask_scheduler.worker_ttl or math.inf)
 
 
 def _release(client: str, dask_scheduler: Scheduler) -> None:
@@ -116,17 +119,24 @@ def _release(client: str, dask_scheduler: Scheduler) -> None:
 
 
 @contextmanager
-def _claimed(client: Client) -> Iterator[None]:
-    """Have the scheduler for one experiment; put back what that takes."""
+def _claimed(client: Client) -> Iterator[float]:
+    """Have the scheduler for one experiment; put back what that takes.
+
+    Yields
+    ------
+    float
+        Seconds after which it gives a worker up that sends no sign of life.
+    """
     # Dask's own client has no types.
     run: Callable[..., Any] = client.run_on_scheduler
-    if not run(_claim, client.id):
+    ttl_s = run(_claim, client.id)
+    if ttl_s is None:
         raise PlatformError(
             "another experiment is under way on this fleet, so nothing was measured",
             "wait until it has ended, then the same command",
         )
     try:
-        yield
+        yield float(ttl_s)
     finally:
         if client.status == "running":
             run(_release, client.id)
@@ -188,6 +198,9 @@ class Engine:
         self._heard: queue.SimpleQueue[Future[Any] | Joined | Gone] = queue.SimpleQueue()
         #: What tasks have brought, and workers that came: nobody has taken it yet.
         self._found: deque[tuple[Host, Any] | Joined] = deque()
+        #: Tasks that were fetched, until hosts have been asked for more: Dask would say first that
+        #: it needs them no more, and what it sends next waits 10 ms.
+        self._fetched: list[Future[Any]] = []
 
     @contextmanager
     def reached(self, plugin: Laboratory | None = None) -> Iterator[None]:
@@ -205,10 +218,11 @@ class Engine:
         """
         # Dask's own client has no types.
         client: Any = self._client
-        with _claimed(self._client):
+        plugin = plugin or Laboratory()
+        with _claimed(self._client) as plugin.ttl_s:
             client.subscribe_topic("all", self._event)
             # Also for those that come later.
-            client.register_plugin(plugin or Laboratory(), name=laboratory.NAME)
+            client.register_plugin(plugin, name=laboratory.NAME)
             try:
                 self._find()
                 for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
@@ -275,16 +289,6 @@ class Engine:
         tell: Callable[..., None] = task.add_done_callback
         tell(self._heard.put)
 
-    def forget_next(self) -> None:
-        """Forget what hosts are asked for behind what they do now."""
-        first: set[str] = set()
-        for task, host in [*self.under_way.items()]:
-            if host.name in first:
-                del self.under_way[task]
-                cancel: Callable[..., None] = task.cancel
-                cancel()
-            first.add(host.name)
-
     def keep(self, host: Host) -> Future[Any]:
         """Have a host that waits for its turn keep its session; forgotten with what it returns."""
         return self._task(host, laboratory.stay)
@@ -336,6 +340,7 @@ class Engine:
 
     def _listen(self) -> None:
         """Wait for what is heard, and fetch what tasks have brought."""
+        self._fetched.clear()
         try:
             heard = [self._heard.get(timeout=_LOOK_S)]
         except queue.Empty:
@@ -363,6 +368,7 @@ class Engine:
     def _fetch(self, over: Sequence[tuple[Host, Future[Any]]]) -> Iterator[tuple[Host, Any]]:
         """Yield what tasks have brought: in one exchange for all, where none has failed."""
         hosts, tasks = [host for host, _ in over], [task for _, task in over]
+        self._fetched += tasks
         # Dask's own client has no types.
         gather: Callable[..., Sequence[Any]] = self._client.gather
         if all(task.status == "finished" for task in tasks):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import fcntl
 import ipaddress
+import math
 import os
 import platform
 import re
@@ -51,10 +52,15 @@ _TARE = (sys.executable, "-m", "tare.wiring")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
-#: What a worker does up to a hundred times a second to watch itself: its heartbeat is enough.
+#: What a worker does once to a hundred times a second: to watch itself, and to say that it lives.
 _PAUSED = frozenset({
     "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
+    "heartbeat",
 })  # fmt: skip
+#: Signs of life in the time after which a scheduler gives a worker up that sends none.
+_BEATS = 3
+#: The rarest.
+_MOST_BEAT_S = 30.0
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 180.0
 
@@ -194,6 +200,13 @@ async def claim(dask_worker: Any) -> None:
     await dask_worker.set_resources(**{resource(name_of(str(dask_worker.name))): 1})
 
 
+async def _beat(worker: Any, every_s: float) -> None:
+    """Send signs of life."""
+    while True:
+        await asyncio.sleep(every_s)
+        await worker.heartbeat()
+
+
 def _own() -> Laboratory:
     found = get_worker().plugins[NAME]
     assert isinstance(found, Laboratory)
@@ -206,14 +219,14 @@ class Laboratory(WorkerPlugin):
     name = NAME
 
     def __init__(self) -> None:
+        #: After which the scheduler gives a worker up that sends no sign of life.
+        self.ttl_s = math.inf
         self._prepared: pipeline.Prepared | None = None
         self._asked: Asked | None = None
         self._open: contextlib.ExitStack | None = None
         self._session: Generator[None, None, str] | None = None
         self._folder = Path()
         self._read = 0
-        #: How the last session ended.
-        self._ended: Ended | None = None
         #: What lets others measure the network to here.
         self._listening: contextlib.ExitStack | None = None
 
@@ -223,6 +236,7 @@ class Laboratory(WorkerPlugin):
         await claim(own)
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].stop()
+        self._beats = asyncio.create_task(_beat(own, min(self.ttl_s / _BEATS, _MOST_BEAT_S)))
         #: Where others of the fleet reach this host.
         self._reached_at = str(urlsplit(own.address).hostname)
         #: Held by whoever uses the session.
@@ -235,6 +249,7 @@ class Laboratory(WorkerPlugin):
             self._listening.close()
         await asyncio.to_thread(self.end)
         own: Any = worker
+        self._beats.cancel()
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].start()
 
@@ -329,8 +344,7 @@ class Laboratory(WorkerPlugin):
     def step(self, count: int) -> Told:
         """Go on by so many blocks; by none: to where the first one begins."""
         if self._session is None:
-            # It was asked for one more before it was known that the last had ended it.
-            return Told(b"", self._ended or "interrupted")
+            return Told(b"", "failed", Refusal("its session has ended", None))
         ended: Ended | None = None
         refusal, done = None, 0
         self._wait(None)
@@ -350,7 +364,6 @@ class Laboratory(WorkerPlugin):
             self._lines(), ended, refusal, blocks=min(done, count),
             began_ns=began, ended_ns=stamp, own_cpu_ns=cpu,
         )  # fmt: skip
-        self._ended = ended
         if ended is not None:
             self._close()
         else:

@@ -25,8 +25,6 @@ from tare.features.fleet.laboratory import Asked, Hello, Refusal, Told
 
 #: Hosts of a run that is interrupted have so long to end what they do.
 _END_S = 20.0
-#: Blocks that a host is asked for at a time, where it need not wait for its turn.
-_AHEAD = 2
 #: Hosts that wait for their turn are asked so often to keep their session.
 _KEEP_S = laboratory.ABANDONED_S / 3
 
@@ -99,12 +97,9 @@ class Measuring:
             self._folder_of(host, found)
         else:
             assert isinstance(found, Told)
+            self._take(host, found)
             if host.ended is None:
-                began = not host.begun
-                self._take(host, found)
-                # While a block is fetched, the next one is under way.
-                ahead = _AHEAD if began and self._spec.at_once is None else 1
-                self._turns += [(host, laboratory.block, (self._spec.blocks,))] * ahead
+                self._turns.append((host, laboratory.block, (self._spec.blocks,)))
 
     def _folder_of(self, host: Host, made: Plan) -> None:
         """Begin a host's folder, or go on with it; it may have all that is asked."""
@@ -185,7 +180,6 @@ class Measuring:
         ends = time.monotonic() + _END_S
         engine = self._engine
         with suppress(Exception):
-            engine.forget_next()
             for host in engine.hosts.values():
                 if host.begun and host.ended is None:
                     # It waits until the block is over that is under way.
