@@ -393,6 +393,15 @@ def lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
         ) from error
 
 
+def is_journal(data: bytes) -> bool:
+    """Tell whether some bytes are whole lines of a journal."""
+    try:
+        _decoder.decode_lines(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return data.endswith(b"\n") or not data
+
+
 class _First(msgspec.Struct):
     record: str
     version: int | None = None

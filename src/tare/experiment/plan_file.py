@@ -60,9 +60,21 @@ def is_fleet(folder: Path) -> bool:
     return (folder / HOSTS).is_dir() and not (folder / FILE).exists()
 
 
+def check_no_fleet(folder: Path) -> None:
+    """Refuse to measure one host into the folder of a fleet."""
+    if is_fleet(folder):
+        raise StoreError(
+            f"{folder} holds a fleet's results, so nothing was measured",
+            "add --fleet ADDRESS to go on with it, or choose another --out",
+        )
+
+
 def hosts(folder: Path) -> list[Path]:
     """Return the folder of each host of a fleet that has a plan, ``host-10`` after ``host-9``."""
-    found = [path for path in (folder / HOSTS).iterdir() if (path / FILE).exists()]
+    if (folder / HOSTS).is_symlink():
+        raise StoreError(f"{folder / HOSTS} is a link, so what it leads to is not read")
+    some = [path for path in (folder / HOSTS).iterdir() if not path.is_symlink()]
+    found = [path for path in some if (path / FILE).exists()]
     return sorted(found, key=lambda path: _natural(path.name))
 
 

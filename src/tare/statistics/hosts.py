@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from tare.statistics.comparison import holm
 from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -265,7 +264,7 @@ class OddHosts:
     off : float array
         Its level less the mean of the others'.
     p : float array
-        That it is one of them, after Holm over all hosts.
+        That it is one of them; of a single comparison.
     """
 
     off: FloatArray
@@ -295,7 +294,7 @@ def odd_hosts(level: FloatArray, error: FloatArray) -> OddHosts:
     off = level - (weight * kept).sum(axis=1) / total
     t = np.abs(off) / np.sqrt(np.maximum(variance + error + 1 / total, _LEAST))
     p = 2 * special.stdtr(n - 2, -t)
-    return OddHosts(off, np.asarray(holm(p.tolist())))
+    return OddHosts(off, np.asarray(p))
 
 
 def _next_variance(levels: FloatArray, errors: FloatArray) -> FloatArray:
@@ -398,6 +397,7 @@ def allocation(
     costs: tuple[float, float, float],
     half_width: float,
     confidence: float = 0.95,
+    hosts: int | None = None,
 ) -> Allocation | None:
     """Return the cheapest number of hosts, sessions and trials that know the mean host so well.
 
@@ -409,11 +409,13 @@ def allocation(
         That the interval of the mean over hosts is to have, by Student's t.
     confidence : float
         Of that interval.
+    hosts : int or None
+        As many as there are, at least three; None: any number.
 
     Returns
     -------
     Allocation or None
-        None: it takes more hosts than anybody has.
+        None: it takes more hosts than there are, or than anybody has.
 
     References
     ----------
@@ -422,21 +424,21 @@ def allocation(
     host, session, trial = variances
     host_cost, session_cost, trial_cost = costs
     best: Allocation | None = None
-    for hosts in range(FEWEST_HOSTS, _MOST + 1):
-        if best is not None and hosts * (host_cost + session_cost + trial_cost) >= best.cost:
+    for count in range(FEWEST_HOSTS, _MOST + 1) if hosts is None else (hosts,):
+        if best is not None and count * (host_cost + session_cost + trial_cost) >= best.cost:
             break
-        quantile = student(hosts - 1, confidence)
+        quantile = student(count - 1, confidence)
         # What sessions and trials of one host may add.
-        left = (half_width / quantile) ** 2 * hosts - host
+        left = (half_width / quantile) ** 2 * count - host
         if left <= 0:
             continue
         for trials in _trials(session, trial, session_cost / trial_cost, left):
             each = session + trial / trials
             sessions = max(1, math.ceil(each / left))
-            cost = hosts * (host_cost + sessions * (session_cost + trials * trial_cost))
+            cost = count * (host_cost + sessions * (session_cost + trials * trial_cost))
             if best is None or cost < best.cost:
-                reached = quantile * math.sqrt((host + each / sessions) / hosts)
-                best = Allocation(hosts, sessions, trials, reached, cost)
+                reached = quantile * math.sqrt((host + each / sessions) / count)
+                best = Allocation(count, sessions, trials, reached, cost)
     return best
 
 

@@ -36,6 +36,10 @@ class Budget:
         """Whether nothing is left."""
         return self.left_s <= 0
 
+    def extend(self, seconds: float) -> None:
+        """Give back time that somebody else had."""
+        self._end += seconds
+
     def share(self, parts: int) -> Budget:
         """Return one of equal parts of what is left, beginning now."""
         return Budget(self.left_s / parts)

@@ -280,8 +280,12 @@ class _Session:
         fixed = self.experiment.stopping.trials
         blocks, planned = 0, False
         while cells := self.tally.wanting(cells, fixed):
+            waited = time.monotonic()
             yield
             began = time.monotonic()
+            for one in {budget, self.budget}:
+                # Until it was this session's turn.
+                one.extend(began - waited)
             if not self._block(cells, budget):
                 self._stop(cells, "budget", self._decisions(cells))
                 return False

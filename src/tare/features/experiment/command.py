@@ -141,7 +141,7 @@ def run(
     supplies: Supplies = ctx.obj
     from tare.cli.command_line import interrupted
     from tare.cli.progress import Bar
-    from tare.experiment import pipeline
+    from tare.experiment import pipeline, plan_file
 
     folder = out or file.with_suffix("")
     if fleet is not None:
@@ -150,6 +150,7 @@ def run(
             skip_missing=skip_missing, as_root=as_root, resume=resume, json=json,
         )  # fmt: skip
         return
+    plan_file.check_no_fleet(folder)
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:

@@ -70,11 +70,11 @@ def _costs(fleet: Fleet) -> _Costs | None:
 def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Finding]:
     """Say how many hosts, sessions and blocks know the mean host as well as matters."""
     margin = fleet.experiment.margin
-    found = [(one, _needed(one.components, margin, costs)) for one in some]
+    found = [(one, _needed(one, margin, costs)) for one in some]
     needed = [(one, allocated) for one, allocated in found if allocated is not None]
     answer = tuple(
         message(
-            "fleet.enough",
+            "fleet.enough" if allocated.hosts == len(one.hosts) else "fleet.more",
             cell=cell(fleet, one), margin=Amount(margin, "share"), hosts=allocated.hosts,
             sessions=allocated.sessions, blocks=allocated.trials,
             time=Duration(allocated.cost), floor=_amount_of(_half_width(one)),
@@ -93,14 +93,17 @@ def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Fin
         )
 
 
-def _needed(parts: Components, margin: float, costs: _Costs) -> Allocation | None:
-    """Return the cheapest allocation whose interval of the mean host reaches as far as a margin."""
+def _needed(one: Series, margin: float, costs: _Costs) -> Allocation | None:
+    """Return what reaches a margin with the hosts there are; or else the cheapest that does."""
+    parts = one.components
     host, session, trial = (
-        0.0 if one is None else one.sd**2 for one in (parts.host, parts.session, parts.trial)
+        0.0 if part is None else part.sd**2 for part in (parts.host, parts.session, parts.trial)
     )
     # A host more costs a start of its own as well.
     each = (costs.session, costs.session, costs.block)
-    return allocation((host, session, trial), each, math.log1p(margin))
+    variances, wanted = (host, session, trial), math.log1p(margin)
+    now = len(one.hosts)
+    return allocation(variances, each, wanted, hosts=now) or allocation(variances, each, wanted)
 
 
 def _half_width(one: Series) -> float:
@@ -307,10 +310,15 @@ def _components(
 def _odd(fleet: Fleet) -> Finding:
     """Name the hosts that are none of the others."""
     said = [
-        message("fleet.odd.one", host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(one.p))
+        message(
+            "fleet.odd.one" if one.reference is None else "fleet.odd.ratio",
+            host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(one.p),
+            **({} if one.reference is None else {"reference": one.reference}),
+        )
         for one in odd_ones(fleet)
-    ]
-    none = message("fleet.odd.none", hosts=len(fleet.hosts))
+    ]  # fmt: skip
+    compared = [len(one.hosts) for one in fleet.cells]
+    none = message("fleet.odd.none", hosts=max(compared))
     answer = tuple(said[:_MOST_SAID]) or (none,)
     return Finding(
         name="odd",
@@ -323,8 +331,9 @@ def _odd(fleet: Fleet) -> Finding:
 
 
 def odd_ones(fleet: Fleet) -> list[Off]:
-    """Return which hosts are odd in which cells, over all of these."""
-    found = list(_off(fleet, [one for one in fleet.cells if len(one.hosts) >= FEWEST_ODD]))
+    """Return which hosts are odd in which cells and ratios, over all of these."""
+    some = (*fleet.cells, *fleet.ratios)
+    found = list(_off(fleet, [one for one in some if len(one.hosts) >= FEWEST_ODD]))
     sure = holm([one.p for one in found])
     return [one._replace(p=p) for one, p in zip(found, sure, strict=True) if p < ERROR]
 
@@ -334,6 +343,8 @@ class Off(NamedTuple):
 
     host: str
     cell: Message
+    #: Of a ratio, what the cell is relative to.
+    reference: str | None
     off: float
     p: float
 
@@ -344,4 +355,4 @@ def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[Off]:
         found = odd_hosts(parts.level, parts.error)
         for place, host in enumerate(one.hosts):
             off, p = float(found.off[place]), float(found.p[place])
-            yield Off(fleet.hosts[host], cell(fleet, one), math.exp(off), p)
+            yield Off(fleet.hosts[host], cell(fleet, one), one.what.reference, math.exp(off), p)

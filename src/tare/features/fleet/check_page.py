@@ -35,7 +35,7 @@ def make(check: Check, command: str) -> Report:
         strip=(
             ("hosts", f"{len(there)}"),
             ("machines", f"{len({host.machine for host in there})}"),
-            ("ways", f"{len(check.ways)}"),
+            *((("ways", f"{len(check.ways)}"),) if check.ways else ()),
         ),
         missing=tuple(
             message("fleet.host.refused", host=host.name, why=host.why)
@@ -72,7 +72,9 @@ def _finding(
     name: str, said: Sequence[Message], check: Check, tables: tuple[Table, ...]
 ) -> Finding:
     hosts = sum(host.why is None for host in check.hosts)
-    verdict: Answer = "no" if said else "yes" if hosts > 1 else "nothing to compare"
+    # That nothing is shown of what was measured is no sameness.
+    same: Answer = "yes" if name == "facts" else "none"
+    verdict: Answer = "no" if said else same if hosts > 1 else "nothing to compare"
     none = message(f"fleet.check.{name}.alike" if hosts > 1 else "fleet.check.alone", hosts=hosts)
     return Finding(
         name=name,

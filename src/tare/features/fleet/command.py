@@ -145,8 +145,8 @@ def _check_complete(record: Record, again: str) -> None:
     if short:
         names = ", ".join(short[:3]) + (f" and {len(short) - 3} more" if len(short) > 3 else "")
         raise IncompleteError(
-            f"{len(short)} of {len(record.hosts)} hosts did not end: {names}",
-            f"{again}   (goes on where each was)",
+            f"{len(short)} of {len(record.hosts)} hosts were not measured to the end: {names}",
+            f"{again}   (goes on where each was, once what was missing is there)",
         )
 
 

@@ -26,6 +26,10 @@ from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, nam
 
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
+#: Names of hosts that are said where one is not there.
+_MOST_NAMED = 8
+#: Names of hosts that are said where one is not there.
+_MOST_NAMED = 8
 #: Until a host that says nothing is given up: its worker may be busy with something else.
 _GREETING_S = 60.0
 #: What so many tasks have found is fetched in one exchange.
@@ -129,7 +133,10 @@ def _claimed(client: Client) -> Iterator[float]:
     """
     # Dask's own client has no types.
     run: Callable[..., Any] = client.run_on_scheduler
-    ttl_s = run(_claim, client.id)
+    try:
+        ttl_s = run(_claim, client.id)
+    except Exception as error:
+        raise _unlike("the scheduler", error) from error
     if ttl_s is None:
         raise PlatformError(
             "another experiment is under way on this fleet, so nothing was measured",
@@ -140,6 +147,14 @@ def _claimed(client: Client) -> Iterator[float]:
     finally:
         if client.status == "running":
             run(_release, client.id)
+
+
+def _unlike(who: str, error: Exception) -> PlatformError:
+    return PlatformError(
+        f"{who} cannot do what it is asked, as with another tare or none: "
+        f"{type(error).__name__}: {error}",
+        "the same tare on all hosts, and where the scheduler runs",
+    )
 
 
 def find(client: Client) -> dict[str, str]:
@@ -222,7 +237,10 @@ class Engine:
         with _claimed(self._client) as plugin.ttl_s:
             client.subscribe_topic("all", self._event)
             # Also for those that come later.
-            client.register_plugin(plugin, name=laboratory.NAME)
+            try:
+                client.register_plugin(plugin, name=laboratory.NAME)
+            except Exception as error:
+                raise _unlike("a host", error) from error
             try:
                 self._find()
                 for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
@@ -243,10 +261,13 @@ class Engine:
             if self._is_wanted(name):
                 self.hosts[name] = Host(name, "")
                 self.refuse(self.hosts[name], refusal)
-        for name in self._wanted:
+        for name in dict.fromkeys(self._wanted):
             if not any(fnmatch.fnmatchcase(one, name) for one in (*there, *self._refused)):
-                self.hosts[name_of(name)] = absent = Host(name_of(name), "")
-                self.refuse(absent, Refusal(f"no worker is called {name}", None))
+                self.hosts[name] = absent = Host(name, "")
+                some = ", ".join([*there][:_MOST_NAMED]) + (
+                    ", …" if len(there) > _MOST_NAMED else ""
+                )
+                self.refuse(absent, Refusal(f"no host is called so; there are: {some}", None))
 
     def _is_wanted(self, name: str) -> bool:
         return not self._wanted or any(fnmatch.fnmatchcase(name, one) for one in self._wanted)

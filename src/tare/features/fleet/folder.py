@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -21,6 +21,12 @@ _HINT = "free some room, or choose another --out"
 Ended = Literal["finished", "complete", "budget", "interrupted", "failed", "refused", "lost"]
 
 
+#: Bounds of what any session takes: files come from elsewhere.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+
+
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one host."""
 
@@ -32,13 +38,13 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     cpus: int = 0
     #: When it came, since the fleet was reached; those that were there before: 0.
-    joined_s: float = 0.0
+    joined_s: Seconds = 0.0
     #: Blocks of this session, how long they took, and the worker's CPU time for each second.
-    blocks: int = 0
-    measured_s: float = 0.0
+    blocks: Count = 0
+    measured_s: Seconds = 0.0
     #: How long its session took to begin, before the first block.
-    began_s: float | None = None
-    own_cpu_share: float | None = None
+    began_s: Seconds | None = None
+    own_cpu_share: Share | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +58,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def has_begun(folder: Path) -> bool:
     """Tell whether a folder holds a fleet's results."""
-    return (folder / HOSTS).is_dir()
+    return (folder / HOSTS).is_dir() or (folder / FILE).exists()
 
 
 def write(record: Record, folder: Path) -> None:
     """Write down what became of the hosts; raises StoreError."""
     files.write(folder / FILE, msgspec.json.encode(record), _HINT)
+
+
+def before(folder: Path) -> Record | None:
+    """Return what became of the hosts in the session before; None: that is not known."""
+    try:
+        return read(folder)
+    except StoreError:
+        return None
 
 
 def read(folder: Path) -> Record:
@@ -66,7 +80,12 @@ def read(folder: Path) -> Record:
     try:
         data = plan_file.content(path)
     except OSError as error:
+        is_host = folder.absolute().parent.name == HOSTS
+        fleet = folder.absolute().parent.parent
         raise StoreError(
-            f"{folder} holds no fleet's results: {FILE} cannot be read ({error.strerror})"
+            f"{folder} holds no fleet's results: {FILE} cannot be read ({error.strerror})",
+            f"tare fleet report {fleet}   (this is one host of it)"
+            if is_host
+            else "name the folder that tare experiment run --fleet has made",
         ) from error
     return plan_file.decoded(data, Record, VERSION, path)

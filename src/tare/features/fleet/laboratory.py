@@ -355,8 +355,9 @@ class Laboratory(WorkerPlugin):
                     next(self._session)
                     done += 1
             except StopIteration as finished:
-                done += 1
                 ended = "budget" if finished.value == "budget" else "finished"
+                # Where the budget ended it, no more than a part of the last one was measured.
+                done += ended == "finished"
             except TareError as error:
                 ended, refusal = "failed", Refusal(error.message, error.hint)
             stamp, cpu = time.monotonic_ns(), _others_cpu_ns() - own

@@ -12,7 +12,7 @@ from typing import Any
 from distributed import Future
 
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import plan, plan_file
+from tare.experiment import journal, plan, plan_file
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
@@ -150,6 +150,10 @@ class Measuring:
 
     def _take(self, host: Host, told: Told) -> None:
         """Keep what a host has found."""
+        if not journal.is_journal(told.lines):
+            host.ended, host.why = "failed", Refusal("what it sent is no journal", None)
+            self._engine.progress.note(f"{host.name}: what it sent is no journal")
+            return
         if told.plan is not None and told.plan.repetitions:
             plan_file.write(told.plan, host.folder)
             self._repetitions = self._repetitions or told.plan.repetitions

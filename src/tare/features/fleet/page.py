@@ -64,6 +64,8 @@ def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
 
 
 def _missing(fleet: Fleet) -> Iterator[Message]:
+    for name, why in fleet.damaged.items():
+        yield message("fleet.host.damaged", host=name, why=why)
     for host in fleet.record.hosts:
         if host.ended in ("lost", "refused", "failed"):
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
@@ -141,7 +143,8 @@ def _strips(fleet: Fleet) -> Figure:
 def _figures(finding: Finding) -> tuple[Figure, ...]:
     """Draw each host's ratio, a picture a cell."""
     tables = [table for table in finding.tables if table.id == "by_host"]
-    return tuple(_forest(rows) for table in tables for rows in _by_cell(table))
+    by_cell = [rows for table in tables for rows in _by_cell(table)]
+    return tuple(_forest(f"forest-{number}", rows) for number, rows in enumerate(by_cell, 1))
 
 
 def _by_cell(table: Table) -> list[list[dict[str, object]]]:
@@ -151,7 +154,7 @@ def _by_cell(table: Table) -> list[list[dict[str, object]]]:
     return list(found.values())
 
 
-def _forest(rows: Sequence[dict[str, object]]) -> Figure:
+def _forest(name: str, rows: Sequence[dict[str, object]]) -> Figure:
     ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
     title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])  # type: ignore[arg-type]
     chart = forest([str(row["host"]) for row in rows], ratios, lows, highs, title=text(title))
@@ -159,7 +162,7 @@ def _forest(rows: Sequence[dict[str, object]]) -> Figure:
         "fleet.chart.forest.alternative",
         hosts=len(rows), low=f"{min(ratios):.3g}", high=f"{max(ratios):.3g}",
     )  # fmt: skip
-    return Figure("forest", text(title), chart.to_dict(validate=False), sentence(alternative))
+    return Figure(name, text(title), chart.to_dict(validate=False), sentence(alternative))
 
 
 _RATIO = ("ratio", "ratio_low", "ratio_high")

@@ -37,9 +37,10 @@ class FleetBar(Live):
         if (left := self._left.get(host)) is not None:
             self._left[host] = 0 if told.ended else left - told.blocks
         if self._is_due():
-            at_work = sum(self._live_hosts.values())
-            of = len(self._live_hosts)
-            self._show(f"{self._blocks} blocks · {at_work} of {of} hosts at work{self._time()}")
+            of = max(len(self._left), len(self._live_hosts))
+            done = sum(not lives for lives in self._live_hosts.values())
+            blocks = f"{self._blocks} block{'s' * (self._blocks != 1)}"
+            self._show(f"{blocks} · {done} of {of} hosts done{self._time()}")
 
     def _time(self) -> str:
         """Return how long the rest takes, where blocks are counted beforehand."""

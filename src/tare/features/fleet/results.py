@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +87,8 @@ class Fleet:
     values: tuple[HostValues, ...]
     experiment: Experiment
     basis: Basis | Message
+    #: Why hosts are left out whose results cannot be read, by name.
+    damaged: Mapping[str, str]
 
     @property
     def factor(self) -> str | None:
@@ -152,10 +154,18 @@ def load(folder: Path) -> Fleet:
     files.check_owner(folder)
     record = read(folder)
     found: dict[Path, HostValues] = {}
+    damaged: dict[str, str] = {}
     for path in plan_file.hosts(folder):
-        own = values.of(path)
+        try:
+            own = values.of(path)
+        except StoreError as error:
+            damaged[path.name] = error.message
+            continue
         if own.summary.trials:
             found[path] = own
+    if not found and damaged:
+        name, why = next(iter(damaged.items()))
+        raise StoreError(f"no host in {folder} can be read; {name}: {why}")
     if not found:
         raise StoreError(
             f"no host in {folder} has a trial that ended well",
@@ -164,7 +174,7 @@ def load(folder: Path) -> Fleet:
     some = tuple(found.values())
     _check_same(some, folder)
     first = plan_file.read(next(iter(found))).experiment
-    return Fleet(record, tuple(path.name for path in found), some, first, _basis(some))
+    return Fleet(record, tuple(path.name for path in found), some, first, _basis(some), damaged)
 
 
 def _check_same(some: Sequence[HostValues], folder: Path) -> None:

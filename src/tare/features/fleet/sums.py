@@ -121,6 +121,9 @@ class Sums:
             medians = dict(self._base.execute(_MEDIANS).fetchall())
             sums = self._base.execute(_SUMS).fetchnumpy()
         except duckdb.Error as error:
+            # Of a damaged file, DuckDB says it in its own way.
+            for _ in values.batches(source):
+                pass
             why = str(error).partition("\n")[0]
             raise StoreError(
                 f"the values of {values.kept_as} cannot be summed up: {why}",

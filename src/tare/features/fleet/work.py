@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import socket
 import urllib.request
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -10,12 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 from distributed import Client, Security
 
 from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session import folder as folders
+from tare.experiment.specification import Experiment
 from tare.experiment.supplies import Supplies
 from tare.features.fleet import check
 from tare.features.fleet import folder as own_folders
@@ -32,7 +36,8 @@ ANSWER_S = 20.0
 #: Until its page is.
 _PAGE_S = 2.0
 #: What makes them.
-_CERTIFICATES = "see docs/how-to/fleet.md, Certificates"
+_DOCS = "docs/how-to/fleet.md"
+_CERTIFICATES = f"see {_DOCS}, Certificates"
 _LOCAL, _SSH = "local:", "ssh:"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -65,7 +70,12 @@ def connected(address: str) -> Iterator[Connected]:
             address, security, refused = started.address, started.security, started.refused
         else:
             admit(address)
+        # What it has to say about its own connections, tare says in its own words.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
+            parts = urlsplit(address)
+            # At once, where nobody listens: Dask's client would go on trying.
+            socket.create_connection((parts.hostname, parts.port), ANSWER_S).close()
             reach: Callable[..., Client] = Client
             client = stack.enter_context(
                 reach(address, security=security, timeout=ANSWER_S, set_as_default=False)
@@ -75,24 +85,28 @@ def connected(address: str) -> Iterator[Connected]:
                 wait(expected, timeout=START_S)
         except (OSError, TimeoutError, ValueError) as error:
             raise PlatformError(
-                f"no scheduler answers at {address}: {error}", "dask scheduler   (see docs)"
+                f"no scheduler answers at {address}: {error}", f"dask scheduler   (see {_DOCS})"
             ) from error
         yield Connected(client, refused)
 
 
 def _count(address: str) -> int:
     number = address.removeprefix(_LOCAL)
-    if not number.isdecimal() or not 1 <= int(number) <= MOST:
+    if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MOST:
         raise UsageError(f"--fleet {address}: not 1 to {MOST} hosts", "--fleet local:4")
     return int(number)
 
 
 def admit(address: str) -> None:
     """Refuse a scheduler that anybody on the way could be: workers do what they are sent."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
+    try:
+        parts = urlsplit(address)
+        plain = parts.port is not None and address == f"{parts.scheme}://{parts.netloc}"
+    except ValueError:
+        plain = False
+    if not plain or parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.username:
         raise UsageError(
-            f"--fleet {address}: not the address of a scheduler",
+            f"--fleet {address}: not the address of a scheduler, with its port",
             "--fleet tls://HOST:8786, --fleet ssh:box1,box2, or --fleet local:4",
         )
     if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
@@ -142,6 +156,7 @@ def execute(
     text = experiment_file.read(file)
     experiment = experiment_file.parse(text, str(file), catalogue())
     asked = Asked(text, str(file), skip_missing, as_root, supplies)
+    before: Record | None = None
     with folders.held(folder):
         if own_folders.has_begun(folder):
             if not resume:
@@ -149,23 +164,26 @@ def execute(
                     f"{folder} is not empty: it holds a fleet's results, so nothing was measured",
                     "add --resume to go on with them, or choose another --out",
                 )
+            before = own_folders.before(folder)
         else:
             folders.check_free(folder, resume=resume)
         with connected(address) as fleet:
-            # Whoever reaches nobody has begun nothing.
-            folders.write_text(text, folder)
             if not address.startswith((_LOCAL, _SSH)):
                 _link(fleet.client, progress)
             engine = Engine(fleet.client, progress, experiment.fleet.hosts, fleet.refused)
             try:
                 with engine.reached(plugin):
+                    # Whoever reaches nobody has begun nothing.
+                    folders.write_text(text, folder)
+                    own_folders.write(_recorded(experiment, engine, before), folder)
                     Measuring(engine, asked, folder, experiment.fleet).conduct()
             finally:
-                hosts = tuple(map(_record, engine.hosts.values()))
-                record = Record(name=experiment.name, question=experiment.question, hosts=hosts)
-                own_folders.write(record, folder)
-    if hosts and all(host.ended == "refused" for host in hosts):
-        raise PlatformError(f"no host can measure this; {hosts[0].name}: {hosts[0].why}")
+                record = _recorded(experiment, engine, before)
+                if own_folders.has_begun(folder):
+                    own_folders.write(record, folder)
+    if record.hosts and all(host.ended == "refused" for host in record.hosts):
+        first = record.hosts[0]
+        raise PlatformError(f"no host can measure this; {first.name}: {first.why}")
     return record
 
 
@@ -198,6 +216,18 @@ def _answers(link: str) -> bool:
             return bool(page.status == HTTPStatus.OK)
     except (OSError, ValueError):
         return False
+
+
+def _recorded(experiment: Experiment, engine: Engine, before: Record | None) -> Record:
+    """Return what became of all hosts; of one that had all before, also what was known of that."""
+    known = {} if before is None else {host.name: host for host in before.hosts}
+    hosts = []
+    for name, host in engine.hosts.items():
+        own = _record(host)
+        if host.ended == "complete" and name in known:
+            own = msgspec.structs.replace(known[name], ended="complete", why=None)
+        hosts.append(own)
+    return Record(name=experiment.name, question=experiment.question, hosts=tuple(hosts))
 
 
 def _record(host: Host) -> HostRecord:

@@ -12,6 +12,8 @@ from tare.render.drawing import colour, data, label_axis, label_width, panel_wid
 MOST_NAMED = 60
 _ROW_HEIGHT, _LEAST_HEIGHT, _MOST_HEIGHT = 16, 60, 960
 _MOST_COLUMNS = 2
+#: What the gap between panels takes, and labels at the ends of their axes.
+_AROUND = 32
 
 
 class Strip(NamedTuple):
@@ -51,7 +53,7 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
     height = min(max(len(hosts) * _ROW_HEIGHT, _LEAST_HEIGHT), _MOST_HEIGHT)
     drawn = [
         _panel(title, some, short, unit, y).properties(
-            width=panel_width(columns, gutter), height=height, title=title
+            width=panel_width(columns, gutter + _AROUND), height=height, title=title
         )
         for title, some in panels
     ]
