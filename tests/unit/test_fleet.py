@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import dask
 import pytest
 
 from tare.errors import PlatformError, UsageError
+from tare.experiment import journal
+from tare.experiment.session import budget
 from tare.features.fleet import laboratory, work
 
 
@@ -37,7 +41,9 @@ def test_what_is_no_scheduler_is_refused(address: str) -> None:
         work.admit(address)
 
 
-@pytest.mark.parametrize("address", ["local:", "local:0", "local:x", "local:100000"])
+@pytest.mark.parametrize(
+    "address", ["local:", "local:0", "local:x", "local:100000", "local:\u0663"]
+)
 def test_so_many_hosts_are_none(address: str) -> None:
     with pytest.raises(UsageError, match="hosts"), work.connected(address):
         pass
@@ -50,3 +56,37 @@ def test_so_many_hosts_are_none(address: str) -> None:
 )  # fmt: skip
 def test_a_worker_names_a_folder_and_nothing_else(given: str, name: str) -> None:
     assert laboratory.name_of(given) == name
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://127.0.0.1", "tcp://127.0.0.1:abc", "tcp://[::1", "tcp://127.0.0.1:1/?x",
+     "tcp://127.0.0.1:1#@x", "TCP://127.0.0.1:1", "tcp://a@127.0.0.1:1"],
+)  # fmt: skip
+def test_half_an_address_is_refused_at_once(address: str) -> None:
+    with pytest.raises(UsageError, match="not the address"):
+        work.admit(address)
+
+
+def test_where_nobody_listens_it_is_said_at_once() -> None:
+    began = time.monotonic()
+    with (
+        pytest.raises(PlatformError, match="no scheduler answers"),
+        work.connected("tcp://127.0.0.1:1"),
+    ):
+        pass
+    assert time.monotonic() - began < 5
+
+
+def test_what_is_no_journal_is_known() -> None:
+    line = b'{"record":"note","message":"a"}\n'
+    assert journal.is_journal(b"")
+    assert journal.is_journal(line * 2)
+    for wrong in (b"not a journal\n", line + b'{"record":', line[:-1], line + b"\xff\n"):
+        assert not journal.is_journal(wrong)
+
+
+def test_time_of_others_is_none_of_a_budget() -> None:
+    own = budget.Budget(100.0)
+    own.extend(50.0)
+    assert own.left_s == pytest.approx(150.0, abs=1.0)

@@ -387,3 +387,48 @@ def test_an_export_of_other_experiments_says_which(
         results.load(folder)
     with pytest.raises(StoreError, match="host by host"):
         store.export(folder, "requests", "csv", tmp_path / "rows.csv")
+
+
+def test_a_damaged_host_is_left_out_by_its_name(tmp_path: Path, made: dict[str, Results]) -> None:
+    folder = fleet_of(tmp_path / "fleet", made)
+    file = folder / "hosts/box-2/journal/1.ndjson"
+    file.write_text("not a journal\n")
+    fleet = results.load(folder)
+    assert fleet.hosts == ("box-1", "box-10", "box-11")
+    assert list(fleet.damaged) == ["box-2"]
+    document = page.make(fleet, "tare fleet report fleet")
+    assert any("box-2" in str(one) and "damaged" in str(one) for one in document.missing)
+
+
+def test_a_host_with_another_ratio_is_odd() -> None:
+    from tare.features.fleet import answers
+    from tare.features.fleet.results import Series
+
+    rng = np.random.default_rng(2)
+    levels = (("workload", "sort"), ("platform", "docker"))
+    host, session = np.repeat(np.arange(8), 24), np.tile(np.repeat([0, 1], 12), 8)
+    values_ = np.log(1.1) + rng.normal(0, 0.003, 8)[host] + rng.normal(0, 0.005, len(host))
+    values_[host == 2] += 0.05
+
+    def series(what: What, x: np.ndarray) -> Series:
+        return Series(what, tuple(range(8)), Sessions.of(host, session, x), np.zeros(8))
+
+    cells = rng.normal(0, 0.03, 8)[host] + rng.normal(0, 0.01, len(host))
+    names = tuple(f"box-{number}" for number in range(8))
+    record = Record(name="fleet", question="?", hosts=())
+    fleet = Fleet(record, names, (), None, None, {})  # type: ignore[arg-type]
+    # What is worked out of the folder otherwise.
+    fleet.__dict__["_series"] = (series(What(levels), cells), series(What(levels, "bare"), values_))
+    (odd,) = answers.odd_ones(fleet)
+    assert (odd.host, odd.reference) == ("box-2", "bare")
+    assert odd.off == pytest.approx(np.exp(0.05), rel=0.02)
+
+
+def test_wild_numbers_of_a_fleet_are_refused(tmp_path: Path) -> None:
+    for wild in ('"measured_s": 1e308', '"blocks": -1', '"began_s": -1.0', '"own_cpu_share": 1e9'):
+        text = (
+            f'{{"name": "a", "question": "?", "hosts": [{{"name": "b", "ended": "lost", {wild}}}]}}'
+        )
+        (tmp_path / fleet_folder.FILE).write_text(text)
+        with pytest.raises(StoreError):
+            fleet_folder.read(tmp_path)
