@@ -146,7 +146,7 @@ def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
     asked = '[fleet]\nhosts = ["host-[12]", "host-9"]\nat_once = 1\nblocks = 2\n'
     file.write_text(FILE.format(trials=5) + asked)
     said = tare("experiment", "run", file, "--fleet", "local:3", code=18)
-    assert "host-9: no worker is called host-9" in said
+    assert "host-9: no host is called so; there are: host-1, host-2, host-3" in said
     record = folders.read(file.with_suffix(""))
     ended = {host.name: (host.ended, host.blocks) for host in record.hosts}
     assert ended == {
