@@ -53,7 +53,7 @@ def main() -> int:
             for out, words in runs if number % 2 else runs[::-1]:
                 command = [sys.executable, "-m", "tare.wiring", "experiment", "run"]
                 subprocess.run(
-                    [*command, file, "--out", out, *words], check=True, capture_output=True
+                    [*command, file, "--out", out, *words], check=True, stdout=subprocess.DEVNULL
                 )
             own = [value for host in sorted((fleet / "hosts").iterdir()) for value in values(host)]
             ratios.append(statistics.median(own) / statistics.median(values(alone)))
