@@ -360,7 +360,8 @@ class Laboratory(WorkerPlugin):
                 done += ended == "finished"
             except TareError as error:
                 ended, refusal = "failed", Refusal(error.message, error.hint)
-            stamp, cpu = time.monotonic_ns(), _others_cpu_ns() - own
+            # Two clocks of the kernel, which need not agree to the last microsecond.
+            stamp, cpu = time.monotonic_ns(), max(0, _others_cpu_ns() - own)
         told = Told(
             self._lines(), ended, refusal, blocks=min(done, count),
             began_ns=began, ended_ns=stamp, own_cpu_ns=cpu,
