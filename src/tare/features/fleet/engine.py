@@ -26,8 +26,8 @@ from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, nam
 
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
-#: Names of hosts that are said where one is not there.
-_MOST_NAMED = 8
+#: Characters of what a host says of itself.
+_LONGEST = 400
 #: Names of hosts that are said where one is not there.
 _MOST_NAMED = 8
 #: Until a host that says nothing is given up: its worker may be busy with something else.
@@ -166,12 +166,13 @@ def find(client: Client) -> dict[str, str]:
         If there is none, or two have one name.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    names = Counter(name_of(str(own["name"])) for own in workers.values())
-    twice = [name for name, n in names.items() if n > 1]
-    if twice:
+    given = [str(own["name"]) for own in workers.values()]
+    names = Counter(map(name_of, given))
+    if twice := [name for name in given if names[name_of(name)] > 1]:
+        some = " and ".join(repr(name[:_LONGEST]) for name in twice[:2])
         raise PlatformError(
-            f"two workers are called {twice[0]!r}: which host is which cannot be told",
-            "dask worker … --name HOST   (each another one)",
+            f"workers {some} are both host {name_of(twice[0])}: which is which cannot be told",
+            "dask worker … --name HOST   (each another one, of A–Z, a–z, 0–9, ., _ and -)",
         )
     if not workers:
         raise PlatformError(
@@ -416,6 +417,8 @@ class Engine:
 
     def refuse(self, host: Host, why: Refusal) -> None:
         """Leave a host out that cannot do what it is asked."""
+        # It comes from there, and may be of any length.
+        why = Refusal(why.why[:_LONGEST], why.hint)
         host.ended, host.why = "refused", why
         self.progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
 
@@ -423,5 +426,6 @@ class Engine:
         for task in [task for task, one in self.under_way.items() if one is host]:
             del self.under_way[task]
         if host.ended is None:
+            why = why[:_LONGEST]
             host.ended, host.why = "lost", Refusal(why, None)
             self.progress.note(f"{host.name}: {why}; what was fetched from it is kept")

@@ -52,6 +52,8 @@ _TARE = (sys.executable, "-m", "tare.wiring")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
+#: Whoever ends an experiment waits so long for it.
+_END_S = 20.0
 #: What a worker does once to a hundred times a second: to watch itself, and to say that it lives.
 _PAUSED = frozenset({
     "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
@@ -244,10 +246,11 @@ class Laboratory(WorkerPlugin):
         self._patience: threading.Timer | None = None
 
     async def teardown(self, worker: Worker) -> None:
-        """Leave nothing behind where the worker ends; it waits for a block that is under way."""
+        """Leave nothing behind where the worker ends; a block that is under way may end first."""
         if self._listening is not None:
             self._listening.close()
-        await asyncio.to_thread(self.end)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.to_thread(self.end), _END_S)
         own: Any = worker
         self._beats.cancel()
         for name in _PAUSED & own.periodic_callbacks.keys():
