@@ -173,9 +173,9 @@ class Measuring:
             host.began_ns = took_ns
         else:
             host.measured_ns += took_ns
+            host.own_cpu_ns += told.own_cpu_ns
         host.begun = True
         host.blocks += told.blocks
-        host.own_cpu_ns += told.own_cpu_ns
         host.ended, host.why = told.ended, told.refusal
         self._engine.progress.told(host.name, told)
 
