@@ -47,8 +47,9 @@ from tare.platforms import session_folder
 
 #: By which a worker finds it.
 NAME = "tare-laboratory"
-#: This tare.
-_TARE = (sys.executable, "-m", "tare.wiring")
+_IPV4 = 4
+#: This tare; no module of the folder where it happens to run is one of its own.
+_TARE = (sys.executable, "-P", "-m", "tare.wiring")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
@@ -258,14 +259,18 @@ class Laboratory(WorkerPlugin):
 
     def listen(self, key: bytes, seconds: float) -> str | Refusal:
         """Start the other end of network probes."""
-        if ipaddress.ip_address(self._reached_at).is_loopback:
+        found = socket.getaddrinfo(self._reached_at, None, type=socket.SOCK_STREAM)
+        own = ipaddress.ip_address(str(found[0][4][0]))
+        if own.is_loopback:
             return Refusal("other hosts do not reach it: its address is one of itself", None)
         self._listening = opened = contextlib.ExitStack()
         file = opened.enter_context(private_folder()) / "network.key"
         _secret(file, key)
         # Bound for a moment, so that nobody else has it.
-        with socket.create_server((self._reached_at, 0)) as free:
-            where = f"{self._reached_at}:{free.getsockname()[1]}"
+        family = socket.AF_INET if own.version == _IPV4 else socket.AF_INET6
+        with socket.create_server((str(own), 0), family=family) as free:
+            port = free.getsockname()[1]
+        where = f"{own}:{port}" if own.version == _IPV4 else f"[{own}]:{port}"
         words = (*_TARE, "net", "serve", "--bind", where, "--key", str(file))
         process = subprocess.Popen(
             ["timeout", f"{seconds:.0f}", *words],
@@ -302,8 +307,8 @@ class Laboratory(WorkerPlugin):
         from tare.experiment import plan as plans
 
         self.end()
-        remnants.cleanup()
         try:
+            remnants.cleanup()
             experiment = experiment_file.parse(asked.text, asked.name, catalogue())
             prepared = pipeline.check(experiment, text=asked.text, skip_missing=asked.skip_missing)
         except TareError as error:
