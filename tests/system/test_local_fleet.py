@@ -175,3 +175,4 @@ def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
     found = {host.name: host for host in folders.read(file.with_suffix("")).hosts}
     assert found["host-1"].joined_s == 0 < found["late"].joined_s
     assert {(host.ended, host.blocks) for host in found.values()} == {("finished", 40)}
+    assert "late came" in tare("fleet", "report", file.with_suffix(""))

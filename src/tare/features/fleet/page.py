@@ -13,7 +13,7 @@ from tare.render.charts.forest import forest
 from tare.render.charts.strips import Strip, strips
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message, message
+from tare.results.message import Duration, Message, message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.units import scale_for
 
@@ -69,6 +69,8 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
     for host in fleet.record.hosts:
         if host.ended in ("lost", "refused", "failed"):
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
+        elif host.joined_s > 0:
+            yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
     for ended in ("budget", "interrupted"):
         if names := [host.name for host in fleet.record.hosts if host.ended == ended]:
             yield message(f"fleet.host.{ended}", hosts=names)
