@@ -32,6 +32,8 @@ _LONGEST = 400
 _MOST_NAMED = 8
 #: Until a host that says nothing is given up: its worker may be busy with something else.
 _GREETING_S = 60.0
+#: Until it is looked whether whoever has what is fetched is gone.
+_FETCH_S = 5.0
 #: What so many tasks have found is fetched in one exchange.
 _TOGETHER = 32
 
@@ -392,21 +394,47 @@ class Engine:
         hosts, tasks = [host for host, _ in over], [task for _, task in over]
         self._fetched += tasks
         # Dask's own client has no types.
-        gather: Callable[..., Sequence[Any]] = self._client.gather
+        client: Any = self._client
         if all(task.status == "finished" for task in tasks):
             with suppress(Exception):
-                yield from zip(hosts, gather(tasks), strict=True)
+                found = client.sync(client._gather, tasks, callback_timeout=_FETCH_S)
+                yield from zip(hosts, found, strict=True)
                 return
         for host, task in over:
+            yield from self._fetch_one(host, task)
+
+    def _fetch_one(self, host: Host, task: Future[Any]) -> Iterator[tuple[Host, Any]]:
+        """Yield what a task has brought, if that can still be had."""
+        result: Callable[..., Any] = task.result
+        while host.ended is None:
             try:
-                yield host, task.result()
+                yield host, result(timeout=_FETCH_S)
+                return
             except KilledWorker:
                 self._lose(host, "its worker is gone")
             except CancelledError:
                 self._look()
                 self._lose(host, "what it was asked was cancelled")
             except Exception as error:
-                self._lose(host, f"{type(error).__name__}: {error}")
+                if isinstance(error, TimeoutError) and task.status != "error":
+                    # A host that died with what it had found is waited for by Dask, for ever.
+                    self._look()
+                    self._miss_all()
+                else:
+                    self._lose(host, f"{type(error).__name__}: {error}")
+
+    def _miss_all(self) -> None:
+        """Give all hosts up that are gone by now; the rest of what was heard is for later."""
+        others = []
+        with suppress(queue.Empty):
+            while True:
+                heard = self._heard.get_nowait()
+                if isinstance(heard, Gone):
+                    self._miss(heard.address)
+                else:
+                    others.append(heard)
+        for heard in others:
+            self._heard.put(heard)
 
     def _look(self) -> None:
         if self._client.status != "running":
