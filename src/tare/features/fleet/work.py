@@ -71,7 +71,8 @@ def connected(address: str) -> Iterator[Connected]:
         else:
             admit(address)
         # What it has to say about its own connections, tare says in its own words.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for logger in ("distributed", "asyncio"):
+            logging.getLogger(logger).setLevel(logging.CRITICAL)
         try:
             parts = urlsplit(address)
             # At once, where nobody listens: Dask's client would go on trying.
