@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import cli
+import processes
 import pytest
 
 from tare import open as open_results
@@ -35,20 +36,6 @@ platform = ["bare", "unshare"]
 KINDS = ("worker", "scheduler", "link")
 
 
-def started_by(pid: int) -> dict[int, str]:
-    """Return the processes that a process has started, each with its command line."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
-            line = (path / "cmdline").read_text().replace("\0", " ")
-        except OSError:
-            continue
-        if int(parent) == pid:
-            found[int(path.name)] = line
-    return found
-
-
 def blocks_in(mine: Path) -> int:
     return sum(
         path.read_bytes().count(b'"record":"ended"')
@@ -58,7 +45,7 @@ def blocks_in(mine: Path) -> int:
 
 def strike(kind: str, front: int, rng: random.Random) -> None:
     """Have something die that a fleet rests on."""
-    lines = started_by(front)
+    lines = dict(processes.children(front))
     if kind == "scheduler":
         os.kill(next(pid for pid, line in lines.items() if "dask_scheduler" in line), 9)
         return

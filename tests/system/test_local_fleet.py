@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import cli
 import pytest
+from processes import children
 
 from tare import open as open_results
 from tare.experiment import journal
@@ -48,18 +48,6 @@ def tare(*words: str | Path, code: int = 0) -> str:
     ended = cli.run(*map(str, words))
     assert ended.returncode == code, ended.stderr
     return ended.stdout + ended.stderr
-
-
-def children(pid: int) -> Iterator[tuple[int, str]]:
-    """Yield the processes that a process has started, each with its command line."""
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            status = (path / "stat").read_text().rpartition(")")[2].split()
-            line = (path / "cmdline").read_text().replace("\0", " ")
-        except OSError:
-            continue
-        if int(status[1]) == pid:
-            yield int(path.name), line
 
 
 def spans(folder: Path) -> list[tuple[int, int]]:

@@ -99,7 +99,7 @@ def test_of_two_hosts_the_pair_is_said() -> None:
     (pair,) = check.pairs(made)
     assert (pair.first, pair.second, pair.change.metric) == ("host0", "host1", METRICS[0])
     assert check.pairs(fleet(2)) == []
-    assert not check_page.is_alike(made)
+    assert not check_page.is_alike(made, check_page.findings(made))
 
 
 def test_another_bucket_is_marked() -> None:

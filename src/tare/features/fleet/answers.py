@@ -18,8 +18,6 @@ from tare.statistics.hosts import (
     Components,
     Everywhere,
     allocation,
-    everywhere,
-    odd_hosts,
 )
 from tare.units import p_value
 
@@ -108,9 +106,7 @@ def _needed(one: Series, margin: float, costs: _Costs) -> Allocation | None:
 
 def _half_width(one: Series) -> float:
     """Return how far the interval of the mean host reaches now."""
-    parts = one.components
-    over = everywhere(parts.level, parts.error)
-    return (over.high - over.low) / 2
+    return (one.everywhere.high - one.everywhere.low) / 2
 
 
 def _amount_of(log: float) -> Amount:
@@ -146,7 +142,7 @@ def _allocations(fleet: Fleet, needed: Sequence[tuple[Series, Allocation]]) -> T
 def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say what each difference is on the mean host, and where it lies on the next one."""
     split = [one.components for one in some]
-    found = [everywhere(one.level, one.error) for one in split]
+    found = [one.everywhere for one in some]
     holds = [one.next_low > 0 or one.next_high < 0 for one in found]
     answer = tuple(
         message(
@@ -351,8 +347,6 @@ class Off(NamedTuple):
 
 def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[Off]:
     for one in some:
-        parts = one.components
-        found = odd_hosts(parts.level, parts.error)
         for place, host in enumerate(one.hosts):
-            off, p = float(found.off[place]), float(found.p[place])
+            off, p = float(one.odd.off[place]), float(one.odd.p[place])
             yield Off(fleet.hosts[host], cell(fleet, one), one.what.reference, math.exp(off), p)

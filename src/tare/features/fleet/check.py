@@ -57,6 +57,12 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
     found: NetworkFingerprint | None = None
 
+    @property
+    def shape(self) -> str | None:
+        """What shapes it; None: that was not looked for."""
+        shaping = None if self.found is None else self.found.shaping
+        return None if shaping is None else shaping.kind
+
     def value(self, name: str) -> float | None:
         """Return a figure of it; of what shapes it, ``budget``, ``high`` and ``low``."""
         if self.found is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import tare
 from tare.features.fleet.check import (
@@ -62,10 +62,10 @@ def findings(check: Check) -> list[Finding]:
     return found
 
 
-def is_alike(check: Check) -> bool:
-    """Tell whether every host could be looked at, and none is unlike the others."""
+def is_alike(check: Check, found: Iterable[Finding]) -> bool:
+    """Tell whether every host could be looked at, and none is found unlike the others."""
     seen = all(host.why is None for host in check.hosts)
-    return seen and all(one.verdict != "no" for one in findings(check))
+    return seen and all(one.verdict != "no" for one in found)
 
 
 def _finding(
@@ -182,16 +182,11 @@ def _ways_table(check: Check) -> Table:
                 "source": way.source,
                 "target": way.target,
                 **{key: way.value(key) for key, *_ in figures},
-                "shaping": _shape(way.found) if way.found is not None else way.why,
+                "shaping": way.why if way.found is None else way.shape,
             }
             for way in check.ways
         ),
     )
-
-
-def _shape(found: object) -> str | None:
-    shaping = getattr(found, "shaping", None)
-    return None if shaping is None else str(shaping.kind)
 
 
 def _hosts(check: Check) -> Table:

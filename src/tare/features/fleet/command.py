@@ -88,10 +88,11 @@ def check(
         written = [] if report is None else files.write(document, report)
     if json != "-":
         console.show(document, written)
+    answers = [one.finding for one in document.sections]
     if json is not None:
-        said = data.builtins([one.finding for one in document.sections])
+        said = data.builtins(answers)
         console.write_json({**msgspec.to_builtins(found), "findings": said}, json)
-    if not check_page.is_alike(found):
+    if not check_page.is_alike(found, answers):
         raise typer.Exit(1)
 
 

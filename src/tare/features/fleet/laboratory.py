@@ -42,14 +42,13 @@ from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
 from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
+from tare.features.fleet.node import TARE
 from tare.host import lease
 from tare.platforms import session_folder
 
 #: By which a worker finds it.
 NAME = "tare-laboratory"
 _IPV4 = 4
-#: This tare; no module of the folder where it happens to run is one of its own.
-_TARE = (sys.executable, "-P", "-m", "tare.wiring")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Held by whoever measures on a machine, whatever hosts that machine plays.
 LOCK = "measuring.lock"
@@ -271,7 +270,7 @@ class Laboratory(WorkerPlugin):
         with socket.create_server((str(own), 0), family=family) as free:
             port = free.getsockname()[1]
         where = f"{own}:{port}" if own.version == _IPV4 else f"[{own}]:{port}"
-        words = (*_TARE, "net", "serve", "--bind", where, "--key", str(file))
+        words = (sys.executable, *TARE, "net", "serve", "--bind", where, "--key", str(file))
         process = subprocess.Popen(
             ["timeout", f"{seconds:.0f}", *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -289,7 +288,7 @@ class Laboratory(WorkerPlugin):
         with private_folder() as folder, _alone():
             file, found = folder / "network.key", folder / "network.json"
             _secret(file, key)
-            words = [*_TARE, "net", "fingerprint", where, "--quick", "--no-store"]
+            words = [sys.executable, *TARE, "net", "fingerprint", where, "--quick", "--no-store"]
             words += ["--key", str(file), "--json", str(found)]
             if search_s is not None:
                 words += ["--duration", f"{search_s:.0f}s"]

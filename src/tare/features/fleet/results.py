@@ -22,7 +22,15 @@ from tare.features.fleet.folder import HOSTS, Record, read
 from tare.features.fleet.sums import Summed, Sums
 from tare.features.fleet.values import HostValues, Summary
 from tare.results.message import Message, message
-from tare.statistics.hosts import Components, Sessions, components
+from tare.statistics.hosts import (
+    Components,
+    Everywhere,
+    OddHosts,
+    Sessions,
+    components,
+    everywhere,
+    odd_hosts,
+)
 from tare.statistics.statistic import FloatArray
 
 
@@ -62,6 +70,16 @@ class Series:
     def components(self) -> Components:
         """What it varies by."""
         return components(self.sessions)
+
+    @cached_property
+    def everywhere(self) -> Everywhere:
+        """The mean host and the next; of at least three hosts."""
+        return everywhere(self.components.level, self.components.error)
+
+    @cached_property
+    def odd(self) -> OddHosts:
+        """How far each host is from the others; of at least four."""
+        return odd_hosts(self.components.level, self.components.error)
 
 
 @dataclass(frozen=True, eq=False)

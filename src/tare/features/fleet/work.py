@@ -35,8 +35,8 @@ from tare.features.fleet.ssh import ssh
 ANSWER_S = 20.0
 #: Until its page is.
 _PAGE_S = 2.0
-#: What makes them.
 _DOCS = "docs/how-to/fleet.md"
+#: What makes them.
 _CERTIFICATES = f"see {_DOCS}, Certificates"
 _LOCAL, _SSH = "local:", "ssh:"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
