@@ -2,8 +2,9 @@
 
 Rounds alternate: a session without a fleet, and one on `local:4`, of eight trials each. The ratio
 of the two medians is taken round by round; over rounds, it must be equivalent to 1 within the
-margin, by the exact interval of Wilcoxon's signed ranks, as a shared machine is now and then twice
-as slow. Also the CPU time that workers took for themselves. Needs root, as `local:N` does.
+margin, by the exact interval of Wilcoxon's signed ranks, as a shared machine is now and then slow.
+How often the kernel runs in a trial is given: of two sessions, one may find twice what the other
+does. Also the CPU time that workers took for themselves. Needs root, as `local:N` does.
 
     sudo .venv/bin/python benchmarks/fleet_same.py [--rounds 12] [--margin 0.05]
 """
@@ -34,6 +35,7 @@ metric = "kernel_cpu_ns"
 fingerprint = false
 [[workload]]
 kernel = "qsort"
+repetitions = 1
 """
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import cli
 import pytest
+from distributed import Client
 from processes import children
 
 from tare import open as open_results
@@ -164,3 +168,35 @@ def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
     assert found["host-1"].joined_s == 0 < found["late"].joined_s
     assert {(host.ended, host.blocks) for host in found.values()} == {("finished", 40)}
     assert "late came" in tare("fleet", "report", file.with_suffix(""))
+
+
+def test_a_host_with_another_tare_is_left_out_alone(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "other/tare").mkdir(parents=True)
+    (tmp_path / "other/tare/__init__.py").touch()
+    other = os.environ | {"PYTHONPATH": str(tmp_path / "other")}
+    dask = [sys.executable, "-m", "distributed.cli"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    host, port = address.split(":")
+    worker = [f"{dask[-1]}.dask_worker", f"tcp://{address}", "--host", host, "--nthreads", "1"]
+    worker += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--name"]
+    scheduler = [f"{dask[-1]}.dask_scheduler", "--host", host, "--port", port, "--no-dashboard"]
+    with contextlib.ExitStack() as stack:
+        for words, environment in (
+            (scheduler, None), ([*worker, "same"], None), ([*worker, "other"], other),
+        ):  # fmt: skip
+            started = subprocess.Popen(
+                [*dask[:-1], *words], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL
+            )
+            stack.callback(started.wait)
+            stack.callback(started.terminate)
+        wait_for_workers(address, 2)
+        said = tare("experiment", "run", file, "--fleet", f"tcp://{address}", code=18)
+    assert "other: it cannot do what it is asked" in said
+    found = {host.name: host.ended for host in folders.read(file.with_suffix("")).hosts}
+    assert found == {"same": "finished", "other": "refused"}
+
+
+def wait_for_workers(address: str, count: int) -> None:
+    with Client(f"tcp://{address}", timeout=60, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=60)

@@ -77,6 +77,25 @@ def test_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "only one command" in files["markdown"].read_text()
 
 
+@pytest.mark.parametrize(("ending", "begins"), [("html", "<!doctype"), ("md", "### tare failed")])
+def test_a_report(
+    ending: str, begins: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / f"report.{ending}"
+    assert enter(monkeypatch, "compare", "only-one", "--report", str(file)) == 11
+    assert file.read_text().startswith(begins)
+    assert "only one command" in file.read_text()
+
+
+def test_a_file_that_can_hold_no_report_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    assert enter(monkeypatch, "compare", "only-one", "--report", str(file)) != 0
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 def test_standard_output(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

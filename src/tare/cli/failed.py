@@ -57,7 +57,7 @@ def remember(params: Mapping[str, Any]) -> None:
     """
     given = {
         name: str(params[name])
-        for name in _NOTES
+        for name in _FORMATS
         # Another option in place of a value is refused later, and names no file.
         if params.get(name) is not None and not re.match("-.", str(params[name]))
     }
@@ -66,7 +66,7 @@ def remember(params: Mapping[str, Any]) -> None:
     for one in destinations:
         if destinations.count(one) > 1 and one != os.devnull:
             options = [
-                f"--{name.replace('_', '-')}" for name in _NOTES if str(params.get(name)) == one
+                f"--{name.replace('_', '-')}" for name in _FORMATS if str(params.get(name)) == one
             ]
             _asked.clear()
             raise ExperimentError(
@@ -83,12 +83,17 @@ def forget() -> None:
 
 def write(failure: Failure) -> None:
     """Write an error wherever an answer was to be, unless that has been written already."""
+    from tare.render.files import ENDINGS
+
     for option, (destination, before) in _asked.items():
         # Some answers are written by who knows their format.
         if destination in console.written or _file(destination) != before:
             continue
-        ending = Path(destination).suffix.lower() if option == "report" else ""
-        text = _NOTES[{".md": "markdown", ".json": "json"}.get(ending, option)](failure)
+        format_ = _FORMATS[option] or ENDINGS.get(Path(destination).suffix.lower())
+        if format_ is None:
+            # A file that can hold no report is none, and stays as it is.
+            continue
+        text = _NOTES[format_](failure)
         if destination == "-":
             with contextlib.suppress(OSError):
                 console.print_text(text)
@@ -143,11 +148,17 @@ def _page(failure: Failure) -> str:
     )
 
 
-#: What each option's file holds.
+#: The format of each option's file; None: its name has that.
+_FORMATS = {
+    "json": "json",
+    "junit": "junit",
+    "markdown": "markdown",
+    "export_json": "json",
+    "report": None,
+}
 _NOTES: dict[str, Callable[[Failure], str]] = {
     "json": _json,
     "junit": _junit,
     "markdown": _markdown,
-    "export_json": _json,
-    "report": _page,
+    "html": _page,
 }

@@ -33,11 +33,12 @@ _LAYOUT = {
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
 
-def connect(folder: Path) -> duckdb.DuckDBPyConnection:
+def connect(folder: Path, *, keep: bool = True) -> duckdb.DuckDBPyConnection:
     """Return a connection to the tables of an experiment, read from its store.
 
-    A store that is absent, damaged, outdated or of another layout is made anew. Where it cannot
-    be written, as on a full disk or in a folder to read only, the tables are held in memory.
+    A store that is absent, damaged, outdated or of another layout is made anew. Where it is not to
+    be kept, or cannot be written, as on a full disk or in a folder to read only, the tables are
+    held in memory.
 
     Raises
     ------
@@ -54,8 +55,9 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
         store = closing.enter_context(duckdb.connect(config=_CONFIG))
         if not _attach(store, path, made_from):
             _fill(store, {**journals.read(folder), "origins": list(made_from)})
-            with contextlib.suppress(StoreError):
-                _keep(store, path, made_from)
+            if keep:
+                with contextlib.suppress(StoreError):
+                    _keep(store, path, made_from)
         closing.pop_all()
     return store
 

@@ -47,13 +47,15 @@ _NETWORK_LOG = """
 _NOTES = "SELECT message FROM notes GROUP BY message ORDER BY min(rowid)"
 
 
-def load(folder: str | PathLike[str]) -> Results:
+def load(folder: str | PathLike[str], *, keep: bool = True) -> Results:
     """Read everything that an experiment has stored so far.
 
     Parameters
     ----------
     folder : path
         The experiment's folder; the experiment may still run.
+    keep : bool
+        Write a store that is made anew, for who reads the folder next.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def load(folder: str | PathLike[str]) -> Results:
     path = Path(folder)
     made = plan_file.read(path)
     factors = list(made.cells[0].levels()) if made.cells else []
-    with connect(path) as store:
+    with connect(path, keep=keep) as store:
         facts = _decoded(store.sql("SELECT * FROM facts").df(), "value")
         single = facts["instance"].notna()
         instances = _decoded(store.sql("SELECT * FROM instances").df(), "cpus", "workers")

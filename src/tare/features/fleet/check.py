@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -16,7 +17,7 @@ from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.journal import MachineFigure
 from tare.experiment.supplies import Supplies
 from tare.features.fleet import laboratory
-from tare.features.fleet.engine import Engine
+from tare.features.fleet.engine import Engine, Progress
 from tare.features.fleet.laboratory import Looked, Refusal
 from tare.networks import peering
 from tare.statistics.comparison import holm
@@ -33,6 +34,10 @@ PARTNERS = 3
 NETWORK_MARGIN = 0.1
 #: Facts of a moment.
 _PASSING = frozenset({"load_average"})
+#: What it takes to look at a machine; those of one look in turn.
+LOOK_S = 7.0
+#: What a way takes besides its search, and without one.
+_WAY_S, _PLAIN_S = 5.0, 15.0
 #: Until whoever listens for others ends by itself: what one measurement takes besides its search.
 _EACH_S = 60.0
 
@@ -139,7 +144,10 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
         How long to look for a bucket on each way; None: ten seconds in all.
     """
     found = dict.fromkeys(engine.hosts, HostCheck(name=""))
-    for host, looked in engine.each(laboratory.look, supplies):
+    live = [host for host in engine.hosts.values() if host.ended is None]
+    in_turn = max(Counter(host.hello.machine for host in live).values(), default=0)
+    watch = _Watch(engine.progress, "hosts", len(live), in_turn * LOOK_S)
+    for host, looked in engine.each(laboratory.look, supplies, watch=watch.at):
         if isinstance(looked, Refusal):
             engine.refuse(host, looked)
         else:
@@ -158,6 +166,23 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     return Check(hosts=tuple(found.values()), ways=ways)
 
 
+class _Watch:
+    """Says how far something is that takes about so long in all."""
+
+    def __init__(self, progress: Progress, what: str, of: int, lasts_s: float) -> None:
+        self._progress = progress
+        self._what = what
+        self._of = of
+        self._ends_s = time.monotonic() + lasts_s
+        #: That were done before those which are under way.
+        self.before = 0
+
+    def at(self, done: int) -> None:
+        """Say that so many of those under way are done."""
+        left_s = max(0.0, self._ends_s - time.monotonic())
+        self._progress.part(self._what, self.before + done, self._of, left_s)
+
+
 def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     """Measure from each host to some others; no host is in two measurements at a time."""
     live = [host.name for host in engine.hosts.values() if host.ended is None]
@@ -168,7 +193,8 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     lasts = (len(live) * len(turns) + 1) * ((search_s or 0.0) + _EACH_S)
     where: dict[str, str] = {}
     done: list[Way] = []
-    ways = sum(map(len, turns))
+    each_s = _PLAIN_S if search_s is None else search_s + _WAY_S
+    watch = _Watch(engine.progress, "ways", sum(map(len, turns)), len(turns) * each_s)
     for host, found in engine.each(laboratory.listen, key, lasts):
         if isinstance(found, Refusal):
             engine.refuse(host, found)
@@ -178,8 +204,8 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
         asked = [(a, b) for a, b in pairs if a in where and b in where]
         for source, target in asked:
             engine.submit(engine.hosts[source], laboratory.probe, key, where[target], search_s)
-        engine.progress.stage(f"network: {len(done)} of {ways} ways")
-        heard = {host.name: found for host, found in engine.rest()}
+        watch.before = len(done)
+        heard = {host.name: found for host, found in engine.rest(watch=watch.at)}
         done += [_way(source, target, heard.get(source)) for source, target in asked]
     return done
 

@@ -41,8 +41,8 @@ _TOGETHER = 32
 class Progress(Protocol):
     """Who wants to know how far the hosts are."""
 
-    def stage(self, what: str) -> None:
-        """Say what goes on before the first block."""
+    def part(self, what: str, done: int, of: int, left_s: float) -> None:
+        """Say how far something is that is no block; 0 s: that is not known any more."""
 
     def planned(self, host: str, blocks: int | None) -> None:
         """Say how many blocks a host has still to measure, where that is known."""
@@ -138,7 +138,11 @@ def _claimed(client: Client) -> Iterator[float]:
     try:
         ttl_s = run(_claim, client.id)
     except Exception as error:
-        raise _unlike("the scheduler", error) from error
+        raise PlatformError(
+            "the scheduler cannot do what it is asked, as with another tare or none: "
+            f"{_said(error)}",
+            "the same tare on all hosts, and where the scheduler runs",
+        ) from error
     if ttl_s is None:
         raise PlatformError(
             "another experiment is under way on this fleet, so nothing was measured",
@@ -151,12 +155,8 @@ def _claimed(client: Client) -> Iterator[float]:
             run(_release, client.id)
 
 
-def _unlike(who: str, error: Exception) -> PlatformError:
-    return PlatformError(
-        f"{who} cannot do what it is asked, as with another tare or none: "
-        f"{type(error).__name__}: {error}",
-        "the same tare on all hosts, and where the scheduler runs",
-    )
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def find(client: Client) -> dict[str, str]:
@@ -239,13 +239,16 @@ class Engine:
         plugin = plugin or Laboratory()
         with _claimed(self._client) as plugin.ttl_s:
             client.subscribe_topic("all", self._event)
+            unlike: Exception | None = None
             # Also for those that come later.
             try:
                 client.register_plugin(plugin, name=laboratory.NAME)
             except Exception as error:
-                raise _unlike("a host", error) from error
+                unlike = error
             try:
                 self._find()
+                if unlike is not None:
+                    self._refuse_unable(unlike)
                 for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
                     self.greeted(host, said)
                 yield
@@ -271,6 +274,18 @@ class Engine:
                     ", …" if len(there) > _MOST_NAMED else ""
                 )
                 self.refuse(absent, Refusal(f"no host is called so; there are: {some}", None))
+
+    def _refuse_unable(self, error: Exception) -> None:
+        """Leave hosts out that have not become laboratories; Dask says one error for all."""
+        client: Any = self._client
+        able = client.run(laboratory.is_able, on_error="return")
+        for host in self.hosts.values():
+            if host.ended is None and able.get(host.address) is not True:
+                self._refuse_unlike(host, error)
+
+    def _refuse_unlike(self, host: Host, error: Exception) -> None:
+        why = f"it cannot do what it is asked, as with another tare or none: {_said(error)}"
+        self.refuse(host, Refusal(why, f"the same tare on {host.name} as here"))
 
     def _is_wanted(self, name: str) -> bool:
         return not self._wanted or any(fnmatch.fnmatchcase(name, one) for one in self._wanted)
@@ -298,12 +313,16 @@ class Engine:
             return None
         # What is asked of a host before it has its resource would never be given to it.
         client: Any = self._client
+        host = Host(name, address, joined_s=time.monotonic() - self._began_s)
         try:
             client.run(laboratory.claim, workers=[address])
+        except (AttributeError, ImportError) as error:
+            self.hosts[name] = host
+            self._refuse_unlike(host, error)
+            return None
         except Exception:
             return None
-        came = time.monotonic() - self._began_s
-        self.hosts[name] = host = Host(name, address, joined_s=came)
+        self.hosts[name] = host
         return host
 
     def submit(self, host: Host, work: Any, *given: Any) -> None:
@@ -323,18 +342,31 @@ class Engine:
             work, *given, resources={resource(host.name): 1}, pure=False, retries=0
         )
 
-    def each(self, work: Any, *given: Any, most_s: float = math.inf) -> list[tuple[Host, Any]]:
+    def each(
+        self,
+        work: Any,
+        *given: Any,
+        most_s: float = math.inf,
+        watch: Callable[[int], None] | None = None,
+    ) -> list[tuple[Host, Any]]:
         """Have all hosts that are left do something; one that fails, or is late, is left out."""
         for host in self.hosts.values():
             if host.ended is None:
                 self.submit(host, work, *given)
-        return self.rest(most_s)
+        return self.rest(most_s, watch)
 
-    def rest(self, most_s: float = math.inf) -> list[tuple[Host, Any]]:
-        """Wait until nothing is under way; return what it brought, in the order of the hosts."""
-        found = []
+    def rest(
+        self, most_s: float = math.inf, watch: Callable[[int], None] | None = None
+    ) -> list[tuple[Host, Any]]:
+        """Wait until nothing is under way; return what it brought, in the order of the hosts.
+
+        ``watch`` is told about once a second how many have brought something.
+        """
+        found: list[tuple[Host, Any]] = []
         ends = time.monotonic() + most_s
         while self.is_busy:
+            if watch is not None:
+                watch(len(found))
             if time.monotonic() > ends:
                 for host in [*self.under_way.values()]:
                     self._lose(host, f"it does not answer within {most_s:g} s")
@@ -421,7 +453,7 @@ class Engine:
                     self._look()
                     self._miss_all()
                 else:
-                    self._lose(host, f"{type(error).__name__}: {error}")
+                    self._lose(host, _said(error))
 
     def _miss_all(self) -> None:
         """Give all hosts up that are gone by now; the rest of what was heard is for later."""

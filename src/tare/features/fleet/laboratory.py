@@ -202,6 +202,11 @@ async def claim(dask_worker: Any) -> None:
     await dask_worker.set_resources(**{resource(name_of(str(dask_worker.name))): 1})
 
 
+async def is_able(dask_worker: Any) -> bool:
+    """Tell whether a worker has become a laboratory."""
+    return NAME in dask_worker.plugins
+
+
 async def _beat(worker: Any, every_s: float) -> None:
     """Send signs of life."""
     while True:

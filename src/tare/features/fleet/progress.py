@@ -24,6 +24,12 @@ class FleetBar(Live):
         """Tell what became of a host, above the line."""
         err.print(f"Note: {said}", soft_wrap=True)
 
+    def part(self, what: str, done: int, of: int, left_s: float) -> None:
+        """Tell how far something is that is no block."""
+        if self._is_due():
+            left = f" · {about(left_s)} left" if left_s > 0 else ""
+            self._show(f"{what}: {done} of {of} done{left}")
+
     def planned(self, host: str, blocks: int | None) -> None:
         """Take how many blocks a host has still to measure."""
         self._left[host] = blocks

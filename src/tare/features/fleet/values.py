@@ -128,7 +128,8 @@ def of(folder: Path) -> HostValues:
         if summary.origins == origins:
             basis = Basis(summary.metric, summary.sources[0], summary.more_is_better)
             return HostValues(summary, basis, path)
-    return _made(store.load(folder), origins, path)
+    # Of very many hosts, a store of each takes longer than all answers.
+    return _made(store.load(folder, keep=False), origins, path)
 
 
 def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> HostValues:

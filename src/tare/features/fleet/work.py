@@ -195,7 +195,6 @@ def look(
     with connected(address) as fleet:
         engine = Engine(fleet.client, progress, refused=fleet.refused)
         with engine.reached():
-            progress.stage(f"looking at {len(engine.hosts)} hosts")
             found = check.take(engine, supplies, network=network, search_s=search_s)
     if all(host.why is not None for host in found.hosts):
         first = found.hosts[0]
