@@ -41,11 +41,14 @@ def fleet(hosts: int, seed: int = 0, **slower: float) -> Check:
     return Check(hosts=tuple(found))
 
 
-def way(source: str, target: str, gbps: float, budget: float | None) -> Way:
+def way(
+    source: str, target: str, gbps: float, budget: float | None, high: float | None = None
+) -> Way:
     shaping = Identification(
         key={}, kind="constant" if budget is None else "bucket", reasons=(), intervals=100,
         seconds=10.0,
-        high_gbps=None, low_gbps=None, time_to_empty_s=None, refill_gbps=None,
+        high_gbps=None if high is None else Estimate(value=high, ci=(high, high)),
+        low_gbps=None, time_to_empty_s=None, refill_gbps=None,
         budget_gbit=None if budget is None else Estimate(value=budget, ci=(budget, budget)),
     )  # fmt: skip
     found = NetworkFingerprint(
@@ -111,6 +114,26 @@ def test_another_bucket_is_marked() -> None:
     assert [(one.host, one.how) for one in check.odd_ways(none)] == [("host1", "none")]
     alone = ways([None, None, None, 5000.0], [10.0] * 4)
     assert [(one.host, one.how) for one in check.odd_ways(alone)] == [("host3", "alone")]
+
+
+def test_what_nobody_has_set_is_no_other_network() -> None:
+    names = [f"host{number}" for number in range(4)]
+    speeds = [16.0, 20.0, 23.0, 20.0]
+    moments = [
+        way(a, b, 20.0, None, high=high)
+        for a, high in zip(names, speeds, strict=True)
+        for b in names
+        if a != b
+    ]
+    made = Check(hosts=tuple(HostCheck(name=name) for name in names), ways=tuple(moments))
+    assert check.odd_ways(made) == []
+
+
+def test_the_page_begins_with_what_is_odd() -> None:
+    made = msgspec.structs.replace(fleet(4), ways=ways([5000.0] * 3 + [100.0], [10.0] * 4).ways)
+    document = check_page.make(made, "tare fleet check local:4")
+    assert document.lead == "ways"
+    assert document.answers[0].args["figure"] == "budget"
 
 
 def test_a_slower_network_is_marked() -> None:

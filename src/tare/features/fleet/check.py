@@ -74,12 +74,14 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
             return None
         if name in self.found.figures:
             return self.found.figures[name].value
-        shaping, unit = self.found.shaping, 1e9
-        one = None if shaping is None else getattr(shaping, _SHAPING.get(name, ""), None)
-        return None if one is None else one.value * unit
+        if self.shape not in _SET:
+            return None
+        one = getattr(self.found.shaping, _SHAPING.get(name, ""), None)
+        return None if one is None else one.value * 1e9
 
 
-#: What shapes a way.
+#: What somebody has set, where other shapes are of a moment; and its figures.
+_SET = frozenset({"bucket", "boost", "drop", "capped"})
 _SHAPING = {"budget": "budget_gbit", "high": "high_gbps", "low": "low_gbps"}
 #: What varies by itself.
 SPEEDS = ("bandwidth.fresh", "latency.unpaced.p50")
@@ -173,14 +175,19 @@ class _Watch:
         self._progress = progress
         self._what = what
         self._of = of
-        self._ends_s = time.monotonic() + lasts_s
+        self._began_s = time.monotonic()
+        self._lasts_s = lasts_s
         #: That were done before those which are under way.
         self.before = 0
 
     def at(self, done: int) -> None:
         """Say that so many of those under way are done."""
-        left_s = max(0.0, self._ends_s - time.monotonic())
-        self._progress.part(self._what, self.before + done, self._of, left_s)
+        done += self.before
+        took_s = time.monotonic() - self._began_s
+        left_s = self._lasts_s - took_s
+        if left_s <= 0 and done:
+            left_s = took_s / done * (self._of - done)
+        self._progress.part(self._what, done, self._of, max(0.0, left_s))
 
 
 def _ways(engine: Engine, search_s: float | None) -> list[Way]:

@@ -20,6 +20,14 @@ from tare.units import p_value
 
 #: Facts by which one tells machines apart, each a column.
 _SHOWN = ("cpu", "cpus", "memory_bytes", "kernel", "hypervisor")
+#: Of a way: key, what it is called, unit.
+_FIGURES = (
+    ("bandwidth.fresh", "bandwidth", "bits/s"),
+    ("latency.unpaced.p50", "latency", "ns"),
+    ("budget", "budget", "bits"),
+    ("high", "high rate", "bits/s"),
+    ("low", "low rate", "bits/s"),
+)
 #: Sentences of one kind; the tables have all.
 _MOST_SAID = 6
 
@@ -27,11 +35,12 @@ _MOST_SAID = 6
 def make(check: Check, command: str) -> Report:
     """Lay the page out; ``command`` looks again."""
     found = findings(check)
+    worst = sorted(found, key=lambda one: one.verdict != "no")
     there = [host for host in check.hosts if host.why is None]
     return Report(
         name="fleet",
         question=message("fleet.check.question"),
-        answers=tuple(said for one in found for said in one.head),
+        answers=tuple(said for one in worst for said in one.head),
         strip=(
             ("hosts", f"{len(there)}"),
             ("machines", f"{len({host.machine for host in there})}"),
@@ -44,7 +53,7 @@ def make(check: Check, command: str) -> Report:
         ),
         cells=_hosts(check),
         sections=tuple(map(Section, found)),
-        lead=found[0].name,
+        lead=worst[0].name,
         origin=Origin(
             commands=(command,), versions=(tare.__version__,), title="How to look again", seed=None
         ),
@@ -151,37 +160,30 @@ def _figures_table(check: Check) -> Table:
 
 def _ways(check: Check) -> Iterator[Message]:
     for one in odd_ways(check):
-        unit = {"budget": "bits", "latency.unpaced.p50": "ns"}.get(one.figure, "bits/s")
+        name, unit = next((title, unit) for key, title, unit in _FIGURES if key == one.figure)
         value, most = (None if v is None else Amount(v, unit) for v in (one.value, one.most))
         yield message(
             f"fleet.check.ways.{one.how}",
-            host=one.host, figure=one.figure,
+            host=one.host, figure=name,
             **({} if value is None else {"value": value, "most": most}),
         )  # fmt: skip
 
 
 def _ways_table(check: Check) -> Table:
-    figures = (
-        ("bandwidth.fresh", "bandwidth", "bits/s"),
-        ("latency.unpaced.p50", "latency", "ns"),
-        ("budget", "budget", "bits"),
-        ("high", "high rate", "bits/s"),
-        ("low", "low rate", "bits/s"),
-    )
     return Table(
         id="ways",
         title=message("fleet.check.ways.table"),
         columns=(
             Column(key="source", title="from"),
             Column(key="target", title="to"),
-            *(Column(key=key, title=title, unit=unit) for key, title, unit in figures),
+            *(Column(key=key, title=title, unit=unit) for key, title, unit in _FIGURES),
             Column(key="shaping", title="shaped"),
         ),
         rows=tuple(
             {
                 "source": way.source,
                 "target": way.target,
-                **{key: way.value(key) for key, *_ in figures},
+                **{key: way.value(key) for key, *_ in _FIGURES},
                 "shaping": way.why if way.found is None else way.shape,
             }
             for way in check.ways
@@ -192,7 +194,7 @@ def _ways_table(check: Check) -> Table:
 def _hosts(check: Check) -> Table:
     return Table(
         id="hosts",
-        title=message("fleet.table.hosts"),
+        title=message("fleet.check.table"),
         columns=(
             Column(key="host", title="host"),
             *(Column(key=name, title=name.removesuffix("_bytes")) for name in _SHOWN),
