@@ -148,7 +148,7 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     found = dict.fromkeys(engine.hosts, HostCheck(name=""))
     live = [host for host in engine.hosts.values() if host.ended is None]
     in_turn = max(Counter(host.hello.machine for host in live).values(), default=0)
-    watch = _Watch(engine.progress, "hosts", len(live), in_turn * LOOK_S)
+    watch = _Watch(engine.progress, "looking at hosts", len(live), in_turn * LOOK_S)
     for host, looked in engine.each(laboratory.look, supplies, watch=watch.at):
         if isinstance(looked, Refusal):
             engine.refuse(host, looked)
@@ -201,7 +201,7 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     where: dict[str, str] = {}
     done: list[Way] = []
     each_s = _PLAIN_S if search_s is None else search_s + _WAY_S
-    watch = _Watch(engine.progress, "ways", sum(map(len, turns)), len(turns) * each_s)
+    watch = _Watch(engine.progress, "network", sum(map(len, turns)), len(turns) * each_s)
     for host, found in engine.each(laboratory.listen, key, lasts):
         if isinstance(found, Refusal):
             engine.refuse(host, found)

@@ -154,13 +154,14 @@ def _check_complete(record: Record, again: str) -> None:
 def _show(folder: Path, page: Path, json: str | None) -> None:
     """Print the answers and write the page."""
     from tare.features.fleet import page as pages
+    from tare.features.fleet.progress import FleetBar
     from tare.features.fleet.results import load
     from tare.render import data, files
 
     files.format_of(page)
     command = shlex.join(["tare", "fleet", "report", str(folder)])
-    with console.err.status("working out the answers"):
-        fleet = load(folder)
+    with FleetBar("working out the answers") as bar:
+        fleet = load(folder, bar.count)
         document = pages.make(fleet, command)
         written = files.write(document, page)
     if json != "-":

@@ -12,13 +12,15 @@ from tare.features.fleet.laboratory import Told
 class FleetBar(Live):
     """Shows how many hosts measure, how many blocks they have done, and how long it takes."""
 
-    def __init__(self) -> None:
-        super().__init__("reaching the fleet", bar=False)
+    def __init__(self, first: str = "reaching the fleet") -> None:
+        super().__init__(first, bar=False)
         self._blocks = 0
         self._live_hosts: dict[str, bool] = {}
         #: Blocks that hosts have still to measure; None: that depends on what they find.
         self._left: dict[str, int | None] = {}
         self._first_s: float | None = None
+        #: What is counted, and since when.
+        self._counted = "", 0.0
 
     def note(self, said: str) -> None:
         """Tell what became of a host, above the line."""
@@ -29,6 +31,14 @@ class FleetBar(Live):
         if self._is_due():
             left = f" · {about(left_s)} left" if left_s > 0 else ""
             self._show(f"{what}: {done} of {of} done{left}")
+
+    def count(self, what: str, done: int, of: int) -> None:
+        """Tell how far something is whose parts take equally long."""
+        now = time.monotonic()
+        if self._counted[0] != what:
+            self._counted = what, now
+        took_s = now - self._counted[1]
+        self.part(what, done, of, took_s / done * (of - done) if done else 0.0)
 
     def planned(self, host: str, blocks: int | None) -> None:
         """Take how many blocks a host has still to measure."""

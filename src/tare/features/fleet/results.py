@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,13 @@ from tare.statistics.hosts import (
     odd_hosts,
 )
 from tare.statistics.statistic import FloatArray
+
+#: Who wants to know how far it is: what is counted, how many are done, and of how many.
+Watch = Callable[[str, int, int], None]
+
+
+def _nobody(what: str, done: int, of: int) -> None:
+    pass
 
 
 class What(NamedTuple):
@@ -107,6 +114,7 @@ class Fleet:
     basis: Basis | Message
     #: Why hosts are left out whose results cannot be read, by name.
     damaged: Mapping[str, str]
+    watch: Watch = _nobody
 
     @property
     def factor(self) -> str | None:
@@ -130,6 +138,7 @@ class Fleet:
         found: dict[What, dict[int, Summed]] = {}
         with Sums() as sums:
             for place, own in enumerate(self.values):
+                self.watch("summing up hosts", place, len(self.values))
                 asked = _quantities(own.summary, self.factor)
                 numbers = list(asked.values())
                 whats = list(asked)
@@ -161,8 +170,8 @@ def _joined(what: What, by_host: dict[int, Summed]) -> Series:
     return Series(what, tuple(by_host), Sessions(host, n, mean, square, fourth), median)
 
 
-def load(folder: Path) -> Fleet:
-    """Read the results of all hosts of a fleet.
+def load(folder: Path, watch: Watch = _nobody) -> Fleet:
+    """Read the results of all hosts of a fleet; very many take minutes.
 
     Raises
     ------
@@ -173,7 +182,9 @@ def load(folder: Path) -> Fleet:
     record = read(folder)
     found: dict[Path, HostValues] = {}
     damaged: dict[str, str] = {}
-    for path in plan_file.hosts(folder):
+    paths = plan_file.hosts(folder)
+    for place, path in enumerate(paths):
+        watch("reading hosts", place, len(paths))
         try:
             own = values.of(path)
         except StoreError as error:
@@ -192,7 +203,8 @@ def load(folder: Path) -> Fleet:
     some = tuple(found.values())
     _check_same(some, folder)
     first = plan_file.read(next(iter(found))).experiment
-    return Fleet(record, tuple(path.name for path in found), some, first, _basis(some), damaged)
+    names = tuple(path.name for path in found)
+    return Fleet(record, names, some, first, _basis(some), damaged, watch)
 
 
 def _check_same(some: Sequence[HostValues], folder: Path) -> None:
