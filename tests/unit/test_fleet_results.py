@@ -23,8 +23,8 @@ from tare.errors import InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
+from tare.features.fleet import answers, page, results, values
 from tare.features.fleet import folder as fleet_folder
-from tare.features.fleet import page, results, values
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.results import Fleet, What
 from tare.results.message import message
@@ -292,6 +292,28 @@ def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> 
         for number, cell in enumerate(cells):
             expected = float(np.exp(np.median(np.log(cell.trial_values))))
             assert row[f"c{number}"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("slower", "spread", "verdict"),
+    [(0.0, 0.002, "no"), (0.3, 0.002, "yes"), (0.01, 0.0002, "yes"), (0.0, 0.2, "inconclusive")],
+)
+def test_whether_a_difference_holds_on_the_next_host(
+    slower: float, spread: float, verdict: str, tmp_path: Path
+) -> None:
+    def behave(levels: dict[str, str]) -> synthetic.Behaviour:
+        factor = 1 + slower * (levels["platform"] == "docker")
+        return synthetic.Behaviour(mean_ns=2e8 * factor, spread=spread)
+
+    some = {
+        f"box-{seed}": synthetic.make(behave, workers=(1,), trials=20, seed=seed)
+        for seed in range(5)
+    }
+    fleet = results.load(fleet_of(tmp_path / "out", some))
+    found = next(one for one in answers.findings(fleet) if one.name == "everywhere")
+    assert found.verdict == verdict
+    (said,) = found.answer
+    assert (said.args["margin"] is not None) == (verdict == "no")
 
 
 def test_an_audit_has_each_cell_of_each_host(made: dict[str, Results], tmp_path: Path) -> None:

@@ -140,10 +140,20 @@ def _allocations(fleet: Fleet, needed: Sequence[tuple[Series, Allocation]]) -> T
 
 
 def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
-    """Say what each difference is on the mean host, and where it lies on the next one."""
+    """Say what each difference is on the mean host, and where it lies on the next one.
+
+    Yes: the next host has it as well; no: nowhere is there one that matters.
+    """
     split = [one.components for one in some]
     found = [one.everywhere for one in some]
+    margin = fleet.experiment.margin
+    most = math.log1p(margin)
     holds = [one.next_low > 0 or one.next_high < 0 for one in found]
+    # A small difference that holds is one.
+    same = [
+        not held and -most < one.next_low and one.next_high < most
+        for one, held in zip(found, holds, strict=True)
+    ]
     answer = tuple(
         message(
             "fleet.everywhere",
@@ -152,13 +162,14 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
             ratio=_ratio(over.mean, over.low, over.high),
             next=_ratio(over.mean, over.next_low, over.next_high),
             hosts=len(one.hosts),
+            margin=Amount(margin, "share") if alike else None,
         )
-        for one, over in list(zip(some, found, strict=True))[:_MOST_SAID]
+        for one, over, alike in list(zip(some, found, same, strict=True))[:_MOST_SAID]
     )
     return Finding(
         name="everywhere",
         question=message("fleet.question.everywhere"),
-        verdict="yes" if all(holds) else "inconclusive",
+        verdict="yes" if all(holds) else "no" if all(same) else "inconclusive",
         answer=answer,
         summary=answer,
         tables=(_ratios(fleet, some, found), _by_host(fleet, some, split)),
