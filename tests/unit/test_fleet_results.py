@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from tare.errors import InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
-from tare.features.fleet import answers, page, results, values
+from tare.features.fleet import answers, measuring, page, results, values
 from tare.features.fleet import folder as fleet_folder
+from tare.features.fleet.engine import Host
 from tare.features.fleet.folder import HostRecord, Record
+from tare.features.fleet.laboratory import Told
 from tare.features.fleet.results import Fleet, What
 from tare.results.message import message
 from tare.statistics.hosts import Sessions
@@ -152,6 +155,23 @@ def test_what_has_no_logarithm_is_left_out_on_its_host(
     fleet = results.load(folder)
     agrees(fleet, folder)
     assert {len(one.hosts) for one in fleet.ratios} == ({3, 4} if value <= 0 else {4})
+    noted = [one for one in page.make(fleet, "again").missing if one.id == "fleet.host.no_ratio"]
+    assert [one.args["hosts"] for one in noted] == ([["box-10"]] if value <= 0 else [])
+
+
+def test_a_file_in_place_of_the_hosts_is_no_fleet(tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", {})
+    shutil.rmtree(folder / plan_file.HOSTS, ignore_errors=True)
+    (folder / plan_file.HOSTS).touch()
+    with pytest.raises(StoreError, match="cannot be read"):
+        results.load(folder)
+
+
+def test_the_end_of_a_session_is_no_part_of_a_block() -> None:
+    host = Host("box", "", begun=True, session_ns=5)
+    for ended, took in ((None, 10), (None, 12), ("finished", 111)):
+        measuring._divide(host, Told(b"", ended, None, blocks=1), took)
+    assert (host.plain_blocks, host.plain_ns, host.session_ns) == (2, 22, 5 + 100)
 
 
 def test_a_worker_below_zero_has_no_ratio_though_its_trial_has_a_value(
@@ -443,11 +463,19 @@ def test_a_host_with_another_ratio_is_odd() -> None:
     fleet.__dict__["_series"] = (series(What(levels), cells), series(What(levels, "bare"), values_))
     (odd,) = answers.odd_ones(fleet)
     assert (odd.host, odd.reference) == ("box-2", "bare")
-    assert odd.off == pytest.approx(np.exp(0.05), rel=0.02)
+    assert odd.off.value == pytest.approx(np.exp(0.05), rel=0.02)
+    assert odd.off.low is not None
+    assert odd.off.high is not None
+    assert odd.off.low < np.exp(0.05) < odd.off.high
 
 
 def test_wild_numbers_of_a_fleet_are_refused(tmp_path: Path) -> None:
-    for wild in ('"measured_s": 1e308', '"blocks": -1', '"began_s": -1.0', '"own_cpu_share": 1e9'):
+    for wild in (
+        '"measured_s": 1e308',
+        '"blocks": -1',
+        '"session_s": -1.0',
+        '"own_cpu_share": 1e9',
+    ):
         text = (
             f'{{"name": "a", "question": "?", "hosts": [{{"name": "b", "ended": "lost", {wild}}}]}}'
         )

@@ -73,7 +73,13 @@ def hosts(folder: Path) -> list[Path]:
     """Return the folder of each host of a fleet that has a plan, ``host-10`` after ``host-9``."""
     if (folder / HOSTS).is_symlink():
         raise StoreError(f"{folder / HOSTS} is a link, so what it leads to is not read")
-    some = [path for path in (folder / HOSTS).iterdir() if not path.is_symlink()]
+    try:
+        some = [path for path in (folder / HOSTS).iterdir() if not path.is_symlink()]
+    except OSError as error:
+        raise StoreError(
+            f"{folder / HOSTS} cannot be read ({error.strerror})",
+            "name the folder that tare experiment run --fleet has made",
+        ) from error
     found = [path for path in some if (path / FILE).exists()]
     return sorted(found, key=lambda path: _natural(path.name))
 

@@ -50,7 +50,8 @@ def lines(report: Report, width: int) -> list[str]:
     shown += sentences((*report.missing, *report.leading))
     others = sentences((*report.answers[len(report.leading) :], *report.failed, *report.notes))
     if report.cells is not None:
-        shown += ["", *table(report.cells, width), ""]
+        of = "host" if report.cells.id == "hosts" else "cell"
+        shown += ["", *table(report.cells, width, of=of), ""]
     elif (leading := _leading(report)) is not None:
         shown += ["", *table(leading, width, of="row"), ""]
     for one in report.below:
@@ -83,7 +84,7 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     # The verdict stands last; what stands before it is the least.
     details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]
     usual = _BELOW.get(overview.id or "", _DISPENSABLE)
-    for keys in usual if of == "cell" else details:
+    for keys in details if of == "row" else usual:
         if max(map(len, aligned(laid, left))) <= width:
             break
         gone |= keys

@@ -18,6 +18,7 @@ from tare.statistics.hosts import (
     Components,
     Everywhere,
     allocation,
+    student,
 )
 from tare.units import p_value
 
@@ -46,7 +47,7 @@ def findings(fleet: Fleet) -> list[Finding]:
 
 
 class _Costs(NamedTuple):
-    """Seconds that it takes to begin a session, and to measure one block."""
+    """Seconds that it takes to begin and end a session, and to measure one block."""
 
     session: float
     block: float
@@ -55,14 +56,14 @@ class _Costs(NamedTuple):
 def _costs(fleet: Fleet) -> _Costs | None:
     """Return what the last session took; None: it measured nothing."""
     some = [
-        (host.began_s, host.measured_s / host.blocks)
+        (host.session_s, host.block_s)
         for host in fleet.record.hosts
-        if host.blocks and host.measured_s > 0 and host.began_s is not None
+        if host.block_s and host.session_s is not None
     ]
     if not some:
         return None
-    began, block = zip(*some, strict=True)
-    return _Costs(max(median(began), 1e-3), median(block))
+    session, block = zip(*some, strict=True)
+    return _Costs(max(median(session), 1e-3), median(block))
 
 
 def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Finding]:
@@ -83,10 +84,12 @@ def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Fin
     if needed:
         yield Finding(
             name="enough",
+            basis=basis_said(fleet),
             question=message("fleet.question.enough", margin=Amount(margin, "share")),
             closed=False,
             verdict="none",
             answer=answer,
+            summary=answer,
             tables=(_allocations(fleet, needed),),
         )
 
@@ -168,6 +171,7 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     )
     return Finding(
         name="everywhere",
+        basis=basis_said(fleet),
         question=message("fleet.question.everywhere"),
         verdict="yes" if all(holds) else "no" if all(same) else "inconclusive",
         answer=answer,
@@ -180,10 +184,16 @@ def _ratio(mean: float, low: float, high: float) -> Ratio:
     return Ratio(math.exp(mean), math.exp(low), math.exp(high))
 
 
+def basis_said(fleet: Fleet) -> str | None:
+    """Return what is judged, where something is."""
+    return None if isinstance(fleet.basis, Message) else str(fleet.basis)
+
+
 def cell(fleet: Fleet, one: Series) -> Message:
     """Return how a cell is called: by the levels that are not the same in all."""
     levels = dict(one.what.levels)
-    varied = [f for f in levels if len({dict(c.what.levels)[f] for c in fleet.cells}) > 1]
+    all_ = [dict(own.levels) for host in fleet.values[:1] for own in host.summary.cells]
+    varied = [f for f in levels if len({c[f] for c in all_}) > 1]
     return message("fleet.cell", levels=Levels({f: levels[f] for f in varied or ["workload"]}))
 
 
@@ -221,8 +231,10 @@ def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) 
     """Return a row a host and cell: its own ratio, for the forest plot."""
     rows = []
     for one, parts in zip(some, split, strict=True):
+        own = one.sessions
+        known = len(own.n) - own.hosts if own.apart else int((own.n - 1).sum())
         for place, host in enumerate(one.hosts):
-            half = 1.96 * math.sqrt(float(parts.error[place]))
+            half = student(max(known, 1), 0.95) * math.sqrt(float(parts.error[place]))
             level = float(parts.level[place])
             rows.append({
                 "host": fleet.hosts[host],
@@ -265,6 +277,7 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     )
     return Finding(
         name="differ",
+        basis=basis_said(fleet),
         question=message("fleet.question.differ"),
         verdict="yes" if differs else "no" if small else "inconclusive",
         answer=answer,
@@ -319,7 +332,7 @@ def _odd(fleet: Fleet) -> Finding:
     said = [
         message(
             "fleet.odd.one" if one.reference is None else "fleet.odd.ratio",
-            host=one.host, cell=one.cell, off=Ratio(one.off), p=p_value(one.p),
+            host=one.host, cell=one.cell, off=one.off, p=p_value(one.p),
             **({} if one.reference is None else {"reference": one.reference}),
         )
         for one in odd_ones(fleet)
@@ -329,6 +342,7 @@ def _odd(fleet: Fleet) -> Finding:
     answer = tuple(said[:_MOST_SAID]) or (none,)
     return Finding(
         name="odd",
+        basis=basis_said(fleet),
         question=message("fleet.question.odd"),
         closed=False,
         verdict="none",
@@ -339,10 +353,18 @@ def _odd(fleet: Fleet) -> Finding:
 
 def odd_ones(fleet: Fleet) -> list[Off]:
     """Return which hosts are odd in which cells and ratios, over all of these."""
-    some = (*fleet.cells, *fleet.ratios)
-    found = list(_off(fleet, [one for one in some if len(one.hosts) >= FEWEST_ODD]))
-    sure = holm([one.p for one in found])
-    return [one._replace(p=p) for one, p in zip(found, sure, strict=True) if p < ERROR]
+    some = [one for one in (*fleet.cells, *fleet.ratios) if len(one.hosts) >= FEWEST_ODD]
+    return [
+        Off(
+            fleet.hosts[host], cell(fleet, one), one.what.reference,
+            _ratio(off, off - half, off + half), len(some) * p,
+        )
+        for one in some
+        for host, off, half, p in zip(
+            one.hosts, *(a.tolist() for a in (one.odd.off, one.odd.half, one.odd.p)), strict=True
+        )
+        if len(some) * p < ERROR
+    ]  # fmt: skip
 
 
 class Off(NamedTuple):
@@ -352,12 +374,6 @@ class Off(NamedTuple):
     cell: Message
     #: Of a ratio, what the cell is relative to.
     reference: str | None
-    off: float
+    off: Ratio
+    #: Over all cells and ratios.
     p: float
-
-
-def _off(fleet: Fleet, some: Sequence[Series]) -> Iterator[Off]:
-    for one in some:
-        for place, host in enumerate(one.hosts):
-            off, p = float(one.odd.off[place]), float(one.odd.p[place])
-            yield Off(fleet.hosts[host], cell(fleet, one), one.what.reference, math.exp(off), p)

@@ -20,7 +20,6 @@ from tare.features.fleet import laboratory
 from tare.features.fleet.engine import Engine, Progress
 from tare.features.fleet.laboratory import Looked, Refusal
 from tare.networks import peering
-from tare.statistics.comparison import holm
 from tare.statistics.hosts import odd_hosts
 from tare.statistics.statistic import FloatArray
 
@@ -271,20 +270,14 @@ def odd_figures(check: Check) -> list[OddFigure]:
         for one in host.figures:
             if one.values and min(one.values) > 0:
                 by_metric.setdefault(one.metric, {})[host.name] = one
-    found, limits = [], []
-    for metric, own in by_metric.items():
-        if len(own) >= FEWEST_ODD:
-            level, error = _levels([one.values for one in own.values()])
-            odd = odd_hosts(level, error)
-            for name, off, p in zip(own, odd.off, odd.p, strict=True):
+    several = {metric: own for metric, own in by_metric.items() if len(own) >= FEWEST_ODD}
+    found = []
+    for metric, own in several.items():
+        odd = odd_hosts(*_levels([one.values for one in own.values()]))
+        for name, off, p in zip(own, odd.off, odd.p * len(several), strict=True):
+            if p < ERROR and abs(off) > np.log1p(own[name].margin):
                 found.append(OddFigure(name, metric, float(np.exp(off)), float(p)))
-                limits.append(float(np.log1p(own[name].margin)))
-    sure = holm([one.p for one in found])
-    return [
-        one._replace(p=p)
-        for one, p, limit in zip(found, sure, limits, strict=True)
-        if p < ERROR and abs(np.log(one.ratio)) > limit
-    ]
+    return found
 
 
 def _levels(values: Sequence[Sequence[float]]) -> tuple[FloatArray, FloatArray]:
@@ -348,16 +341,12 @@ def _odd_budgets(check: Check) -> Iterator[OddWay]:
 
 def _odd_speeds(check: Check) -> Iterator[OddWay]:
     """Hold what varies by itself against how much it does from host to host."""
-    found: list[tuple[OddWay, float]] = []
     for figure in SPEEDS:
         own = {name: values for name, values in _by_source(check, figure).items() if values}
         if len(own) < FEWEST_ODD:
             continue
-        level, error = _levels([*own.values()])
-        odd = odd_hosts(level, error)
-        for name, off, p in zip(own, odd.off, odd.p, strict=True):
-            if abs(off) > np.log1p(NETWORK_MARGIN):
+        odd = odd_hosts(*_levels([*own.values()]))
+        for name, off, p in zip(own, odd.off, odd.p * len(SPEEDS), strict=True):
+            if p < ERROR and abs(off) > np.log1p(NETWORK_MARGIN):
                 value = float(np.exp(np.mean(np.log(own[name]))))
-                found.append((OddWay(name, figure, "other", value, value / np.exp(off)), p))
-    sure = holm([p for _, p in found])
-    yield from (one for (one, _), p in zip(found, sure, strict=True) if p < ERROR)
+                yield OddWay(name, figure, "other", value, value / float(np.exp(off)))

@@ -132,6 +132,8 @@ def run(
                 skip_missing=skip_missing, as_root=as_root, resume=resume, supplies=supplies,
             )  # fmt: skip
     except KeyboardInterrupt as error:
+        if not resume and not _any_block(folder):
+            raise InterruptError("interrupted before a block had ended", again) from error
         shows = shlex.join(["tare", "fleet", "report", str(folder)])
         raise InterruptError(
             f"interrupted; all blocks that had ended are kept in {folder}",
@@ -139,6 +141,13 @@ def run(
         ) from error
     _show(folder, folder / "report.html", json)
     _check_complete(record, again)
+
+
+def _any_block(folder: Path) -> bool:
+    from tare.features.fleet import folder as folders
+
+    record = folders.before(folder)
+    return record is not None and any(host.blocks for host in record.hosts)
 
 
 def _check_complete(record: Record, again: str) -> None:

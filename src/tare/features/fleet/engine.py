@@ -74,8 +74,11 @@ class Host:
     why: Refusal | None = None
     blocks: int = 0
     measured_ns: int = 0
-    #: How long its session took to begin.
-    began_ns: int | None = None
+    #: How long its session took to begin; since then with its end.
+    session_ns: int | None = None
+    #: Blocks that ended no session, and how long they took.
+    plain_blocks: int = 0
+    plain_ns: int = 0
     own_cpu_ns: int = 0
     #: The journal of this session.
     journal: Path = Path()
@@ -173,7 +176,7 @@ def find(client: Client) -> dict[str, str]:
     if twice := [name for name in given if names[name_of(name)] > 1]:
         some = " and ".join(repr(name[:_LONGEST]) for name in twice[:2])
         raise PlatformError(
-            f"workers {some} are both host {name_of(twice[0])}: which is which cannot be told",
+            f"workers {some} would both be the host {name_of(twice[0])!r}",
             "dask worker … --name HOST   (each another one, of A–Z, a–z, 0–9, ., _ and -)",
         )
     if not workers:

@@ -42,8 +42,9 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Blocks of this session, how long they took, and the worker's CPU time for each second.
     blocks: Count = 0
     measured_s: Seconds = 0.0
-    #: How long its session took to begin, before the first block.
-    began_s: Seconds | None = None
+    #: What a block takes, and what begins and ends a session besides; None: not known.
+    block_s: Seconds | None = None
+    session_s: Seconds | None = None
     own_cpu_share: Share | None = None
 
 

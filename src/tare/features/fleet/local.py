@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, TareError
 from tare.experiment import remnants
 from tare.host import lease
 from tare.networks.emulator import Emulator
@@ -26,6 +26,8 @@ START_S = 30.0
 #: Whatever kills this process, those that it has started are asked to end.
 WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
 _CLONE_NEWNET = 0x40000000
+#: Until whoever has not ended is killed.
+_END_S = 10.0
 #: A host whose machine or link is gone is known to be after so long.
 SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
@@ -66,12 +68,15 @@ def local(count: int) -> Iterator[str]:
         stack.enter_context(_running([*network.enter(1), *scheduler]))
         stack.enter_context(_inside(Path(here.namespace)))
         _await(str(here.address))
-        for number in range(1, count + 1):
-            worker = (
-                "worker", address, "--name", f"host-{number}", "--nthreads", "1", "--no-nanny",
-                "--no-dashboard", "--memory-limit", "0", "--death-timeout", "20",
-            )  # fmt: skip
-            stack.enter_context(_running([*network.enter(number + 1), *_dask(*worker)]))
+        words = (
+            "--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0",
+            "--death-timeout", "20",
+        )  # fmt: skip
+        workers = [
+            [*network.enter(number + 1), *_dask("worker", address, "--name", name, *words)]
+            for number, name in enumerate((f"host-{n}" for n in range(1, count + 1)), 1)
+        ]
+        stack.enter_context(_running(*workers))
         yield address
 
 
@@ -80,25 +85,35 @@ def _dask(role: str, *words: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _running(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run something as long as it is needed; it is asked to end, and then made to."""
-    process = subprocess.Popen(
-        [*WITH_US, *argv],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | SETTINGS,
-        start_new_session=True,
-    )
+def _running(*commands: Sequence[str]) -> Iterator[None]:
+    """Run something as long as it is needed; all is asked to end, and then made to."""
+    processes: list[subprocess.Popen[bytes]] = []
+    killed = False
     try:
-        yield process
+        for argv in commands:
+            processes.append(subprocess.Popen(
+                [*WITH_US, *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | SETTINGS,
+                start_new_session=True,
+            ))  # fmt: skip
+        yield
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for process in processes:
+            process.terminate()
+        ends = time.monotonic() + _END_S
+        for process in processes:
+            try:
+                process.wait(max(0.0, ends - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                killed = True
+        if killed:
+            with contextlib.suppress(TareError):
+                remnants.cleanup()
 
 
 @contextlib.contextmanager

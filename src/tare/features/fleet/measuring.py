@@ -170,10 +170,11 @@ class Measuring:
             ) from error
         took_ns = told.ended_ns - told.began_ns
         if not host.begun:
-            host.began_ns = took_ns
+            host.session_ns = took_ns
         else:
             host.measured_ns += took_ns
             host.own_cpu_ns += told.own_cpu_ns
+            _divide(host, told, took_ns)
         host.begun = True
         host.blocks += told.blocks
         host.ended, host.why = told.ended, told.refusal
@@ -184,17 +185,32 @@ class Measuring:
         ends = time.monotonic() + _END_S
         engine = self._engine
         with suppress(Exception):
-            for host in engine.hosts.values():
-                if host.begun and host.ended is None:
-                    # It waits until the block is over that is under way.
-                    engine.submit(host, laboratory.end)
-            while engine.is_busy and time.monotonic() < ends:
+            some = [host for host in engine.hosts.values() if host.begun and host.ended is None]
+            if some:
+                engine.progress.note(f"ending what is under way, in at most {_END_S:.0f} s")
+            for host in some:
+                # It waits until the block is over that is under way.
+                engine.submit(host, laboratory.end)
+            # Who has not begun has nothing that could be lost.
+            while any(host in some for host in engine.under_way.values()):
+                if time.monotonic() > ends:
+                    break
                 heard = engine.next()
                 if heard is None or isinstance(heard, Joined):
                     continue
                 host, told = heard
                 if isinstance(told, Told):
                     self._take(host, told)
+
+
+def _divide(host: Host, told: Told, took_ns: int) -> None:
+    """Count what blocks took; that of the last one with the end of the session, which probes."""
+    if told.ended is None:
+        host.plain_blocks += told.blocks
+        host.plain_ns += took_ns
+    elif host.plain_blocks and host.session_ns is not None:
+        blocks_ns = told.blocks * host.plain_ns // host.plain_blocks
+        host.session_ns += max(0, took_ns - blocks_ns)
 
 
 def _finds_repetitions(made: Plan) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
-from tare.features.fleet.answers import cell, findings, odd_ones
+from tare.features.fleet.answers import basis_said, cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
-from tare.render.charts.forest import forest
+from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Duration, Message, message
+from tare.results.message import Duration, Levels, Message, message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.units import scale_for
 
@@ -34,7 +34,6 @@ def make(fleet: Fleet, command: str) -> Report:
         overview=(_strips(fleet),) if any(len(one.hosts) > 1 for one in fleet.cells) else (),
         cells=_hosts(fleet),
         sections=tuple(Section(one, _figures(one)) for one in found),
-        lead=found[0].name if found else None,
         origin=Origin(
             commands=(command,),
             versions=(tare.__version__,),
@@ -57,7 +56,7 @@ def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
     machines = {host.machine for host in fleet.record.hosts if host.machine}
     return (
         ("hosts", f"{len(fleet.hosts)}"),
-        ("machines", f"{len(machines)}"),
+        *((("machines", f"{len(machines)}"),) if machines else ()),
         ("sessions", f"{sum(own.summary.sessions for own in fleet.values)}"),
         ("good trials", f"{trials:,}"),
     )
@@ -71,6 +70,8 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
         elif host.joined_s > 0:
             yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
+    for levels, names in fleet.without_ratio.items():
+        yield message("fleet.host.no_ratio", hosts=names, cell=Levels(dict(levels)))
     for ended in ("budget", "interrupted"):
         if names := [host.name for host in fleet.record.hosts if host.ended == ended]:
             yield message(f"fleet.host.{ended}", hosts=names)
@@ -88,7 +89,7 @@ def _hosts(fleet: Fleet) -> Table:
             "sessions": fleet.values[place].summary.sessions,
             "trials": fleet.values[place].summary.trials,
             "ended": None if record is None else record.ended,
-            "block": 1e9 * record.measured_s / record.blocks if record and record.blocks else None,
+            "block": 1e9 * record.block_s if record and record.block_s else None,
             "own": None if record is None else record.own_cpu_share,
         }
         for number, one in enumerate(series):
@@ -98,7 +99,7 @@ def _hosts(fleet: Fleet) -> Table:
     unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
     return Table(
         id="hosts",
-        title=message("fleet.table.hosts"),
+        title=message("fleet.table.hosts", basis=basis_said(fleet)),
         columns=(
             Column(key="host", title="host"),
             Column(key="sessions", title="sessions", unit="1"),
@@ -157,12 +158,17 @@ def _by_cell(table: Table) -> list[list[dict[str, object]]]:
 
 
 def _forest(name: str, rows: Sequence[dict[str, object]]) -> Figure:
+    rows = sorted(rows, key=lambda row: float(str(row["ratio"])))
+    hosts, half = len(rows), MOST_ROWS // 2
+    if hosts > MOST_ROWS:
+        rows = [*rows[:half], *rows[-half:]]
     ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
     title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])  # type: ignore[arg-type]
     chart = forest([str(row["host"]) for row in rows], ratios, lows, highs, title=text(title))
     alternative = message(
         "fleet.chart.forest.alternative",
-        hosts=len(rows), low=f"{min(ratios):.3g}", high=f"{max(ratios):.3g}",
+        hosts=hosts, low=f"{min(ratios):.3g}", high=f"{max(ratios):.3g}",
+        ends=half if hosts > MOST_ROWS else None,
     )  # fmt: skip
     return Figure(name, text(title), chart.to_dict(validate=False), sentence(alternative))
 

@@ -55,6 +55,10 @@ class FleetBar(Live):
         if self._is_due():
             of = max(len(self._left), len(self._live_hosts))
             done = sum(not lives for lives in self._live_hosts.values())
+            if not self._blocks:
+                begun = len(self._live_hosts)
+                self._show(f"sessions begin: {begun} of {of} hosts have begun")
+                return
             blocks = f"{self._blocks} block{'s' * (self._blocks != 1)}"
             self._show(f"{blocks} · {done} of {of} hosts done{self._time()}")
 

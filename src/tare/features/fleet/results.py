@@ -85,7 +85,7 @@ class Series:
 
     @cached_property
     def odd(self) -> OddHosts:
-        """How far each host is from the others; of at least four."""
+        """How far hosts are from the others; of at least four."""
         return odd_hosts(self.components.level, self.components.error)
 
 
@@ -130,6 +130,17 @@ class Fleet:
     def ratios(self) -> tuple[Series, ...]:
         """Each cell relative to the one with the reference level, within blocks."""
         return tuple(one for one in self._series if one.what.reference is not None)
+
+    @cached_property
+    def without_ratio(self) -> Mapping[tuple[tuple[str, str], ...], list[str]]:
+        """Hosts that are left out of a cell, or of its ratio: a value there is not above 0."""
+        there = {one.what: {*one.hosts} for one in self._series}
+        found: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for place, own in enumerate(self.values):
+            asked = _quantities(own.summary, self.factor) if isinstance(self.basis, Basis) else {}
+            for levels in {what.levels for what in asked if place not in there.get(what, ())}:
+                found.setdefault(levels, []).append(self.hosts[place])
+        return found
 
     @cached_property
     def _series(self) -> tuple[Series, ...]:

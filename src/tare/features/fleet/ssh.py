@@ -73,14 +73,14 @@ def hosts(given: str) -> dict[str, str]:
     for host in given.split(","):
         if not HOST.fullmatch(host):
             raise UsageError(
-                f"--fleet ssh:{given}: {host!r} is no host for ssh (a name, an address, or USER@ "
+                f"{'ssh:' + given!r}: {host!r} is no host for ssh (a name, an address, or USER@ "
                 "and either)",
-                "--fleet ssh:box1,user@box2   (ports and keys: ~/.ssh/config)",
+                "ssh:box1,user@box2   (ports and keys: ~/.ssh/config)",
             )
         name = name_of(host.rpartition("@")[2])
         if name in found:
             raise UsageError(
-                f"--fleet ssh:{given}: two hosts are called {name}", "give each another name"
+                f"{'ssh:' + given!r}: two hosts are called {name}", "give each another name"
             )
         found[name] = host
     return found
@@ -190,7 +190,10 @@ def _refusal(host: str, answer: Answer | None, process: _Process) -> Refusal:
         return Refusal(f"there is no tare on its PATH ({said})", same)
     hint = connection.mend(process.words(), host)
     if code == 255:
-        return Refusal(f"ssh: {said}", hint or f"ssh {host} true   (until it asks nothing)")
+        return Refusal(
+            f"ssh: {said.removeprefix('ssh: ')}",
+            hint or f"ssh {host} true   (until it asks nothing)",
+        )
     return Refusal(f"its tare does not start: {said}", same)
 
 

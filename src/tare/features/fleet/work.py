@@ -71,8 +71,10 @@ def connected(address: str) -> Iterator[Connected]:
         else:
             admit(address)
         # What it has to say about its own connections, tare says in its own words.
-        for logger in ("distributed", "asyncio"):
-            logging.getLogger(logger).setLevel(logging.CRITICAL)
+        # Dask's loggers have levels of their own.
+        for name in ("asyncio", *logging.root.manager.loggerDict):
+            if name.split(".")[0] in ("asyncio", "distributed"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             parts = urlsplit(address)
             # At once, where nobody listens: Dask's client would go on trying.
@@ -94,7 +96,7 @@ def connected(address: str) -> Iterator[Connected]:
 def _count(address: str) -> int:
     number = address.removeprefix(_LOCAL)
     if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MOST:
-        raise UsageError(f"--fleet {address}: not 1 to {MOST} hosts", "--fleet local:4")
+        raise UsageError(f"{address!r}: not 1 to {MOST} hosts", "local:4")
     return int(number)
 
 
@@ -107,14 +109,14 @@ def admit(address: str) -> None:
         plain = False
     if not plain or parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.username:
         raise UsageError(
-            f"--fleet {address}: not the address of a scheduler, with its port",
-            "--fleet tls://HOST:8786, --fleet ssh:box1,box2, or --fleet local:4",
+            f"{address!r}: not the address of a scheduler, with its port",
+            "tls://HOST:8786, ssh:box1,box2, or local:4",
         )
     if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
         raise UsageError(
-            f"--fleet {address}: without TLS, whoever reaches the scheduler can run anything on "
+            f"{address!r}: without TLS, whoever reaches the scheduler can run anything on "
             "all hosts",
-            f"--fleet tls://…, with certificates   {_CERTIFICATES}",
+            f"tls://…, with certificates   {_CERTIFICATES}",
         )
     if parts.scheme == "tls":
         try:
@@ -127,7 +129,7 @@ def admit(address: str) -> None:
             ) from error
         if secured is None:
             raise PlatformError(
-                f"--fleet {address}: Dask's configuration names no certificate", _CERTIFICATES
+                f"{address!r}: Dask's configuration names no certificate", _CERTIFICATES
             )
 
 
@@ -241,6 +243,7 @@ def _record(host: Host) -> HostRecord:
         joined_s=round(host.joined_s, 3),
         blocks=host.blocks,
         measured_s=round(host.measured_ns / 1e9, 3),
-        began_s=None if host.began_ns is None else round(host.began_ns / 1e9, 3),
+        block_s=host.plain_ns / 1e9 / host.plain_blocks if host.plain_blocks else None,
+        session_s=None if host.session_ns is None else round(host.session_ns / 1e9, 3),
         own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
     )

@@ -33,7 +33,10 @@ MENDS = (
     ("Host key verification failed", "ssh HOST true   (once, to accept its key)"),
     ("Permission denied (", "ssh-copy-id HOST   (until `ssh HOST true` asks nothing)"),
     ("Too many authentication failures", "name the key in ~/.ssh/config: IdentityFile"),
-    ("Could not resolve hostname", "give HOST its address in ~/.ssh/config: HostName"),
+    (
+        "Could not resolve hostname",
+        "spell HOST as ~/.ssh/config does, or give it its address there: HostName",
+    ),
     ("Can't open user config file", "vagrant ssh-config >FILE   ([platforms.ssh] config)"),
     ("Connection refused", "start sshd or the machine there, until `ssh HOST true` works"),
     ("Connection timed out", "start the machine, until `ssh HOST true` works"),

@@ -12,6 +12,7 @@ from tare.render.drawing import colour, data, label_axis, label_width, panel_wid
 MOST_NAMED = 60
 _ROW_HEIGHT, _LEAST_HEIGHT, _MOST_HEIGHT = 16, 60, 960
 _MOST_COLUMNS = 2
+_UNNAMED = "\u200b"
 #: What the gap between panels takes, and labels at the ends of their axes.
 _AROUND = 32
 
@@ -44,11 +45,22 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
 
     hosts = list(dict.fromkeys(one.host for _, some in panels for one in some))
     named = len(hosts) <= MOST_NAMED
-    short = {host: shorten(host) if named else str(place) for place, host in enumerate(hosts)}
-    label = label_width(short.values()) if named else 12
+    odd = {one.host for _, some in panels for one in some if one.odd}
+    # Of very many, the odd ones alone have names; those of the others begin with what is no sign.
+    short = {
+        host: shorten(host) if named or host in odd else f"{_UNNAMED}{place}"
+        for place, host in enumerate(hosts)
+    }
+    shown = [name for name in short.values() if not name.startswith(_UNNAMED)]
+    label = label_width(shown) if shown else 12
     columns = min(len(panels), _MOST_COLUMNS)
     gutter = label + 20
-    axis = label_axis(label, short.values()) if named else alt.Axis(labels=False, ticks=False)
+    axis = label_axis(label, shown)
+    if not named:
+        axis = alt.Axis(
+            labelExpr=f"datum.value[0] == '{_UNNAMED}' ? '' : datum.value", ticks=False,
+            labelLimit=label, minExtent=label, maxExtent=label, grid=False,
+        )  # fmt: skip
     y = alt.Y("host:N", sort=list(short.values()), title=None, axis=axis)
     height = min(max(len(hosts) * _ROW_HEIGHT, _LEAST_HEIGHT), _MOST_HEIGHT)
     drawn = [
