@@ -170,8 +170,9 @@ def test_a_file_in_place_of_the_hosts_is_no_fleet(tmp_path: Path) -> None:
 def test_the_end_of_a_session_is_no_part_of_a_block() -> None:
     host = Host("box", "", begun=True, session_ns=5)
     for ended, took in ((None, 10), (None, 12), ("finished", 111)):
-        measuring._divide(host, Told(b"", ended, None, blocks=1), took)
-    assert (host.plain_blocks, host.plain_ns, host.session_ns) == (2, 22, 5 + 100)
+        measuring._divide(host, Told(b"", ended, None, blocks=1, own_cpu_ns=1), took)
+    assert (host.plain_blocks, host.plain_ns, host.own_cpu_ns) == (2, 22, 2)
+    assert host.session_ns == 5 + 100
 
 
 def test_a_worker_below_zero_has_no_ratio_though_its_trial_has_a_value(

@@ -76,7 +76,7 @@ class Host:
     measured_ns: int = 0
     #: How long its session took to begin; since then with its end.
     session_ns: int | None = None
-    #: Blocks that ended no session, and how long they took.
+    #: Blocks that ended no session, how long they took, and the worker's CPU time meanwhile.
     plain_blocks: int = 0
     plain_ns: int = 0
     own_cpu_ns: int = 0

@@ -39,13 +39,14 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     cpus: int = 0
     #: When it came, since the fleet was reached; those that were there before: 0.
     joined_s: Seconds = 0.0
-    #: Blocks of this session, how long they took, and the worker's CPU time for each second.
+    #: Blocks of this session, and how long they took with its end.
     blocks: Count = 0
     measured_s: Seconds = 0.0
-    #: What a block takes, and what begins and ends a session besides; None: not known.
+    #: What a block takes, and the worker's CPU time for each second of that; None: not known.
     block_s: Seconds | None = None
-    session_s: Seconds | None = None
     own_cpu_share: Share | None = None
+    #: What begins and ends a session takes besides.
+    session_s: Seconds | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -173,7 +173,6 @@ class Measuring:
             host.session_ns = took_ns
         else:
             host.measured_ns += took_ns
-            host.own_cpu_ns += told.own_cpu_ns
             _divide(host, told, took_ns)
         host.begun = True
         host.blocks += told.blocks
@@ -208,6 +207,7 @@ def _divide(host: Host, told: Told, took_ns: int) -> None:
     if told.ended is None:
         host.plain_blocks += told.blocks
         host.plain_ns += took_ns
+        host.own_cpu_ns += told.own_cpu_ns
     elif host.plain_blocks and host.session_ns is not None:
         blocks_ns = told.blocks * host.plain_ns // host.plain_blocks
         host.session_ns += max(0, took_ns - blocks_ns)

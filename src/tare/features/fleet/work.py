@@ -245,5 +245,5 @@ def _record(host: Host) -> HostRecord:
         measured_s=round(host.measured_ns / 1e9, 3),
         block_s=host.plain_ns / 1e9 / host.plain_blocks if host.plain_blocks else None,
         session_s=None if host.session_ns is None else round(host.session_ns / 1e9, 3),
-        own_cpu_share=host.own_cpu_ns / host.measured_ns if host.measured_ns else None,
+        own_cpu_share=host.own_cpu_ns / host.plain_ns if host.plain_ns else None,
     )
