@@ -192,8 +192,8 @@ def basis_said(fleet: Fleet) -> str | None:
 def cell(fleet: Fleet, one: Series) -> Message:
     """Return how a cell is called: by the levels that are not the same in all."""
     levels = dict(one.what.levels)
-    all_ = [dict(own.levels) for host in fleet.values[:1] for own in host.summary.cells]
-    varied = [f for f in levels if len({c[f] for c in all_}) > 1]
+    cells = [dict(own.levels) for host in fleet.values[:1] for own in host.summary.cells]
+    varied = [f for f in levels if len({own[f] for own in cells}) > 1]
     return message("fleet.cell", levels=Levels({f: levels[f] for f in varied or ["workload"]}))
 
 

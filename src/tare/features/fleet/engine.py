@@ -385,6 +385,10 @@ class Engine:
         """Whether there is something to wait for, or to take."""
         return bool(self.under_way or self._found)
 
+    def awaits(self, some: Sequence[Host]) -> bool:
+        """Tell whether there is something to take, or one of some hosts is asked something."""
+        return bool(self._found) or any(host in some for host in self.under_way.values())
+
     def next(self) -> tuple[Host, Any] | Joined | None:
         """Wait for the next task that is over; None: it brought nothing, or none was heard of.
 

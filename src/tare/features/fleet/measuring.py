@@ -191,9 +191,7 @@ class Measuring:
                 # It waits until the block is over that is under way.
                 engine.submit(host, laboratory.end)
             # Who has not begun has nothing that could be lost.
-            while any(host in some for host in engine.under_way.values()):
-                if time.monotonic() > ends:
-                    break
+            while engine.awaits(some) and time.monotonic() < ends:
                 heard = engine.next()
                 if heard is None or isinstance(heard, Joined):
                     continue
