@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import dask
 import pytest
 
-from tare.errors import PlatformError, UsageError
+from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import journal
 from tare.experiment.session import budget
+from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet import laboratory, work
+from tare.features.fleet.laboratory import Hello, Refusal, Told
 
 
 def test_a_scheduler_of_this_machine_needs_no_certificates() -> None:
@@ -33,6 +36,45 @@ def test_others_are_refused_without_tls(address: str) -> None:
     with pytest.raises(UsageError, match="without TLS") as refused:
         work.admit(address)
     assert "tls://" in (refused.value.hint or "")
+
+
+def test_a_configuration_that_asks_for_encryption_is_kept_to() -> None:
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(UsageError, match="asks for encryption"),
+    ):
+        work.admit("tcp://127.0.0.1:8786")
+
+
+@pytest.mark.parametrize(
+    ("found", "is_sound"),
+    [
+        (Told(b"", None, None), True),
+        (Told(b"", "finished", Refusal("why", None), blocks=3, began_ns=1, ended_ns=2), True),
+        (Told(b"", "nonsense", None), False),  # type: ignore[arg-type]
+        (Told(b"", blocks=-(10**30)), False),
+        (Told("text"), False),  # type: ignore[arg-type]
+        (Told(b"", began_ns=2, ended_ns=1), False),
+        (Hello("1", "a", "m", "s", 2), True),
+        (Hello("1", "a", "m", "s", "two"), False),  # type: ignore[arg-type]
+        (Refusal(7, None), False),  # type: ignore[arg-type]
+        ({"version": "1"}, False),
+        (42, False),
+    ],
+)
+def test_what_a_worker_sends_may_be_anything(found: object, is_sound: bool) -> None:
+    assert laboratory.is_sound(found) == is_sound
+
+
+@pytest.mark.parametrize("name", ["hosts", "hosts/box", "hosts/box/journal"])
+def test_nothing_is_written_through_a_link(name: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "out" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="is a link"):
+        fleet_folder.make(tmp_path / "out/hosts/box")
+    assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
 @pytest.mark.parametrize("address", ["scheduler:8786", "http://scheduler", "tls://", ""])

@@ -165,3 +165,20 @@ def test_every_sentence_can_be_said() -> None:
     assert any("host1" in one and "token bucket" in one for one in said)
     document = check_page.make(made, "tare fleet check local:4")
     assert document.lead == "facts"
+
+
+def test_a_network_that_was_not_measured_is_not_the_same() -> None:
+    made = ways([None] * 4, [10.0] * 4)
+    why = "other hosts do not reach it"
+    lost = Way(source="host0", target="host1", why=why)
+    made = msgspec.structs.replace(made, ways=(*made.ways, lost))
+    found = check_page.findings(made)
+    assert (found[-1].name, found[-1].verdict) == ("ways", "inconclusive")
+    assert found[-1].answer[0].args["why"] == why
+    assert not check_page.is_alike(made, found)
+
+
+def test_hosts_of_one_machine_are_said() -> None:
+    hosts = [HostCheck(name=name, machine=boot) for name, boot in zip("abc", "112", strict=True)]
+    said = check_page.make(Check(hosts=tuple(hosts)), "again").missing
+    assert [one.args["hosts"] for one in said] == [["a", "b"]]

@@ -73,6 +73,7 @@ def hosts(folder: Path) -> list[Path]:
     """Return the folder of each host of a fleet that has a plan, ``host-10`` after ``host-9``."""
     if (folder / HOSTS).is_symlink():
         raise StoreError(f"{folder / HOSTS} is a link, so what it leads to is not read")
+    files.check_owner(folder / HOSTS)
     try:
         some = [path for path in (folder / HOSTS).iterdir() if not path.is_symlink()]
     except OSError as error:

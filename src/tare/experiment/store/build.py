@@ -7,6 +7,7 @@ import errno
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from stat import S_ISREG
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -158,7 +159,12 @@ def origins(folder: Path) -> list[tuple[str, int, int]]:
     """Describe the files that an experiment's tables are made from; journals only ever grow."""
     found = []
     for path in [folder / plan_file.FILE, *journal.files(folder)]:
-        stat = path.stat()
+        try:
+            stat = path.lstat()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if not S_ISREG(stat.st_mode):
+            raise StoreError(f"{path} is no plain file, so it is not read")
         found.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
     return found
 

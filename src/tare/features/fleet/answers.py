@@ -338,7 +338,12 @@ def _odd(fleet: Fleet) -> Finding:
         for one in odd_ones(fleet)
     ]  # fmt: skip
     compared = [len(one.hosts) for one in fleet.cells]
-    none = message("fleet.odd.none", hosts=max(compared))
+    furthest = _furthest(fleet)
+    none = message(
+        "fleet.odd.none",
+        hosts=max(compared), host=furthest.host, cell=furthest.cell, off=furthest.off,
+        reference=furthest.reference,
+    )  # fmt: skip
     answer = tuple(said[:_MOST_SAID]) or (none,)
     return Finding(
         name="odd",
@@ -353,18 +358,26 @@ def _odd(fleet: Fleet) -> Finding:
 
 def odd_ones(fleet: Fleet) -> list[Off]:
     """Return which hosts are odd in which cells and ratios, over all of these."""
+    return [one for one in _off(fleet) if one.p < ERROR]
+
+
+def _furthest(fleet: Fleet) -> Off:
+    """Return the host that is furthest off, by how far it may be by chance."""
+    return max(_off(fleet), key=lambda one: one.off_by)
+
+
+def _off(fleet: Fleet) -> Iterator[Off]:
     some = [one for one in (*fleet.cells, *fleet.ratios) if len(one.hosts) >= FEWEST_ODD]
-    return [
-        Off(
-            fleet.hosts[host], cell(fleet, one), one.what.reference,
-            _ratio(off, off - half, off + half), len(some) * p,
-        )
-        for one in some
+    for one in some:
         for host, off, half, p in zip(
             one.hosts, *(a.tolist() for a in (one.odd.off, one.odd.half, one.odd.p)), strict=True
-        )
-        if len(some) * p < ERROR
-    ]  # fmt: skip
+        ):
+            if not math.isnan(off):
+                yield Off(
+                    fleet.hosts[host], cell(fleet, one), one.what.reference,
+                    _ratio(off, off - half, off + half), len(some) * p,
+                    abs(off) / half if half else 0.0,
+                )  # fmt: skip
 
 
 class Off(NamedTuple):
@@ -377,3 +390,5 @@ class Off(NamedTuple):
     off: Ratio
     #: Over all cells and ratios.
     p: float
+    #: Half widths of its interval.
+    off_by: float

@@ -198,16 +198,20 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
         key = (folder / "network.key").read_bytes()
     lasts = (len(live) * len(turns) + 1) * ((search_s or 0.0) + _EACH_S)
     where: dict[str, str] = {}
+    unheard: dict[str, str] = {}
     done: list[Way] = []
     each_s = _PLAIN_S if search_s is None else search_s + _WAY_S
     watch = _Watch(engine.progress, "network", sum(map(len, turns)), len(turns) * each_s)
     for host, found in engine.each(laboratory.listen, key, lasts):
         if isinstance(found, Refusal):
-            engine.refuse(host, found)
+            unheard[host.name] = found.why
         else:
             where[host.name] = str(found)
     for pairs in turns:
         asked = [(a, b) for a, b in pairs if a in where and b in where]
+        for a, b in [pair for pair in pairs if pair not in asked]:
+            lacking = a if a not in where else b
+            done.append(Way(source=a, target=b, why=f"{lacking}: {unheard.get(lacking, '?')}"))
         for source, target in asked:
             engine.submit(engine.hosts[source], laboratory.probe, key, where[target], search_s)
         watch.before = len(done)

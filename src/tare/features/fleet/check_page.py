@@ -8,6 +8,7 @@ import tare
 from tare.features.fleet.check import (
     FEWEST_ODD,
     Check,
+    HostCheck,
     odd_facts,
     odd_figures,
     odd_ways,
@@ -50,7 +51,8 @@ def make(check: Check, command: str) -> Report:
             message("fleet.host.refused", host=host.name, why=host.why)
             for host in check.hosts
             if host.why is not None
-        ),
+        )
+        + tuple(_one_machine(there)),
         cells=_hosts(check),
         sections=tuple(map(Section, found)),
         lead=worst[0].name,
@@ -62,28 +64,43 @@ def make(check: Check, command: str) -> Report:
     )
 
 
+def _one_machine(there: Sequence[HostCheck]) -> Iterator[Message]:
+    by_machine: dict[str, list[str]] = {}
+    for host in there:
+        by_machine.setdefault(host.machine, []).append(host.name)
+    for machine, names in by_machine.items():
+        if machine and len(names) > 1:
+            yield message("fleet.check.one_machine", hosts=names)
+
+
 def findings(check: Check) -> list[Finding]:
     """Return the answers: what hosts are, what they can do, and the network between them."""
     found = [_finding("facts", [*_facts(check)], check, ()), _figures(check)]
     if check.ways:
         said = [*_ways(check)]
-        found.append(_finding("ways", said, check, (_ways_table(check),)))
+        unlike: Answer = "no" if odd_ways(check) else "inconclusive"
+        found.append(_finding("ways", said, check, (_ways_table(check),), unlike))
     return found
 
 
 def is_alike(check: Check, found: Iterable[Finding]) -> bool:
     """Tell whether every host could be looked at, and none is found unlike the others."""
     seen = all(host.why is None for host in check.hosts)
+    seen = seen and all(way.found is not None for way in check.ways)
     return seen and all(one.verdict != "no" for one in found)
 
 
 def _finding(
-    name: str, said: Sequence[Message], check: Check, tables: tuple[Table, ...]
+    name: str,
+    said: Sequence[Message],
+    check: Check,
+    tables: tuple[Table, ...],
+    unlike: Answer = "no",
 ) -> Finding:
     hosts = sum(host.why is None for host in check.hosts)
     # That nothing is shown of what was measured is no sameness.
     same: Answer = "yes" if name == "facts" else "none"
-    verdict: Answer = "no" if said else same if hosts > 1 else "nothing to compare"
+    verdict: Answer = unlike if said else same if hosts > 1 else "nothing to compare"
     none = message(f"fleet.check.{name}.alike" if hosts > 1 else "fleet.check.alone", hosts=hosts)
     return Finding(
         name=name,
@@ -159,6 +176,11 @@ def _figures_table(check: Check) -> Table:
 
 
 def _ways(check: Check) -> Iterator[Message]:
+    for way in check.ways:
+        if way.found is None:
+            yield message(
+                "fleet.check.ways.unmeasured", host=way.source, other=way.target, why=way.why or "?"
+            )
     for one in odd_ways(check):
         name, unit = next((title, unit) for key, title, unit in _FIGURES if key == one.figure)
         value, most = (None if v is None else Amount(v, unit) for v in (one.value, one.most))

@@ -158,6 +158,11 @@ def _claimed(client: Client) -> Iterator[float]:
             run(_release, client.id)
 
 
+def _line(said: str) -> str:
+    """Return what comes from a host as a line of its own, and no more."""
+    return " ".join(said[:_LONGEST].split())
+
+
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
@@ -198,6 +203,8 @@ class Engine:
         Names of hosts, or patterns; none: all.
     refused : mapping of str to Refusal
         Hosts that were to be there and are not among the scheduler's.
+    drop : callable or None
+        Ends what plays a host that is lost, where that is in the way of others.
     """
 
     def __init__(
@@ -206,11 +213,15 @@ class Engine:
         progress: Progress,
         wanted: Sequence[str] = (),
         refused: Mapping[str, Refusal] | None = None,
+        drop: Callable[[str], None] | None = None,
     ) -> None:
         self._client = client
         self._wanted = wanted
         self._refused = refused or {}
+        self._drop = drop
         self._began_s = time.monotonic()
+        #: When somebody asked for a fleet.
+        self.asked_s = self._began_s
         self.progress = progress
         self.hosts: dict[str, Host] = {}
         #: Which host a task is of.
@@ -253,7 +264,10 @@ class Engine:
                 if unlike is not None:
                     self._refuse_unable(unlike)
                 for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
-                    self.greeted(host, said)
+                    if isinstance(said, Hello) and laboratory.is_sound(said):
+                        self.greeted(host, said)
+                    else:
+                        self.refuse(host, Refusal("what it says of itself is none of tare's", None))
                 yield
             finally:
                 with suppress(Exception):
@@ -485,7 +499,7 @@ class Engine:
     def refuse(self, host: Host, why: Refusal) -> None:
         """Leave a host out that cannot do what it is asked."""
         # It comes from there, and may be of any length.
-        why = Refusal(why.why[:_LONGEST], why.hint)
+        why = Refusal(_line(why.why), None if why.hint is None else _line(why.hint))
         host.ended, host.why = "refused", why
         self.progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
 
@@ -493,6 +507,8 @@ class Engine:
         for task in [task for task, one in self.under_way.items() if one is host]:
             del self.under_way[task]
         if host.ended is None:
-            why = why[:_LONGEST]
+            why = _line(why)
             host.ended, host.why = "lost", Refusal(why, None)
             self.progress.note(f"{host.name}: {why}; what was fetched from it is kept")
+            if self._drop is not None:
+                self._drop(host.name)

@@ -45,7 +45,7 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: What a block takes, and the worker's CPU time for each second of that; None: not known.
     block_s: Seconds | None = None
     own_cpu_share: Share | None = None
-    #: What begins and ends a session takes besides.
+    #: What begins and ends a session takes besides, with the start of the fleet.
     session_s: Seconds | None = None
 
 
@@ -61,6 +61,24 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 def has_begun(folder: Path) -> bool:
     """Tell whether a folder holds a fleet's results."""
     return (folder / HOSTS).is_dir() or (folder / FILE).exists()
+
+
+def make(host: Path) -> None:
+    """Make the folder of a host, or look that it is one to write to.
+
+    Raises
+    ------
+    StoreError
+        If it leads elsewhere, or belongs to somebody else.
+    """
+    for path in (host.parent, host, host / "journal"):
+        if path.is_symlink():
+            raise StoreError(f"{path} is a link, so nothing is written to what it leads to")
+        files.check_owner(path)
+    try:
+        host.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make {host}: {error.strerror}", _HINT) from error
 
 
 def write(record: Record, folder: Path) -> None:

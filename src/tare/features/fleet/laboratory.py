@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from distributed import Worker, WorkerPlugin, get_worker
 
 import tare
@@ -63,6 +64,8 @@ _PAUSED = frozenset({
 _BEATS = 3
 #: The rarest.
 _MOST_BEAT_S = 30.0
+#: Longer than any machine is up.
+_MOST_NS = 10**18
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 180.0
 
@@ -125,6 +128,26 @@ class Told:
     ended_ns: int = 0
     #: CPU time of the worker's other threads meanwhile, which a session without it has not.
     own_cpu_ns: int = 0
+
+
+def is_sound(found: object) -> bool:
+    """Tell whether a task has brought what one of these does: it may be anything."""
+    if not isinstance(found, Hello | Refusal | Plan | Told | Looked):
+        return False
+    light = replace(found, lines=b"") if isinstance(found, Told) else found
+    try:
+        msgspec.convert(msgspec.to_builtins(light), type(found))
+    except Exception:
+        # What was sent may lack any part of it.
+        return False
+    if isinstance(found, Plan):
+        return bool(found.cells)
+    if isinstance(found, Told):
+        times = (found.began_ns, found.ended_ns - found.began_ns, found.own_cpu_ns)
+        return isinstance(found.lines, bytes) and all(
+            0 <= value <= _MOST_NS for value in (*times, found.blocks)
+        )
+    return True
 
 
 def hello() -> Hello:
@@ -266,7 +289,10 @@ class Laboratory(WorkerPlugin):
         found = socket.getaddrinfo(self._reached_at, None, type=socket.SOCK_STREAM)
         own = ipaddress.ip_address(str(found[0][4][0]))
         if own.is_loopback:
-            return Refusal("other hosts do not reach it: its address is one of itself", None)
+            return Refusal(
+                "other hosts do not reach it: its address is that of a loopback",
+                "tare net measure   (measures the network between two machines)",
+            )
         self._listening = opened = contextlib.ExitStack()
         file = opened.enter_context(private_folder()) / "network.key"
         _secret(file, key)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tare.errors import PlatformError, TareError
@@ -33,6 +34,7 @@ SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",
+    "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "false",
     # Nothing is shown by HTTP, which whoever reaches a port could read.
     "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
     "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
@@ -40,15 +42,17 @@ SETTINGS = {
 
 
 @contextlib.contextmanager
-def local(count: int) -> Iterator[str]:
+def local(count: int) -> Iterator[tuple[str, Callable[[str], None]]]:
     """Start a scheduler and so many hosts, and be in the scheduler's namespace meanwhile.
 
     Nobody else is in that network, so nothing in it is encrypted.
 
     Yields
     ------
-    str
-        The scheduler's address.
+    address : str
+        The scheduler's.
+    drop : callable
+        Kills a host by its name: one that is frozen may have others wait for it.
 
     Raises
     ------
@@ -72,12 +76,13 @@ def local(count: int) -> Iterator[str]:
             "--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0",
             "--death-timeout", "20",
         )  # fmt: skip
+        names = [f"host-{number}" for number in range(1, count + 1)]
         workers = [
-            [*network.enter(number + 1), *_dask("worker", address, "--name", name, *words)]
-            for number, name in enumerate((f"host-{n}" for n in range(1, count + 1)), 1)
+            [*network.enter(number), *_dask("worker", address, "--name", name, *words)]
+            for number, name in enumerate(names, 2)
         ]
-        stack.enter_context(_running(*workers))
-        yield address
+        running = dict(zip(names, stack.enter_context(_running(*workers)), strict=True))
+        yield address, lambda name: running[name].kill()
 
 
 def _dask(role: str, *words: str) -> list[str]:
@@ -85,10 +90,9 @@ def _dask(role: str, *words: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _running(*commands: Sequence[str]) -> Iterator[None]:
+def _running(*commands: Sequence[str]) -> Iterator[Sequence[subprocess.Popen[bytes]]]:
     """Run something as long as it is needed; all is asked to end, and then made to."""
     processes: list[subprocess.Popen[bytes]] = []
-    killed = False
     try:
         for argv in commands:
             processes.append(subprocess.Popen(
@@ -99,7 +103,7 @@ def _running(*commands: Sequence[str]) -> Iterator[None]:
                 env=os.environ | SETTINGS,
                 start_new_session=True,
             ))  # fmt: skip
-        yield
+        yield processes
     finally:
         for process in processes:
             process.terminate()
@@ -110,8 +114,7 @@ def _running(*commands: Sequence[str]) -> Iterator[None]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                killed = True
-        if killed:
+        if any(process.returncode == -signal.SIGKILL for process in processes):
             with contextlib.suppress(TareError):
                 remnants.cleanup()
 

@@ -18,6 +18,7 @@ from tare.experiment.session import folder as folders
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session import journal_path
 from tare.experiment.specification import FleetSpec
+from tare.features.fleet import folder as own_folders
 from tare.features.fleet import laboratory
 from tare.features.fleet.engine import Engine, Host, Joined
 from tare.features.fleet.folder import HOSTS
@@ -55,6 +56,8 @@ class Measuring:
         self._planned: deque[tuple[Host, Plan, Past]] = deque()
         self._first: Host | None = None
         self._repetitions: dict[str, int] = {}
+        #: From when the fleet was asked for until a session could begin.
+        self._start_ns: int | None = None
         #: What keeps sessions of hosts that wait.
         self._kept: list[Future[Any]] = []
 
@@ -87,7 +90,10 @@ class Measuring:
 
     def _answered(self, host: Host, found: object) -> None:
         """Go on with a host by what it has brought."""
-        if isinstance(found, Hello):
+        if not laboratory.is_sound(found):
+            host.ended, host.why = "failed", Refusal("what it sent is none of tare's", None)
+            self._engine.progress.note(f"{host.name}: what it sent is none of tare's")
+        elif isinstance(found, Hello):
             self._engine.greeted(host, found)
             if host.ended is None:
                 self._engine.submit(host, laboratory.plan, self._asked)
@@ -104,9 +110,9 @@ class Measuring:
     def _folder_of(self, host: Host, made: Plan) -> None:
         """Begin a host's folder, or go on with it; it may have all that is asked."""
         host.folder = self._folder / HOSTS / host.name
-        host.folder.mkdir(parents=True, exist_ok=True)
         past = Past()
         try:
+            own_folders.make(host.folder)
             if folders.has_begun(host.folder):
                 made, past, is_complete = folders.go_on(made, self._asked.text, host.folder)
                 if is_complete:
@@ -170,7 +176,10 @@ class Measuring:
             ) from error
         took_ns = told.ended_ns - told.began_ns
         if not host.begun:
-            host.session_ns = took_ns
+            if self._start_ns is None:
+                self._start_ns = int(1e9 * (time.monotonic() - self._engine.asked_s)) - took_ns
+            # Whoever wants another session starts the fleet again.
+            host.session_ns = took_ns + max(0, self._start_ns)
         else:
             host.measured_ns += took_ns
             _divide(host, told, took_ns)

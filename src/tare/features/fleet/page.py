@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
-from tare.features.fleet.answers import basis_said, cell, findings, odd_ones
+from tare.features.fleet.answers import (
+    FEWEST_NEXT,
+    FEWEST_ODD,
+    basis_said,
+    cell,
+    findings,
+    odd_ones,
+)
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
@@ -40,15 +47,25 @@ def make(fleet: Fleet, command: str) -> Report:
             title="How to make this page again",
             seed=fleet.experiment.seed,
         ),
+        notes=_few(fleet),
         calm="No host was lost.",
         rest=f"{command} --json -",
     )
 
 
+def _few(fleet: Fleet) -> tuple[Message, ...]:
+    most = max((len(one.hosts) for one in fleet.cells), default=0)
+    if not 1 < most < FEWEST_NEXT:
+        return ()
+    return (message("fleet.few", needed=FEWEST_NEXT, odd=FEWEST_ODD),)
+
+
 def _none(fleet: Fleet) -> tuple[Message, ...]:
     if isinstance(fleet.basis, Message):
         return (fleet.basis,)
-    return (message("fleet.alone", host=fleet.hosts[0]),)
+    if not fleet.cells:
+        return (message("fleet.no_values"),)
+    return (message("fleet.alone", host=fleet.hosts[fleet.cells[0].hosts[0]]),)
 
 
 def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
@@ -65,7 +82,10 @@ def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
 def _missing(fleet: Fleet) -> Iterator[Message]:
     for name, why in fleet.damaged.items():
         yield message("fleet.host.damaged", host=name, why=why)
+    there = {*fleet.hosts, *fleet.damaged}
     for host in fleet.record.hosts:
+        if host.blocks and host.name not in there:
+            yield message("fleet.host.gone", host=host.name)
         if host.ended in ("lost", "refused", "failed"):
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
         elif host.joined_s > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import dask
 import msgspec
 from distributed import Client, Security
 
@@ -47,6 +49,8 @@ class Connected(NamedTuple):
 
     client: Client
     refused: dict[str, Refusal]
+    #: Ends what plays a host, on this machine.
+    drop: Callable[[str], None] | None
 
 
 @contextlib.contextmanager
@@ -61,10 +65,13 @@ def connected(address: str) -> Iterator[Connected]:
         If nobody answers there, or there are no certificates.
     """
     with contextlib.ExitStack() as stack:
-        expected, security, refused = 0, None, dict[str, Refusal]()
+        expected, refused = 0, dict[str, Refusal]()
+        security: object = None
+        drop: Callable[[str], None] | None = None
         if address.startswith(_LOCAL):
             expected = _count(address)
-            address = stack.enter_context(local(expected))
+            address, drop = stack.enter_context(local(expected))
+            security = _open()
         elif address.startswith(_SSH):
             started = stack.enter_context(ssh(address.removeprefix(_SSH)))
             address, security, refused = started.address, started.security, started.refused
@@ -90,7 +97,13 @@ def connected(address: str) -> Iterator[Connected]:
             raise PlatformError(
                 f"no scheduler answers at {address}: {error}", f"dask scheduler   (see {_DOCS})"
             ) from error
-        yield Connected(client, refused)
+        yield Connected(client, refused, drop)
+
+
+def _open() -> Security:
+    """Return how to reach a network that nobody else is in, whatever Dask's configuration asks."""
+    make: Callable[..., Security] = Security
+    return make(require_encryption=False)
 
 
 def _count(address: str) -> int:
@@ -117,6 +130,11 @@ def admit(address: str) -> None:
             f"{address!r}: without TLS, whoever reaches the scheduler can run anything on "
             "all hosts",
             f"tls://…, with certificates   {_CERTIFICATES}",
+        )
+    if parts.scheme == "tcp" and dask.config.get("distributed.comm.require-encryption", None):
+        raise UsageError(
+            f"{address!r}: Dask's configuration asks for encryption (require-encryption)",
+            f"tls://{parts.netloc}, or take that out of the configuration",
         )
     if parts.scheme == "tls":
         try:
@@ -160,7 +178,8 @@ def execute(
     experiment = experiment_file.parse(text, str(file), catalogue())
     asked = Asked(text, str(file), skip_missing, as_root, supplies)
     before: Record | None = None
-    with folders.held(folder):
+    asked_s = time.monotonic()
+    with _none_left_empty(folder), folders.held(folder):
         if own_folders.has_begun(folder):
             if not resume:
                 raise StoreError(
@@ -173,7 +192,9 @@ def execute(
         with connected(address) as fleet:
             if not address.startswith((_LOCAL, _SSH)):
                 _link(fleet.client, progress)
-            engine = Engine(fleet.client, progress, experiment.fleet.hosts, fleet.refused)
+            wanted = experiment.fleet.hosts
+            engine = Engine(fleet.client, progress, wanted, fleet.refused, fleet.drop)
+            engine.asked_s = asked_s
             try:
                 with engine.reached(plugin):
                     # Whoever reaches nobody has begun nothing.
@@ -190,12 +211,24 @@ def execute(
     return record
 
 
+@contextlib.contextmanager
+def _none_left_empty(folder: Path) -> Iterator[None]:
+    """Have a folder that was made for results, and got none, be gone."""
+    there = folder.exists()
+    try:
+        yield
+    finally:
+        if not there:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
 def look(
     address: str, progress: Progress, supplies: Supplies, *, network: bool, search_s: float | None
 ) -> Check:
     """Look at all hosts; raises PlatformError where there is no fleet, or none can be looked at."""
     with connected(address) as fleet:
-        engine = Engine(fleet.client, progress, refused=fleet.refused)
+        engine = Engine(fleet.client, progress, refused=fleet.refused, drop=fleet.drop)
         with engine.reached():
             found = check.take(engine, supplies, network=network, search_s=search_s)
     if all(host.why is not None for host in found.hosts):
