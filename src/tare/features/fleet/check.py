@@ -151,8 +151,9 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     for host, looked in engine.each(laboratory.look, supplies, watch=watch.at):
         if isinstance(looked, Refusal):
             engine.refuse(host, looked)
+        elif not isinstance(looked, Looked) or not laboratory.is_sound(looked):
+            engine.refuse(host, Refusal("what it sent is none of tare's", None))
         else:
-            assert isinstance(looked, Looked)
             found[host.name] = HostCheck(
                 name=host.name,
                 machine=host.hello.machine,

@@ -82,7 +82,13 @@ def local(count: int) -> Iterator[tuple[str, Callable[[str], None]]]:
             for number, name in enumerate(names, 2)
         ]
         running = dict(zip(names, stack.enter_context(_running(*workers)), strict=True))
-        yield address, lambda name: running[name].kill()
+
+        def drop(name: str) -> None:
+            # Somebody else may have joined.
+            if name in running:
+                running[name].kill()
+
+        yield address, drop
 
 
 def _dask(role: str, *words: str) -> list[str]:
