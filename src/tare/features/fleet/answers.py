@@ -337,14 +337,7 @@ def _odd(fleet: Fleet) -> Finding:
         )
         for one in odd_ones(fleet)
     ]  # fmt: skip
-    compared = [len(one.hosts) for one in fleet.cells]
-    furthest = _furthest(fleet)
-    none = message(
-        "fleet.odd.none",
-        hosts=max(compared), host=furthest.host, cell=furthest.cell, off=furthest.off,
-        reference=furthest.reference,
-    )  # fmt: skip
-    answer = tuple(said[:_MOST_SAID]) or (none,)
+    answer = tuple(said[:_MOST_SAID]) or (_none_odd(fleet),)
     return Finding(
         name="odd",
         basis=basis_said(fleet),
@@ -361,20 +354,26 @@ def odd_ones(fleet: Fleet) -> list[Off]:
     return [one for one in _off(fleet) if one.p < ERROR]
 
 
-def _furthest(fleet: Fleet) -> Off:
-    """Return the host that is furthest off, by how far it may be by chance."""
-    return max(_off(fleet), key=lambda one: one.off_by)
+def _none_odd(fleet: Fleet) -> Message:
+    """Name the host that is furthest off, by how far it may be by chance."""
+    furthest = max(_off(fleet), key=lambda one: one.off_by)
+    return message(
+        "fleet.odd.none",
+        hosts=max(len(one.hosts) for one in fleet.cells), host=furthest.host, cell=furthest.cell,
+        off=furthest.off, reference=furthest.reference,
+    )  # fmt: skip
 
 
 def _off(fleet: Fleet) -> Iterator[Off]:
     some = [one for one in (*fleet.cells, *fleet.ratios) if len(one.hosts) >= FEWEST_ODD]
     for one in some:
+        name = cell(fleet, one)
         for host, off, half, p in zip(
             one.hosts, *(a.tolist() for a in (one.odd.off, one.odd.half, one.odd.p)), strict=True
         ):
             if not math.isnan(off):
                 yield Off(
-                    fleet.hosts[host], cell(fleet, one), one.what.reference,
+                    fleet.hosts[host], name, one.what.reference,
                     _ratio(off, off - half, off + half), len(some) * p,
                     abs(off) / half if half else 0.0,
                 )  # fmt: skip

@@ -91,8 +91,7 @@ class Measuring:
     def _answered(self, host: Host, found: object) -> None:
         """Go on with a host by what it has brought."""
         if not laboratory.is_sound(found):
-            host.ended, host.why = "failed", Refusal("what it sent is none of tare's", None)
-            self._engine.progress.note(f"{host.name}: what it sent is none of tare's")
+            self._fail(host, "what it sent is none of tare's")
         elif isinstance(found, Hello):
             self._engine.greeted(host, found)
             if host.ended is None:
@@ -106,6 +105,11 @@ class Measuring:
             self._take(host, found)
             if host.ended is None:
                 self._turns.append((host, laboratory.block, (self._spec.blocks,)))
+
+    def _fail(self, host: Host, why: str) -> None:
+        """Give a host up that does not send what it is to."""
+        host.ended, host.why = "failed", Refusal(why, None)
+        self._engine.progress.note(f"{host.name}: {why}")
 
     def _folder_of(self, host: Host, made: Plan) -> None:
         """Begin a host's folder, or go on with it; it may have all that is asked."""
@@ -157,8 +161,7 @@ class Measuring:
     def _take(self, host: Host, told: Told) -> None:
         """Keep what a host has found."""
         if not journal.is_journal(told.lines):
-            host.ended, host.why = "failed", Refusal("what it sent is no journal", None)
-            self._engine.progress.note(f"{host.name}: what it sent is no journal")
+            self._fail(host, "what it sent is no journal")
             return
         if told.plan is not None and told.plan.repetitions:
             plan_file.write(told.plan, host.folder)
