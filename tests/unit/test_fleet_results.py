@@ -24,13 +24,14 @@ from tare.errors import InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
+from tare.features.audit import audit
 from tare.features.fleet import answers, measuring, page, results, values
 from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet.engine import Host
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Told
 from tare.features.fleet.results import Fleet, What
-from tare.results.message import message
+from tare.results.message import Message, message
 from tare.statistics.hosts import Sessions
 from tare.wiring import command_line
 
@@ -441,6 +442,30 @@ def test_a_damaged_host_is_left_out_by_its_name(tmp_path: Path, made: dict[str, 
     assert list(fleet.damaged) == ["box-2"]
     document = page.make(fleet, "tare fleet report fleet")
     assert any("box-2" in str(one) and "damaged" in str(one) for one in document.missing)
+
+
+def test_what_reads_a_fleet_leaves_a_damaged_host_out_and_fails(
+    tmp_path: Path, made: dict[str, Results]
+) -> None:
+    folder = fleet_of(tmp_path / "fleet", made)
+    (folder / "hosts/box-1/journal/1.ndjson").write_text("not a journal\n")
+    rows = tmp_path / "rows.csv"
+    shown = CliRunner().invoke(command_line(), ["fleet", "report", str(folder)])
+    assert (folder / "report.html").exists()
+    assert isinstance(shown.exception, StoreError)
+    assert "1 of 4 hosts" in shown.exception.message
+    with pytest.raises(StoreError, match=r"1 of 4 hosts are not in .*rows\.csv; box-1: "):
+        store.export(folder, "trials", "csv", rows)
+    assert {line.split(",")[0] for line in rows.read_text().splitlines()[1:]} == {
+        '"box-2"', '"box-10"', '"box-11"'
+    }  # fmt: skip
+    audited = audit.audit([folder])
+    assert {one.key["host"] for one in audited.series} == {"box-2", "box-10", "box-11"}
+    note = audited.files[0].imported.notes[0]
+    assert isinstance(note, Message)
+    assert note.id == "interop.tare.damaged"
+    assert audited.exit_code >= 1
+    assert not audited.files[0].imported.is_complete
 
 
 def test_a_host_with_another_ratio_is_odd() -> None:

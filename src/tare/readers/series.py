@@ -137,6 +137,8 @@ class Imported:
     specification : Specification
     notes : tuple of Said
         What was left out of the file.
+    is_complete : bool
+        False where part of it cannot be read; the notes say which.
     format : str
         Name of the format's unit; ``tare.readers.read`` adds it.
     """
@@ -145,4 +147,5 @@ class Imported:
     series: tuple[Series, ...]
     specification: Specification = Specification()
     notes: tuple[Said, ...] = ()
+    is_complete: bool = True
     format: str = ""

@@ -63,11 +63,15 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
     read: dict[str, Imported] = {}
     series: list[Series] = []
     silent: list[str] = []
+    damaged: dict[str, str] = {}
     for place, path in enumerate(plan_file.hosts(file)):
         try:
             found = _read_one(path, own)
         except NothingError:
             silent.append(label(path.name))
+            continue
+        except DamagedError as error:
+            damaged[label(path.name)] = error.message
             continue
         read[label(path.name)] = found
         series += (_of_host(one, path.name, place) for one in found.series)
@@ -82,6 +86,9 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
             f"tare audit {file / plan_file.HOSTS}/HOST   (audits one host)",
         )
     notes = [note for one in read.values() for note in one.notes]
+    if damaged:
+        why = next(iter(damaged.values()))
+        notes.insert(0, message("interop.tare.damaged", hosts=[*damaged], why=why))
     if silent:
         notes.append(message("interop.tare.silent", hosts=silent))
     first = next(iter(read.values()))
@@ -91,6 +98,7 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
         series=tuple(series),
         specification=dataclasses.replace(first.specification, repetitions=repetitions),
         notes=each_once(notes),
+        is_complete=not damaged,
     )
 
 
@@ -105,11 +113,15 @@ class NothingError(InputError):
     """A host has no good trial, or none with the metric."""
 
 
+class DamagedError(InputError):
+    """The results of a host cannot be read."""
+
+
 def _read_one(file: Path, columns: Columns) -> Imported:
     try:
         results = store.load(file)
     except StoreError as error:
-        raise InputError(error.message, error.hint) from error
+        raise DamagedError(error.message, error.hint) from error
     metric = columns.value or plan.metric(results.experiment)
     values, requests = results.values(metric), results.values("requests", DRIVER)
     if values.empty:

@@ -6,8 +6,9 @@ import codecs
 import contextlib
 import difflib
 import io
+import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -53,7 +54,7 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
     ------
     StoreError
         If there is no such table or format, or the file cannot be written; or, once all others
-        are written, if the requests of some trials cannot be read.
+        are written, if the requests of some trials, or a host of a fleet, cannot be read.
     """
     if table not in TABLES:
         near = difflib.get_close_matches(table, TABLES, n=1)
@@ -102,14 +103,41 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
             f"the {table} of a fleet are exported host by host",
             f"tare export {hosts[0]} --table {table}",
         )
+    damaged: dict[Path, str] = {}
+    readable = _each_host(hosts, table, damaged)
+    first = next(readable, None)
+    if first is None:
+        name, why = next(iter(damaged.items()))
+        raise StoreError(f"no host in {folder} can be read; {harmless(name.name)}: {why}")
     # What all trials of the first host lack has no type there; it is text.
-    fields = _of_host(hosts[0], table).schema
     schema = pa.schema([
-        field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in fields
+        field.with_type(pa.string()) if pa.types.is_null(field.type) else field
+        for field in first[1].schema
     ]).remove_metadata()  # fmt: skip
-    tables = (_as(schema, _of_host(path, table), path) for path in hosts)
+    tables = (_as(schema, rows, path) for path, rows in itertools.chain([first], readable))
     with _opened(destination) as target:
-        return _write(tables, schema, format, target)
+        written = _write(tables, schema, format, target)
+    if damaged:
+        name, why = next(iter(damaged.items()))
+        raise StoreError(
+            f"{len(damaged)} of {len(hosts)} hosts are not in {destination}; "
+            f"{harmless(name.name)}: {why}",
+            "restore their folders from a copy; all other hosts were written",
+        )
+    return written
+
+
+def _each_host(
+    hosts: Sequence[Path], table: str, damaged: dict[Path, str]
+) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield the rows of each host that can be read, and note why others cannot."""
+    for path in hosts:
+        try:
+            rows = _of_host(path, table)
+        except StoreError as error:
+            damaged[path] = error.message
+            continue
+        yield path, rows
 
 
 def _of_host(path: Path, table: str) -> pa.Table:

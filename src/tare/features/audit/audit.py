@@ -95,9 +95,13 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 2 by the worst series; at least 1 where a required precision was missed."""
+        """0, 1 or 2 by the worst series.
+
+        At least 1 where a required precision was missed, or part of a file cannot be read.
+        """
         missed = self.question.precision_required and any(not s.reached for s in self.series)
-        return max(VERDICTS.index(self.verdict), int(missed))
+        damaged = any(not one.imported.is_complete for one in self.files)
+        return max(VERDICTS.index(self.verdict), int(missed), int(damaged))
 
     def count(self, verdict: Verdict) -> int:
         """Series with this verdict."""

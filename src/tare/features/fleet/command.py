@@ -13,7 +13,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InterruptError, UsageError
+from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
@@ -184,4 +184,11 @@ def _show(folder: Path, page: Path, json: str | None) -> None:
                 "written": [str(path) for path in written],
             },
             json,
+        )
+    if fleet.damaged:
+        name, why = next(iter(fleet.damaged.items()))
+        raise StoreError(
+            f"{len(fleet.damaged)} of {len(fleet.damaged) + len(fleet.hosts)} hosts are left out, "
+            f"as they cannot be read; {name}: {why}",
+            "restore their folders from a copy, or remove them",
         )
