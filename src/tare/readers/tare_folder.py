@@ -87,8 +87,8 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
         )
     notes = [note for one in read.values() for note in one.notes]
     if damaged:
-        first, why = next(iter(damaged.items()))
-        notes.insert(0, message("interop.tare.damaged", hosts=[*damaged], first=first, why=why))
+        name, why = next(iter(damaged.items()))
+        notes.insert(0, message("interop.tare.damaged", hosts=[*damaged], first=name, why=why))
     if silent:
         notes.append(message("interop.tare.silent", hosts=silent))
     first = next(iter(read.values()))
