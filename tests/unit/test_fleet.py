@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import dask
@@ -132,3 +134,41 @@ def test_time_of_others_is_none_of_a_budget() -> None:
     own = budget.Budget(100.0)
     own.extend(50.0)
     assert own.left_s == pytest.approx(150.0, abs=1.0)
+
+
+#: Shared with a task in a thread of this process, which is sent by its name.
+GOES_ON, SEEN = threading.Event(), []
+
+
+def waits() -> None:
+    SEEN.append(laboratory._is_wanted())
+    GOES_ON.wait(60)
+    SEEN.append(laboratory._is_wanted())
+
+
+def test_a_task_knows_when_nobody_waits_for_it_any_more() -> None:
+    """As where a host waits for its turn on a machine, and whoever began the fleet has gone."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            1, threads_per_worker=1, processes=False, protocol="tcp://", host="127.0.0.1"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        asked = client.submit(waits, pure=False)
+        until(lambda: SEEN)
+        (worker,) = cluster.workers.values()
+        asked.cancel()
+        until(lambda: all(task.state == "cancelled" for task in worker.state.tasks.values()))
+        GOES_ON.set()
+        until(lambda: len(SEEN) == 2)
+    assert SEEN == [True, False]
+    assert laboratory._is_wanted()
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -98,7 +98,8 @@ def test_planted_components_are_covered(hosts: int, sd: float, draws: int) -> No
     rng = np.random.default_rng(hosts)
     covered, differ, zero, following = np.zeros(3), 0, 0, 0
     for _ in range(draws):
-        found = components(drawn(rng, (hosts, 3, 12), (sd, 0.01, 0.02)))
+        sessions = drawn(rng, (hosts, 3, 12), (sd, 0.01, 0.02))
+        found = components(sessions)
         for place, (one, true) in enumerate(
             [(found.host, sd), (found.session, 0.01), (found.trial, 0.02)]
         ):
@@ -109,7 +110,7 @@ def test_planted_components_are_covered(hosts: int, sd: float, draws: int) -> No
         assert found.p is not None
         differ += found.p < 0.05
         zero += not found.host.low
-        over = everywhere(found.level, found.error)
+        over = everywhere(found.level, found.error, sessions.beneath)
         following += over.next_low <= rng.normal(0, sd) <= over.next_high
     least = stats.binom.ppf(0.001, draws, 0.93)
     most = stats.binom.ppf(0.999, draws, 0.97)
@@ -166,8 +167,32 @@ def test_one_odd_host_is_the_externally_studentised_residual() -> None:
     t = (30 - others.mean()) / (others.std(ddof=1) * math.sqrt(1 + 1 / 4))
     assert found.off[3] == pytest.approx(30 - others.mean())
     assert found.p[3] == pytest.approx(2 * stats.t.sf(t, 3) * 5)
-    assert found.half[3] == pytest.approx(found.off[3] / t * stats.t.ppf(0.975, 3))
+    assert found.half[3] == pytest.approx(found.off[3] / t * -stats.t.ppf(0.05 / 10, 3))
     assert found.p[[0, 1, 2, 4]].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("family", [1, 6])
+def test_the_interval_of_an_odd_host_says_what_its_p_says(family: int) -> None:
+    rng, odd = np.random.default_rng(3), 0
+    for _ in range(300):
+        level = rng.normal(0, 1, 9)
+        level[0] += rng.choice([0, 4, 8, 16])
+        found = odd_hosts(level, np.full(9, 0.1), family)
+        named = found.p < 0.05
+        odd += bool(named.any())
+        if named.sum() == 1:
+            assert np.abs(found.off[named]) > found.half[named]
+            others = level[~named]
+        elif not named.any():
+            (furthest,) = np.flatnonzero(np.isfinite(found.off))
+            assert abs(found.off[furthest]) <= found.half[furthest]
+            others = np.delete(level, furthest)
+            named = np.arange(9) == furthest
+        else:
+            continue
+        # Errors are equal, so that the mean of the others is a plain one.
+        assert found.off[named] == pytest.approx(level[named] - others.mean())
+    assert 30 < odd < 270
 
 
 def test_hosts_that_are_equal_but_for_rounding_do_not_differ() -> None:
@@ -177,6 +202,31 @@ def test_hosts_that_are_equal_but_for_rounding_do_not_differ() -> None:
     )
     assert (found.host.sd, found.host.low, found.host.high) == (0.0, 0.0, 0.0)
     assert found.p == 1.0
+
+
+def test_an_sd_of_two_hosts_has_no_interval() -> None:
+    found = components(drawn(np.random.default_rng(1), (2, 3, 12), (0.1, 0.01, 0.02)))
+    assert found.host.sd > 0
+    assert (found.host.low, found.host.high) == (None, None)
+
+
+@pytest.mark.parametrize("draws", [150, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hosts", [3, 4, 5])
+def test_the_next_of_few_hosts_is_covered_though_their_sd_is_estimated_as_0(
+    hosts: int, draws: int
+) -> None:
+    rng = np.random.default_rng(hosts)
+    covered = []
+    for _ in range(draws):
+        sessions = drawn(rng, (hosts, 1, 3), (0.03, 0.0, 0.06))
+        found = components(sessions)
+        over = everywhere(found.level, found.error, sessions.beneath)
+        ends = stats.norm.cdf([over.next_low, over.next_high], scale=0.03)
+        covered.append((found.host.sd == 0, ends[1] - ends[0]))
+    none, share = np.array(covered).T
+    # Student's alone: 91 to 94 %, and 78 to 81 %.
+    assert share.mean() >= 0.93
+    assert share[none == 1].mean() >= 0.82
 
 
 def test_hosts_closer_than_chance_have_no_interval() -> None:
@@ -190,10 +240,11 @@ def test_hosts_closer_than_chance_have_no_interval() -> None:
 
 def test_without_errors_the_next_host_is_that_of_student() -> None:
     levels = np.array([1.0, 2.0, 4.0, 3.0])
-    found = everywhere(levels, np.zeros(4))
+    found = everywhere(levels, np.zeros(4), 0)
     half = stats.t.ppf(0.975, 3) * levels.std(ddof=1)
     assert found.high - found.mean == pytest.approx(half / 2)
-    assert found.next_high - found.mean == pytest.approx(half * math.sqrt(1.25))
+    exact = half * math.sqrt(1.25)
+    assert exact <= found.next_high - found.mean <= 1.01 * exact
 
 
 @pytest.mark.parametrize(

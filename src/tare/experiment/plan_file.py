@@ -20,6 +20,8 @@ FILE, TEXT = "plan.json", "experiment.toml"
 TASKS = "tasks.json"
 #: Where a fleet has a folder of results of each host.
 HOSTS = "hosts"
+#: Where it says what became of each.
+FLEET = "fleet.json"
 
 
 def write(plan: Plan, folder: Path) -> None:
@@ -85,6 +87,34 @@ def hosts(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.name))
 
 
+class _HostOfFleet(msgspec.Struct):
+    name: str
+    blocks: int = 0
+
+
+class _Fleet(msgspec.Struct):
+    hosts: tuple[_HostOfFleet, ...]
+
+
+def lost(folder: Path) -> dict[str, str]:
+    """Return hosts that have measured, as a fleet's record says, but have no results: name, why."""
+    try:
+        record = msgspec.json.decode(content(folder / FLEET), type=_Fleet)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return {}
+    found = {}
+    for host in record.hosts:
+        own = folder / HOSTS / host.name
+        if host.blocks and own.parent == folder / HOSTS and not own.is_symlink():
+            if not own.is_dir():
+                found[host.name] = "its folder is missing"
+            elif not (own / FILE).is_file():
+                found[host.name] = f"it has no {FILE}"
+            elif not any((own / "journal").glob("*.ndjson")):
+                found[host.name] = "it has no journal"
+    return found
+
+
 def _natural(name: str) -> list[tuple[int, int | str]]:
     parts = re.split(r"(\d+)", name)
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
@@ -97,7 +127,7 @@ def decoded(data: bytes, kind: type[T], version: int, path: Path) -> T:
         if found == version:
             return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error}") from error
+        raise StoreError(f"{path} is damaged: {error}", "restore it from a copy") from error
     raise StoreError(
         f"{path} was written by another tare (layout {found}, this one reads {version})",
         "open it with the tare that wrote it",

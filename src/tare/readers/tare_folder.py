@@ -75,6 +75,9 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
             continue
         read[label(path.name)] = found
         series += (_of_host(one, path.name, place) for one in found.series)
+    for name, why in plan_file.lost(file).items():
+        damaged.setdefault(label(name), why)
+    silent = [name for name in silent if name not in damaged]
     if not read:
         raise InputError(
             f"no host in {file} has values to audit",

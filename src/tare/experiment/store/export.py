@@ -103,12 +103,12 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
             f"the {table} of a fleet are exported host by host",
             f"tare export {hosts[0]} --table {table}",
         )
-    damaged: dict[Path, str] = {}
+    damaged = plan_file.lost(folder)
     readable = _each_host(hosts, table, damaged)
     first = next(readable, None)
     if first is None:
         name, why = next(iter(damaged.items()))
-        raise StoreError(f"no host in {folder} can be read; {harmless(name.name)}: {why}")
+        raise StoreError(f"no host in {folder} can be read; {harmless(name)}: {why}")
     # What all trials of the first host lack has no type there; it is text.
     schema = pa.schema([
         field.with_type(pa.string()) if pa.types.is_null(field.type) else field
@@ -120,22 +120,22 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
     if damaged:
         name, why = next(iter(damaged.items()))
         raise StoreError(
-            f"{len(damaged)} of {len(hosts)} hosts are not in {destination}; "
-            f"{harmless(name.name)}: {why}",
+            f"{len(damaged)} of {len({*damaged, *(path.name for path in hosts)})} hosts are not in "
+            f"{destination}; {harmless(name)}: {why}",
             "restore their folders from a copy; all other hosts were written",
         )
     return written
 
 
 def _each_host(
-    hosts: Sequence[Path], table: str, damaged: dict[Path, str]
+    hosts: Sequence[Path], table: str, damaged: dict[str, str]
 ) -> Iterator[tuple[Path, pa.Table]]:
     """Yield the rows of each host that can be read, and note why others cannot."""
     for path in hosts:
         try:
             rows = _of_host(path, table)
         except StoreError as error:
-            damaged[path] = error.message
+            damaged[path.name] = error.message
             continue
         yield path, rows
 

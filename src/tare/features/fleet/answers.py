@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from tare.features.fleet.results import Fleet, Series
+import numpy as np
+
+from tare.features.fleet.results import Fleet, Series, What
+from tare.features.fleet.values import CellLevels
 from tare.results.finding import Column, Finding, Table, interval_columns
-from tare.results.message import Amount, Duration, Levels, Message, Ratio, message
+from tare.results.message import Amount, Duration, Levels, Message, Ratio, Value, message
 from tare.statistics.comparison import holm
 from tare.statistics.hosts import (
     FEWEST_HOSTS,
@@ -24,25 +27,24 @@ from tare.units import p_value
 
 #: Cells that have sentences of their own; tables have all.
 _MOST_SAID = 4
-#: Hosts from which on it can be said that one is odd, and what holds for the next.
-FEWEST_ODD, FEWEST_NEXT = 4, FEWEST_HOSTS
+#: Of the largest number.
+_MOST_LOG = 709.0
 #: Probability that any host is called odd, or hosts are said to differ, where they do not.
 ERROR = 0.05
 
 
 def findings(fleet: Fleet) -> list[Finding]:
     """Return the answers in reading order: of what is compared first, where something is."""
-    several = [one for one in fleet.ratios if len(one.hosts) >= FEWEST_NEXT]
+    several = [one for one in fleet.ratios if len(one.hosts) >= FEWEST_HOSTS]
     found = [_everywhere(fleet, several)] if several else []
     some = [one for one in fleet.cells if len(one.hosts) > 1]
     if some:
         found.append(_differ(fleet, some))
-        if any(len(one.hosts) >= FEWEST_ODD for one in some):
+        if fleet.odd:
             found.append(_odd(fleet))
-    enough = several or [one for one in some if len(one.hosts) >= FEWEST_NEXT]
-    costs = _costs(fleet)
-    if enough and costs is not None:
-        found += _enough(fleet, enough, costs)
+    enough = several or [one for one in some if len(one.hosts) >= FEWEST_HOSTS]
+    if enough:
+        found.append(_enough(fleet, enough))
     return found
 
 
@@ -55,10 +57,11 @@ class _Costs(NamedTuple):
 
 def _costs(fleet: Fleet) -> _Costs | None:
     """Return what the last session took; None: it measured nothing."""
+    # Blocks that were fetched with the end of their session took at most as long as both.
     some = [
-        (host.session_s, host.block_s)
+        (host.session_s, host.block_s or host.measured_s / host.blocks)
         for host in fleet.record.hosts
-        if host.block_s and host.session_s is not None
+        if host.blocks and host.session_s is not None
     ]
     if not some:
         return None
@@ -66,45 +69,57 @@ def _costs(fleet: Fleet) -> _Costs | None:
     return _Costs(max(median(session), 1e-3), median(block))
 
 
-def _enough(fleet: Fleet, some: Sequence[Series], costs: _Costs) -> Iterator[Finding]:
+def _enough(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say how many hosts, sessions and blocks know the mean host as well as matters."""
-    margin = fleet.experiment.margin
-    found = [(one, _needed(one, margin, costs)) for one in some]
-    needed = [(one, allocated) for one, allocated in found if allocated is not None]
-    answer = tuple(
-        message(
-            "fleet.enough" if allocated.hosts == len(one.hosts) else "fleet.more",
-            cell=cell(fleet, one), margin=Amount(margin, "share"), hosts=allocated.hosts,
-            sessions=allocated.sessions, blocks=allocated.trials,
-            time=Duration(allocated.cost), floor=_amount_of(_half_width(one)),
-            now=len(one.hosts),
-        )
-        for one, allocated in needed[:_MOST_SAID]
+    margin, costs = fleet.experiment.margin, _costs(fleet)
+    wanted = math.log1p(margin)
+    needed = {
+        one.what: allocated
+        for one in some
+        if costs is not None and one.sessions.apart and _half_width(one) > wanted
+        if (allocated := _needed(one, wanted, costs)) is not None
+    }
+    answer = tuple(_enough_said(fleet, one, needed.get(one.what)) for one in some[:_MOST_SAID])
+    return Finding(
+        name="enough",
+        basis=basis_said(fleet),
+        question=message("fleet.question.enough", margin=Amount(margin, "share")),
+        closed=False,
+        verdict="none",
+        answer=answer,
+        summary=answer,
+        tables=(_allocations(fleet, some, needed),),
+    )
+
+
+def _enough_said(fleet: Fleet, one: Series, needed: Allocation | None) -> Message:
+    now, wanted = _half_width(one), fleet.experiment.margin
+    known: dict[str, Value] = {
+        "cell": cell(fleet, one),
+        "now": Amount(_share(now), "share"),
+        "hosts": len(one.hosts),
+        "margin": Amount(wanted, "share"),
+    }
+    if now <= math.log1p(wanted):
+        return message("fleet.enough.reached", **known)
+    if needed is None:
+        return message("fleet.enough.unknown", **known, apart=one.sessions.apart)
+    return message(
+        "fleet.enough.takes", **known,
+        needed=None if needed.hosts == len(one.hosts) else needed.hosts,
+        sessions=needed.sessions, blocks=needed.trials, time=Duration(needed.cost),
     )  # fmt: skip
-    if needed:
-        yield Finding(
-            name="enough",
-            basis=basis_said(fleet),
-            question=message("fleet.question.enough", margin=Amount(margin, "share")),
-            closed=False,
-            verdict="none",
-            answer=answer,
-            summary=answer,
-            tables=(_allocations(fleet, needed),),
-        )
 
 
-def _needed(one: Series, margin: float, costs: _Costs) -> Allocation | None:
-    """Return what reaches a margin with the hosts there are; or else the cheapest that does."""
+def _needed(one: Series, half_width: float, costs: _Costs) -> Allocation | None:
+    """Return what is enough with the hosts there are; or else the cheapest that is."""
     parts = one.components
     host, session, trial = (
         0.0 if part is None else part.sd**2 for part in (parts.host, parts.session, parts.trial)
     )
-    # A host more costs a start of its own as well.
-    each = (costs.session, costs.session, costs.block)
-    variances, wanted = (host, session, trial), math.log1p(margin)
-    now = len(one.hosts)
-    return allocation(variances, each, wanted, hosts=now) or allocation(variances, each, wanted)
+    variances, each = (host, session, trial), (0.0, costs.session, costs.block)
+    there = allocation(variances, each, half_width, hosts=len(one.hosts))
+    return there or allocation(variances, each, half_width)
 
 
 def _half_width(one: Series) -> float:
@@ -112,11 +127,7 @@ def _half_width(one: Series) -> float:
     return (one.everywhere.high - one.everywhere.low) / 2
 
 
-def _amount_of(log: float) -> Amount:
-    return Amount(math.expm1(log), "share")
-
-
-def _allocations(fleet: Fleet, needed: Sequence[tuple[Series, Allocation]]) -> Table:
+def _allocations(fleet: Fleet, some: Sequence[Series], needed: Mapping[What, Allocation]) -> Table:
     return Table(
         id="enough",
         title=message("fleet.table.enough"),
@@ -131,57 +142,77 @@ def _allocations(fleet: Fleet, needed: Sequence[tuple[Series, Allocation]]) -> T
             {
                 "cell": cell(fleet, one),
                 "to": one.what.reference,
-                "now": math.expm1(_half_width(one)),
-                "hosts": allocated.hosts,
-                "sessions": allocated.sessions,
-                "blocks": allocated.trials,
-                "time": 1e9 * allocated.cost,
+                "now": _share(_half_width(one)),
+                **(_allocated(needed[one.what]) if one.what in needed else {}),
             }
-            for one, allocated in needed
+            for one in some
         ),
     )
+
+
+def _allocated(one: Allocation) -> dict[str, object]:
+    return {
+        "hosts": one.hosts,
+        "sessions": one.sessions,
+        "blocks": one.trials,
+        "time": 1e9 * one.cost,
+    }
 
 
 def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say what each difference is on the mean host, and where it lies on the next one.
 
-    Yes: the next host has it as well; no: nowhere is there one that matters.
+    Yes: the next host has it as well, as all have that were to measure it; no: nowhere is there one
+    that matters.
     """
-    split = [one.components for one in some]
     found = [one.everywhere for one in some]
     margin = fleet.experiment.margin
     most = math.log1p(margin)
     holds = [one.next_low > 0 or one.next_high < 0 for one in found]
-    # A small difference that holds is one.
-    same = [
-        not held and -most < one.next_low and one.next_high < most
-        for one, held in zip(found, holds, strict=True)
-    ]
-    answer = tuple(
-        message(
-            "fleet.everywhere",
-            cell=cell(fleet, one),
-            reference=one.what.reference,
-            ratio=_ratio(over.mean, over.low, over.high),
-            next=_ratio(over.mean, over.next_low, over.next_high),
-            hosts=len(one.hosts),
-            margin=Amount(margin, "share") if alike else None,
-        )
-        for one, over, alike in list(zip(some, found, same, strict=True))[:_MOST_SAID]
-    )
+    small = [-most < one.next_low and one.next_high < most for one in found]
+    answer = []
+    for one, over, within in list(zip(some, found, small, strict=True))[:_MOST_SAID]:
+        said = {"cell": cell(fleet, one), "reference": one.what.reference}
+        answer.append(message(
+            "fleet.everywhere", **said, **_over(over), hosts=len(one.hosts),
+            of=None if len(one.hosts) == len(fleet.hosts) else len(fleet.hosts),
+            margin=Amount(margin, "share") if within else None,
+        ))  # fmt: skip
+        odd = [place for place, p in enumerate(_odd_p(fleet, one)) if p < ERROR]
+        rest = one.without(odd) if odd else None
+        if rest is not None:
+            names = [fleet.hosts[one.hosts[place]] for place in odd]
+            answer.append(message("fleet.without_odd", **said, **_over(rest), hosts=names))
+    whole = not fleet.lacking and all(len(one.hosts) == len(fleet.hosts) for one in fleet.ratios)
     return Finding(
         name="everywhere",
         basis=basis_said(fleet),
         question=message("fleet.question.everywhere"),
-        verdict="yes" if all(holds) else "no" if all(same) else "inconclusive",
-        answer=answer,
-        summary=answer,
-        tables=(_ratios(fleet, some, found), _by_host(fleet, some, split)),
+        # A small difference that holds is one.
+        verdict="yes"
+        if whole and all(holds)
+        else "no"
+        if whole and all(small) and not any(holds)
+        else "inconclusive",
+        answer=tuple(answer),
+        summary=tuple(answer),
+        tables=(_ratios(fleet, some, found), _by_host(fleet, some)),
     )
 
 
+def _over(one: Everywhere) -> dict[str, Ratio]:
+    return {
+        "ratio": _ratio(one.mean, one.low, one.high),
+        "next": _ratio(one.mean, one.next_low, one.next_high),
+    }
+
+
+def _odd_p(fleet: Fleet, one: Series) -> Sequence[float]:
+    return fleet.odd[one.what].p.tolist() if one.what in fleet.odd else ()
+
+
 def _ratio(mean: float, low: float, high: float) -> Ratio:
-    return Ratio(math.exp(mean), math.exp(low), math.exp(high))
+    return Ratio(_factor(mean), _factor(low), _factor(high))
 
 
 def basis_said(fleet: Fleet) -> str | None:
@@ -190,14 +221,20 @@ def basis_said(fleet: Fleet) -> str | None:
 
 
 def cell(fleet: Fleet, one: Series) -> Message:
+    """Return how a cell is called."""
+    return called(fleet, one.what.levels)
+
+
+def called(fleet: Fleet, levels: CellLevels) -> Message:
     """Return how a cell is called: by the levels that are not the same in all."""
-    levels = dict(one.what.levels)
-    cells = [dict(own.levels) for host in fleet.values[:1] for own in host.summary.cells]
-    varied = [f for f in levels if len({own[f] for own in cells}) > 1]
-    return message("fleet.cell", levels=Levels({f: levels[f] for f in varied or ["workload"]}))
+    own, cells = dict(levels), [dict(one) for one in fleet.levels]
+    varied = [f for f in own if len({one[f] for one in cells}) > 1]
+    return message("fleet.cell", levels=Levels({f: own[f] for f in varied or ["workload"]}))
 
 
 def _ratios(fleet: Fleet, some: Sequence[Series], found: Sequence[Everywhere]) -> Table:
+    split = [one.components for one in some]
+    p = _adjusted(split)
     return Table(
         id="everywhere",
         title=message("fleet.table.everywhere"),
@@ -206,43 +243,46 @@ def _ratios(fleet: Fleet, some: Sequence[Series], found: Sequence[Everywhere]) -
             Column(key="to", title="relative to"),
             Column(key="hosts", title="hosts", unit="1"),
             *interval_columns("ratio", "mean host", "ratio", "ratio_"),
-            Column(key="sd", title="SD of hosts", unit="share"),
             *interval_columns("next", "next host", "ratio", "next_"),
+            *_spread_columns("host", split),
+            Column(key="p", title="p (Holm)"),
         ),
         rows=tuple(
             {
                 "cell": cell(fleet, one),
                 "to": one.what.reference,
                 "hosts": len(one.hosts),
-                "ratio": math.exp(over.mean),
-                "ratio_low": math.exp(over.low),
-                "ratio_high": math.exp(over.high),
-                "sd": math.expm1(over.sd),
-                "next": math.exp(over.mean),
-                "next_low": math.exp(over.next_low),
-                "next_high": math.exp(over.next_high),
+                "ratio": _factor(over.mean),
+                "ratio_low": _factor(over.low),
+                "ratio_high": _factor(over.high),
+                "next": _factor(over.mean),
+                "next_low": _factor(over.next_low),
+                "next_high": _factor(over.next_high),
+                **_spread("host", split[place]),
+                "p": p.get(place),
             }
-            for one, over in zip(some, found, strict=True)
+            for place, (one, over) in enumerate(zip(some, found, strict=True))
         ),
     )
 
 
-def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) -> Table:
+def _by_host(fleet: Fleet, some: Sequence[Series]) -> Table:
     """Return a row a host and cell: its own ratio, for the forest plot."""
     rows = []
-    for one, parts in zip(some, split, strict=True):
-        own = one.sessions
-        known = len(own.n) - own.hosts if own.apart else int((own.n - 1).sum())
+    for one in some:
+        own, parts = one.sessions, one.components
+        trials = np.bincount(own.host, own.n).tolist()
         for place, host in enumerate(one.hosts):
-            half = student(max(known, 1), 0.95) * math.sqrt(float(parts.error[place]))
+            half = student(max(own.beneath, 1), 0.95) * math.sqrt(float(parts.error[place]))
             level = float(parts.level[place])
             rows.append({
                 "host": fleet.hosts[host],
                 "cell": cell(fleet, one),
                 "to": one.what.reference,
-                "ratio": math.exp(level),
-                "ratio_low": math.exp(level - half),
-                "ratio_high": math.exp(level + half),
+                "trials": int(trials[place]),
+                "ratio": _factor(level),
+                "ratio_low": _factor(level - half),
+                "ratio_high": _factor(level + half),
             })  # fmt: skip
     return Table(
         id="by_host",
@@ -250,6 +290,7 @@ def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) 
         columns=(
             Column(key="host", title="host"),
             Column(key="cell", title="cell"),
+            Column(key="trials", title="trials", unit="1"),
             *interval_columns("ratio", "ratio", "ratio", "ratio_"),
         ),
         rows=tuple(rows),
@@ -259,19 +300,24 @@ def _by_host(fleet: Fleet, some: Sequence[Series], split: Sequence[Components]) 
 def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say how much of the spread is of hosts, of sessions, and of trials."""
     split = [one.components for one in some]
-    known = [place for place, one in enumerate(split) if one.p is not None]
-    adjusted = dict(zip(known, holm([split[place].p or 0.0 for place in known]), strict=True))
+    adjusted = _adjusted(split)
     margin = fleet.experiment.margin
     differs = any(p < ERROR for p in adjusted.values())
-    small = len(known) == len(split) and all(_high(one.host) < margin for one in split)
+    small = len(adjusted) == len(split) and all(_high(one.host) < margin for one in split)
     answer = tuple(
         message(
             "fleet.differ" if place in adjusted else "fleet.together",
             cell=cell(fleet, one),
             host=_amount(split[place].host),
-            session=_amount(split[place].session),
             trial=_amount(split[place].trial),
-            p=p_value(adjusted[place]) if place in adjusted else None,
+            **(
+                {
+                    "session": _amount(split[place].session),
+                    "p": p_value(adjusted[place]),
+                }
+                if place in adjusted
+                else {}
+            ),
         )
         for place, one in enumerate(some[:_MOST_SAID])
     )
@@ -286,58 +332,97 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     )
 
 
+def _adjusted(split: Sequence[Components]) -> dict[int, float]:
+    """Return the probability that hosts are alike, by place, after Holm over all of these."""
+    known = {place: one.p for place, one in enumerate(split) if one.p is not None}
+    return dict(zip(known, holm([*known.values()]), strict=True))
+
+
 def _high(one: Component) -> float:
-    return math.inf if one.high is None else math.expm1(one.high)
+    return math.inf if one.high is None else _share(one.high)
 
 
 def _amount(one: Component | None) -> Amount | None:
     if one is None:
         return None
-    low, high = (None if end is None else math.expm1(end) for end in (one.low, one.high))
-    return Amount(math.expm1(one.sd), "share", low, high)
+    low, high = (None if end is None else _share(end) for end in (one.low, one.high))
+    return Amount(_share(one.sd), "share", low, high)
+
+
+def _factor(log: float) -> float:
+    return math.exp(min(log, _MOST_LOG))
+
+
+def _share(log: float) -> float:
+    """Return a difference of logarithms as a share; the largest number where it is larger."""
+    return math.expm1(min(log, _MOST_LOG))
 
 
 def _components(
     fleet: Fleet, some: Sequence[Series], split: Sequence[Components], p: dict[int, float]
 ) -> Table:
-    names = ("host", "session", "trial")
-    rows = []
-    for place, (one, parts) in enumerate(zip(some, split, strict=True)):
-        row: dict[str, object] = {
+    rows = tuple(
+        {
             "cell": cell(fleet, one),
             "hosts": len(one.hosts),
             "sessions": len(one.sessions.n),
             "trials": one.trials,
+            **{key: value for name in _PARTS for key, value in _spread(name, parts).items()},
             "p": p.get(place),
         }
-        for name in names:
-            if (amount := _amount(getattr(parts, name))) is not None:
-                row |= {name: amount.value, f"{name}_low": amount.low, f"{name}_high": amount.high}
-        rows.append(row)
+        for place, (one, parts) in enumerate(zip(some, split, strict=True))
+    )
     return Table(
         id="components",
         title=message("fleet.table.components"),
         columns=(
             Column(key="cell", title="cell"),
             *(Column(key=key, title=key, unit="1") for key in ("hosts", "sessions", "trials")),
-            *(c for n in names for c in interval_columns(n, f"SD of {n}s", "share", f"{n}_")),
+            *(column for name in _PARTS for column in _spread_columns(name, split)),
             Column(key="p", title="p (Holm)"),
         ),
-        rows=tuple(rows),
+        rows=rows,
     )
+
+
+#: What trials vary by.
+_PARTS = ("host", "session", "trial")
+#: What a host's part holds as well, where each has one session, and where each of these one trial.
+_TOGETHER = {"together": "SD of hosts and sessions", "all": "SD of hosts, sessions, trials"}
+
+
+def _spread(name: str, parts: Components) -> dict[str, object]:
+    """Return the columns of one part of the spread."""
+    amount = _amount(getattr(parts, name))
+    if amount is None:
+        return {}
+    if name == "host" and parts.p is None:
+        name = "all" if parts.trial is None else "together"
+    return {name: amount.value, f"{name}_low": amount.low, f"{name}_high": amount.high}
+
+
+def _spread_columns(name: str, split: Sequence[Components]) -> Iterator[Column]:
+    there = {key for one in split for key in _spread(name, one)}
+    for key, title in ((name, f"SD of {name}s"), *_TOGETHER.items()):
+        if key in there:
+            yield from interval_columns(key, title, "share", f"{key}_")
 
 
 def _odd(fleet: Fleet) -> Finding:
     """Name the hosts that are none of the others."""
-    said = [
-        message(
-            "fleet.odd.one" if one.reference is None else "fleet.odd.ratio",
-            host=one.host, cell=one.cell, off=one.off, p=p_value(one.p),
-            **({} if one.reference is None else {"reference": one.reference}),
-        )
-        for one in odd_ones(fleet)
-    ]  # fmt: skip
-    answer = tuple(said[:_MOST_SAID]) or (_none_odd(fleet),)
+    # Where none is odd, the one that is furthest off, by how far it may be by chance.
+    some = odd_ones(fleet)
+    # The one that is furthest off, by how far it may be by chance.
+    rest = [] if some else [max(_off(fleet), key=lambda one: one.off_by)]
+    answer = (
+        *(message("fleet.odd.one", **_off_said(one)) for one in some[:_MOST_SAID]),
+        *(
+            message(
+                "fleet.odd.none", **_off_said(one), hosts=max(len(own.hosts) for own in fleet.cells)
+            )
+            for one in rest
+        ),
+    )
     return Finding(
         name="odd",
         basis=basis_said(fleet),
@@ -346,7 +431,36 @@ def _odd(fleet: Fleet) -> Finding:
         verdict="none",
         answer=answer,
         summary=answer,
+        tables=(_odd_table(some or rest),),
     )
+
+
+def _off_said(one: Off) -> dict[str, Value]:
+    return {
+        "host": one.host, "cell": one.cell, "reference": one.reference, "off": one.off,
+        "p": p_value(one.p),
+    }  # fmt: skip
+
+
+def _odd_table(some: Sequence[Off]) -> Table:
+    return Table(
+        id="odd",
+        title=message("fleet.table.odd"),
+        columns=(
+            Column(key="host", title="host"),
+            Column(key="cell", title="cell"),
+            Column(key="to", title="relative to"),
+            *interval_columns("off", "off by", "ratio", "off_"),
+            Column(key="p", title="p (adjusted)"),
+        ),
+        rows=tuple(
+            {
+                "host": one.host, "cell": one.cell, "to": one.reference, "off": one.off.value,
+                "off_low": one.off.low, "off_high": one.off.high, "p": one.p,
+            }
+            for one in some
+        ),
+    )  # fmt: skip
 
 
 def odd_ones(fleet: Fleet) -> list[Off]:
@@ -354,29 +468,18 @@ def odd_ones(fleet: Fleet) -> list[Off]:
     return [one for one in _off(fleet) if one.p < ERROR]
 
 
-def _none_odd(fleet: Fleet) -> Message:
-    """Name the host that is furthest off, by how far it may be by chance."""
-    furthest = max(_off(fleet), key=lambda one: one.off_by)
-    return message(
-        "fleet.odd.none",
-        hosts=max(len(one.hosts) for one in fleet.cells), host=furthest.host, cell=furthest.cell,
-        off=furthest.off, reference=furthest.reference,
-    )  # fmt: skip
-
-
 def _off(fleet: Fleet) -> Iterator[Off]:
-    some = [one for one in (*fleet.cells, *fleet.ratios) if len(one.hosts) >= FEWEST_ODD]
-    for one in some:
-        name = cell(fleet, one)
-        for host, off, half, p in zip(
-            one.hosts, *(a.tolist() for a in (one.odd.off, one.odd.half, one.odd.p)), strict=True
-        ):
-            if not math.isnan(off):
-                yield Off(
-                    fleet.hosts[host], name, one.what.reference,
-                    _ratio(off, off - half, off + half), len(some) * p,
-                    abs(off) / half if half else 0.0,
-                )  # fmt: skip
+    for one in (*fleet.cells, *fleet.ratios):
+        found = fleet.odd.get(one.what)
+        if found is None:
+            continue
+        for place in np.flatnonzero(np.isfinite(found.off)).tolist():
+            off, half = float(found.off[place]), float(found.half[place])
+            yield Off(
+                fleet.hosts[one.hosts[place]], cell(fleet, one), one.what.reference,
+                _ratio(off, off - half, off + half), float(found.p[place]),
+                abs(off) / half if half else 0.0,
+            )  # fmt: skip
 
 
 class Off(NamedTuple):
@@ -386,8 +489,8 @@ class Off(NamedTuple):
     cell: Message
     #: Of a ratio, what the cell is relative to.
     reference: str | None
+    #: With its interval; adjusted over all hosts, cells and ratios, as ``p`` is.
     off: Ratio
-    #: Over all cells and ratios.
     p: float
     #: Half widths of its interval.
     off_by: float

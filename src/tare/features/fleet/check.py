@@ -20,11 +20,9 @@ from tare.features.fleet import laboratory
 from tare.features.fleet.engine import Engine, Progress
 from tare.features.fleet.laboratory import Looked, Refusal
 from tare.networks import peering
-from tare.statistics.hosts import odd_hosts
+from tare.statistics.hosts import FEWEST_ODD, odd_hosts
 from tare.statistics.statistic import FloatArray
 
-#: Hosts from which on one can be held against the others; of fewer, each pair is compared.
-FEWEST_ODD = 4
 #: Probability that any host is called odd in any figure, where none is.
 ERROR = 0.05
 #: Hosts that each host measures the network to.
@@ -268,18 +266,24 @@ def odd_facts(check: Check) -> list[OddFact]:
     return found
 
 
+def machines(check: Check) -> list[HostCheck]:
+    """Return one host of each machine; between others of it, what differs is chance."""
+    there = [host for host in check.hosts if host.why is None]
+    return list({host.machine or host.name: host for host in reversed(there)}.values())[::-1]
+
+
 def odd_figures(check: Check) -> list[OddFigure]:
     """Return what a host can do otherwise than the others, of at least four of them."""
     by_metric: dict[str, dict[str, MachineFigure]] = {}
-    for host in check.hosts:
+    for host in machines(check):
         for one in host.figures:
             if one.values and min(one.values) > 0:
                 by_metric.setdefault(one.metric, {})[host.name] = one
     several = {metric: own for metric, own in by_metric.items() if len(own) >= FEWEST_ODD}
     found = []
     for metric, own in several.items():
-        odd = odd_hosts(*_levels([one.values for one in own.values()]))
-        for name, off, p in zip(own, odd.off, odd.p * len(several), strict=True):
+        odd = odd_hosts(*_levels([one.values for one in own.values()]), len(several))
+        for name, off, p in zip(own, odd.off, odd.p, strict=True):
             if p < ERROR and abs(off) > np.log1p(own[name].margin):
                 found.append(OddFigure(name, metric, float(np.exp(off)), float(p)))
     return found
@@ -294,7 +298,7 @@ def _levels(values: Sequence[Sequence[float]]) -> tuple[FloatArray, FloatArray]:
 
 def pairs(check: Check) -> list[Pair]:
     """Return figures in which two hosts differ, where there are too few to say which is odd."""
-    hosts = [host for host in check.hosts if host.figures]
+    hosts = [host for host in machines(check) if host.figures]
     if len(hosts) >= FEWEST_ODD:
         return []
     takes = {host.name: {one.metric: one.values for one in host.figures} for host in hosts}
@@ -350,8 +354,8 @@ def _odd_speeds(check: Check) -> Iterator[OddWay]:
         own = {name: values for name, values in _by_source(check, figure).items() if values}
         if len(own) < FEWEST_ODD:
             continue
-        odd = odd_hosts(*_levels([*own.values()]))
-        for name, off, p in zip(own, odd.off, odd.p * len(SPEEDS), strict=True):
+        odd = odd_hosts(*_levels([*own.values()]), len(SPEEDS))
+        for name, off, p in zip(own, odd.off, odd.p, strict=True):
             if p < ERROR and abs(off) > np.log1p(NETWORK_MARGIN):
                 value = float(np.exp(np.mean(np.log(own[name]))))
                 yield OddWay(name, figure, "other", value, value / float(np.exp(off)))

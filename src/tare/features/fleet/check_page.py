@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import tare
 from tare.features.fleet.check import (
-    FEWEST_ODD,
     Check,
     HostCheck,
+    machines,
     odd_facts,
     odd_figures,
     odd_ways,
@@ -17,6 +17,7 @@ from tare.features.fleet.check import (
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Message, Ratio, message
 from tare.results.report import Origin, Report, Section
+from tare.statistics.hosts import FEWEST_ODD
 from tare.units import p_value
 
 #: Facts by which one tells machines apart, each a column.
@@ -69,7 +70,8 @@ def _one_machine(there: Sequence[HostCheck]) -> Iterator[Message]:
     for host in there:
         by_machine.setdefault(host.machine, []).append(host.name)
     for machine, names in by_machine.items():
-        if machine and len(names) > 1:
+        # That all are one is an answer.
+        if machine and 1 < len(names) < len(there):
             yield message("fleet.check.one_machine", hosts=names)
 
 
@@ -97,11 +99,14 @@ def _finding(
     tables: tuple[Table, ...],
     unlike: Answer = "no",
 ) -> Finding:
-    hosts = sum(host.why is None for host in check.hosts)
+    there = sum(host.why is None for host in check.hosts)
+    hosts = len(machines(check)) if name == "figures" else there
     # That nothing is shown of what was measured is no sameness.
     same: Answer = "yes" if name == "facts" else "none"
     verdict: Answer = unlike if said else same if hosts > 1 else "nothing to compare"
-    none = message(f"fleet.check.{name}.alike" if hosts > 1 else "fleet.check.alone", hosts=hosts)
+    none = message("fleet.one_machine" if there > 1 else "fleet.check.alone")
+    if hosts > 1:
+        none = message(f"fleet.check.{name}.alike", hosts=hosts)
     return Finding(
         name=name,
         question=message(f"fleet.check.{name}.question"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
     from tare.features.fleet.folder import Record
+    from tare.features.fleet.results import Fleet
 
 app = Commands(
     no_args_is_help=True,
@@ -81,6 +83,11 @@ def check(
         raise UsageError("--duration is for --network", "add --network, or leave --duration out")
     if report is not None:
         files.format_of(report)
+    if network and address.startswith("ssh:"):
+        raise UsageError(
+            "hosts by ssh meet in tunnels, so their network cannot be measured this way",
+            "leave --network out, and use tare net measure   (between two machines)",
+        )
     search_s = None if duration is None else quantities.wait("--duration", duration)
     with FleetBar() as bar:
         found = work.look(address, bar, ctx.obj, network=network, search_s=search_s)
@@ -139,8 +146,9 @@ def run(
             f"interrupted; all blocks that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    _show(folder, folder / "report.html", json)
+    fleet = _show(folder, folder / "report.html", json)
     _check_complete(record, again)
+    _check_whole(fleet, folder)
 
 
 def _any_block(folder: Path) -> bool:
@@ -153,14 +161,29 @@ def _any_block(folder: Path) -> bool:
 def _check_complete(record: Record, again: str) -> None:
     short = [host.name for host in record.hosts if host.ended in _SHORT]
     if short:
-        names = ", ".join(short[:3]) + (f" and {len(short) - 3} more" if len(short) > 3 else "")
         raise IncompleteError(
-            f"{len(short)} of {len(record.hosts)} hosts were not measured to the end: {names}",
+            f"{len(short)} of {len(record.hosts)} hosts were not measured to the end: "
+            f"{_some(short)}",
             f"{again}   (goes on where each was, once what was missing is there)",
         )
 
 
-def _show(folder: Path, page: Path, json: str | None) -> None:
+def _check_whole(fleet: Fleet, folder: Path) -> None:
+    from tare.experiment.plan_file import HOSTS
+
+    names = sorted({name for some in fleet.lacking.values() for name in some})
+    if names:
+        raise IncompleteError(
+            f"{len(names)} of {len(fleet.hosts)} hosts lack good trials of a cell: {_some(names)}",
+            f"tare experiment report {folder / HOSTS / names[0]}   (why they failed)",
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _show(folder: Path, page: Path, json: str | None) -> Fleet:
     """Print the answers and write the page."""
     from tare.features.fleet import page as pages
     from tare.features.fleet.progress import FleetBar
@@ -192,3 +215,4 @@ def _show(folder: Path, page: Path, json: str | None) -> None:
             f"as they cannot be read; {name}: {why}",
             "restore their folders from a copy, or remove them",
         )
+    return fleet

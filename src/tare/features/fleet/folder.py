@@ -12,7 +12,7 @@ from tare.errors import StoreError
 from tare.experiment import plan_file
 
 #: What became of the hosts; and where each has its own folder.
-FILE, HOSTS = "fleet.json", plan_file.HOSTS
+FILE, HOSTS = plan_file.FLEET, plan_file.HOSTS
 VERSION = 1
 _HINT = "free some room, or choose another --out"
 
@@ -100,6 +100,9 @@ def read(folder: Path) -> Record:
     try:
         data = plan_file.content(path)
     except OSError as error:
+        if (folder / HOSTS).is_dir():
+            why = f"{path} cannot be read ({error.strerror})"
+            raise StoreError(why, "restore it from a copy") from error
         is_host = folder.absolute().parent.name == HOSTS
         fleet = folder.absolute().parent.parent
         raise StoreError(

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from distributed import Worker, WorkerPlugin, get_worker
+from distributed.utils import thread_state  # type: ignore[attr-defined]
 
 import tare
 from tare.agent import client
@@ -272,9 +273,12 @@ class Laboratory(WorkerPlugin):
         #: Held by whoever uses the session.
         self._busy = threading.RLock()
         self._patience: threading.Timer | None = None
+        #: The worker was told to end.
+        self._leaves = False
 
     async def teardown(self, worker: Worker) -> None:
         """Leave nothing behind where the worker ends; a block that is under way may end first."""
+        self._leaves = True
         if self._listening is not None:
             self._listening.close()
         with contextlib.suppress(TimeoutError):
@@ -387,6 +391,9 @@ class Laboratory(WorkerPlugin):
         refusal, done = None, 0
         self._wait(None)
         with self._busy, self._alone():
+            # Others of this machine were first, and whoever asked may be gone since.
+            if self._leaves or not _is_wanted():
+                return self.end()
             own, began = _others_cpu_ns(), time.monotonic_ns()
             try:
                 for _ in range(max(1, count)):
@@ -449,6 +456,13 @@ class Laboratory(WorkerPlugin):
             lines = file.read()
         self._read += len(lines)
         return lines
+
+
+def _is_wanted() -> bool:
+    """Tell whether somebody waits for what this thread does."""
+    key = getattr(thread_state, "key", None)
+    task = None if key is None else get_worker().state.tasks.get(key)
+    return key is None or (task is not None and task.state != "cancelled")
 
 
 def _others_cpu_ns() -> int:

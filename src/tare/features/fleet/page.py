@@ -7,21 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
-from tare.features.fleet.answers import (
-    FEWEST_NEXT,
-    FEWEST_ODD,
-    basis_said,
-    cell,
-    findings,
-    odd_ones,
-)
+from tare.features.fleet.answers import basis_said, called, cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Duration, Levels, Message, message
+from tare.results.message import Amount, Change, Duration, Message, message
 from tare.results.report import Figure, Origin, Report, Section
+from tare.statistics.hosts import FEWEST_HOSTS, FEWEST_ODD
 from tare.units import scale_for
 
 #: Cells that have a panel.
@@ -40,24 +34,31 @@ def make(fleet: Fleet, command: str) -> Report:
         missing=tuple(_missing(fleet)),
         overview=(_strips(fleet),) if any(len(one.hosts) > 1 for one in fleet.cells) else (),
         cells=_hosts(fleet),
-        sections=tuple(Section(one, _figures(one)) for one in found),
+        sections=tuple(Section(one, _figures(one, fleet.experiment.margin)) for one in found),
         origin=Origin(
             commands=(command,),
             versions=(tare.__version__,),
             title="How to make this page again",
             seed=fleet.experiment.seed,
         ),
-        notes=_few(fleet),
+        notes=(*_one_machine(fleet), *_few(fleet)),
         calm="No host was lost.",
         rest=f"{command} --json -",
     )
 
 
+def _one_machine(fleet: Fleet) -> tuple[Message, ...]:
+    machines = {host.machine for host in fleet.record.hosts}
+    if len(fleet.hosts) > 1 and len(machines) == 1 and all(machines):
+        return (message("fleet.one_machine"),)
+    return ()
+
+
 def _few(fleet: Fleet) -> tuple[Message, ...]:
     most = max((len(one.hosts) for one in fleet.cells), default=0)
-    if not 1 < most < FEWEST_NEXT:
+    if not 1 < most < FEWEST_HOSTS:
         return ()
-    return (message("fleet.few", needed=FEWEST_NEXT, odd=FEWEST_ODD),)
+    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD),)
 
 
 def _none(fleet: Fleet) -> tuple[Message, ...]:
@@ -82,23 +83,25 @@ def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
 def _missing(fleet: Fleet) -> Iterator[Message]:
     for name, why in fleet.damaged.items():
         yield message("fleet.host.damaged", host=name, why=why)
-    there = {*fleet.hosts, *fleet.damaged}
     for host in fleet.record.hosts:
-        if host.blocks and host.name not in there:
-            yield message("fleet.host.gone", host=host.name)
         if host.ended in ("lost", "refused", "failed"):
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
         elif host.joined_s > 0:
             yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
     for levels, names in fleet.without_ratio.items():
-        yield message("fleet.host.no_ratio", hosts=names, cell=Levels(dict(levels)))
+        yield message("fleet.host.no_ratio", hosts=names, cell=called(fleet, levels))
+    for levels, some in fleet.lacking.items():
+        for name, failed in some.items():
+            yield message(
+                "fleet.host.no_trial", host=name, cell=called(fleet, levels), failed=failed
+            )
     for ended in ("budget", "interrupted"):
         if names := [host.name for host in fleet.record.hosts if host.ended == ended]:
             yield message(f"fleet.host.{ended}", hosts=names)
 
 
 def _hosts(fleet: Fleet) -> Table:
-    """Return a row a host: the median of each cell, and how it ended."""
+    """Return a row a host: its level in each cell, and how it ended."""
     series = fleet.cells
     ended = {host.name: host for host in fleet.record.hosts}
     rows = []
@@ -114,7 +117,7 @@ def _hosts(fleet: Fleet) -> Table:
         }
         for number, one in enumerate(series):
             if place in one.hosts:
-                row[f"c{number}"] = float(np.exp(one.median[one.hosts.index(place)]))
+                row[f"c{number}"] = float(np.exp(one.level[one.hosts.index(place)]))
         rows.append(row)
     unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
     return Table(
@@ -147,7 +150,7 @@ def _strips(fleet: Fleet) -> Figure:
     scale, shown = scale_for(np.exp([v for one in fleet.cells for v in one.sessions.mean]), unit)
     panels = []
     for number, one in enumerate(fleet.cells[:_MOST_PANELS]):
-        title, own, level = _title(fleet, number), one.sessions, one.components.level
+        title, own, level = _title(fleet, number), one.sessions, one.level
         panels.append((title, [
             Strip(
                 fleet.hosts[host],
@@ -163,11 +166,13 @@ def _strips(fleet: Fleet) -> Figure:
     return Figure("hosts", heading, chart.to_dict(validate=False), sentence(said))
 
 
-def _figures(finding: Finding) -> tuple[Figure, ...]:
+def _figures(finding: Finding, margin: float) -> tuple[Figure, ...]:
     """Draw each host's ratio, a picture a cell."""
     tables = [table for table in finding.tables if table.id == "by_host"]
     by_cell = [rows for table in tables for rows in _by_cell(table)]
-    return tuple(_forest(f"forest-{number}", rows) for number, rows in enumerate(by_cell, 1))
+    return tuple(
+        _forest(f"forest-{number}", rows, margin) for number, rows in enumerate(by_cell, 1)
+    )
 
 
 def _by_cell(table: Table) -> list[list[dict[str, object]]]:
@@ -177,18 +182,21 @@ def _by_cell(table: Table) -> list[list[dict[str, object]]]:
     return list(found.values())
 
 
-def _forest(name: str, rows: Sequence[dict[str, object]]) -> Figure:
+def _forest(name: str, rows: Sequence[dict[str, object]], margin: float) -> Figure:
     rows = sorted(rows, key=lambda row: float(str(row["ratio"])))
     hosts, half = len(rows), MOST_ROWS // 2
     if hosts > MOST_ROWS:
         rows = [*rows[:half], *rows[-half:]]
     ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
     title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])  # type: ignore[arg-type]
-    chart = forest([str(row["host"]) for row in rows], ratios, lows, highs, title=text(title))
+    chart = forest(
+        [str(row["host"]) for row in rows], ratios, lows, highs, margin, text(title),
+        n=[int(str(row["trials"])) for row in rows],
+    )  # fmt: skip
     alternative = message(
         "fleet.chart.forest.alternative",
-        hosts=hosts, low=f"{min(ratios):.3g}", high=f"{max(ratios):.3g}",
-        ends=half if hosts > MOST_ROWS else None,
+        hosts=hosts, low=Change(min(ratios)), high=Change(max(ratios)),
+        margin=Amount(margin, "share"), ends=half if hosts > MOST_ROWS else None,
     )  # fmt: skip
     return Figure(name, text(title), chart.to_dict(validate=False), sentence(alternative))
 

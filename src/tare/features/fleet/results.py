@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,11 @@ from tare.experiment.specification import Experiment
 from tare.features.fleet import values
 from tare.features.fleet.folder import HOSTS, Record, read
 from tare.features.fleet.sums import Summed, Sums
-from tare.features.fleet.values import HostValues, Summary
+from tare.features.fleet.values import CellLevels, HostValues, Summary
 from tare.results.message import Message, message
 from tare.statistics.hosts import (
+    FEWEST_HOSTS,
+    FEWEST_ODD,
     Components,
     Everywhere,
     OddHosts,
@@ -44,7 +46,7 @@ def _nobody(what: str, done: int, of: int) -> None:
 class What(NamedTuple):
     """A quantity: a cell's value, or that relative to the reference's."""
 
-    levels: tuple[tuple[str, str], ...]
+    levels: CellLevels
     reference: str | None = None
 
 
@@ -59,19 +61,21 @@ class Series:
         Places in :attr:`Fleet.hosts`.
     sessions : Sessions
         Of all trials; ``host`` as a place in ``hosts``.
-    median : array, shape (hosts,)
-        Of each host's trials.
     """
 
     what: What
     hosts: tuple[int, ...]
     sessions: Sessions
-    median: FloatArray
 
     @property
     def trials(self) -> int:
         """Trials behind it."""
         return int(self.sessions.n.sum())
+
+    @property
+    def level(self) -> FloatArray:
+        """Each host's own mean."""
+        return self.components.level
 
     @cached_property
     def components(self) -> Components:
@@ -81,12 +85,15 @@ class Series:
     @cached_property
     def everywhere(self) -> Everywhere:
         """The mean host and the next; of at least three hosts."""
-        return everywhere(self.components.level, self.components.error)
+        return everywhere(self.components.level, self.components.error, self.sessions.beneath)
 
-    @cached_property
-    def odd(self) -> OddHosts:
-        """How far hosts are from the others; of at least four."""
-        return odd_hosts(self.components.level, self.components.error)
+    def without(self, places: Collection[int]) -> Everywhere | None:
+        """Return the same without some of the hosts; None: too few are left."""
+        kept = [place for place in range(len(self.hosts)) if place not in places]
+        if len(kept) < FEWEST_HOSTS:
+            return None
+        parts = self.components
+        return everywhere(parts.level[kept], parts.error[kept], self.sessions.beneath)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +139,37 @@ class Fleet:
         return tuple(one for one in self._series if one.what.reference is not None)
 
     @cached_property
-    def without_ratio(self) -> Mapping[tuple[tuple[str, str], ...], list[str]]:
+    def odd(self) -> Mapping[What, OddHosts]:
+        """How far hosts are from the others, of each quantity that enough have; one family."""
+        some = [one for one in (*self.cells, *self.ratios) if len(one.hosts) >= FEWEST_ODD]
+        split = [(one.what, one.components) for one in some]
+        return {what: odd_hosts(own.level, own.error, len(some)) for what, own in split}
+
+    @cached_property
+    def levels(self) -> tuple[CellLevels, ...]:
+        """Levels of all cells that a host has measured, or was to measure."""
+        some = (own.summary for own in self.values)
+        return tuple(dict.fromkeys(
+            levels
+            for own in some
+            for levels in (*(one.levels for one in own.cells), *(one.levels for one in own.failed))
+        ))  # fmt: skip
+
+    @cached_property
+    def lacking(self) -> Mapping[CellLevels, Mapping[str, int]]:
+        """Hosts that have no good trial of a cell, and how many failed there."""
+        found: dict[CellLevels, dict[str, int]] = {}
+        for name, own in zip(self.hosts, self.values, strict=True):
+            failed = {one.levels: one.trials for one in own.summary.failed}
+            for levels in {*self.levels} - {one.levels for one in own.summary.cells}:
+                found.setdefault(levels, {})[name] = failed.get(levels, 0)
+        return {levels: found[levels] for levels in self.levels if levels in found}
+
+    @cached_property
+    def without_ratio(self) -> Mapping[CellLevels, list[str]]:
         """Hosts that are left out of a cell, or of its ratio: a value there is not above 0."""
         there = {one.what: {*one.hosts} for one in self._series}
-        found: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        found: dict[CellLevels, list[str]] = {}
         for place, own in enumerate(self.values):
             asked = _quantities(own.summary, self.factor) if isinstance(self.basis, Basis) else {}
             for levels in {what.levels for what in asked if place not in there.get(what, ())}:
@@ -174,11 +208,8 @@ def _quantities(own: Summary, factor: str | None) -> dict[What, tuple[int | None
 def _joined(what: What, by_host: dict[int, Summed]) -> Series:
     some = list(by_host.values())
     host = np.repeat(np.arange(len(some)), [len(one.n) for one in some])
-    n, mean, square, fourth = (
-        np.concatenate(column) for column in list(zip(*some, strict=True))[:4]
-    )
-    median = np.array([one.median for one in some])
-    return Series(what, tuple(by_host), Sessions(host, n, mean, square, fourth), median)
+    n, mean, square, fourth = (np.concatenate(column) for column in zip(*some, strict=True))
+    return Series(what, tuple(by_host), Sessions(host, n, mean, square, fourth))
 
 
 def load(folder: Path, watch: Watch = _nobody) -> Fleet:
@@ -203,6 +234,12 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
             continue
         if own.summary.trials:
             found[path] = own
+    damaged |= {name: why for name, why in plan_file.lost(folder).items() if name not in damaged}
+    finished = {host.name for host in record.hosts if host.ended in ("finished", "complete")}
+    cut = {p.name for p, own in found.items() if p.name in finished and not own.summary.ended}
+    for path in [one for one in found if one.name in cut]:
+        damaged[path.name] = "its journal ends before its last session did"
+        del found[path]
     if not found and damaged:
         name, why = next(iter(damaged.items()))
         raise StoreError(f"no host in {folder} can be read; {name}: {why}")

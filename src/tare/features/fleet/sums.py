@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -55,19 +55,18 @@ _SUMS = """
     FROM quantities JOIN means USING (quantity, session)
     GROUP BY quantity, session ORDER BY quantity, session
 """
-_MEDIANS = """
-    SELECT quantity, median(x) FROM quantities GROUP BY quantity HAVING count(*) = count(x)
+_WHOLE = """
+    SELECT quantity FROM quantities GROUP BY quantity HAVING count(*) = count(x) ORDER BY quantity
 """
 
 
 class Summed(NamedTuple):
-    """A quantity of one host, of logarithms: arrays of shape (sessions,), and the median of all."""
+    """A quantity of one host, of logarithms: arrays of shape (sessions,)."""
 
     n: IntArray
     mean: FloatArray
     square: FloatArray
     fourth: FloatArray
-    median: float
 
 
 class Sums:
@@ -118,7 +117,7 @@ class Sums:
             self._base.register("asked", numbers)
             self._base.execute(_OWN)
             self._base.execute(_QUANTITIES)
-            medians = dict(self._base.execute(_MEDIANS).fetchall())
+            whole = [place for (place,) in self._base.execute(_WHOLE).fetchall()]
             sums = self._base.execute(_SUMS).fetchnumpy()
         except duckdb.Error as error:
             # Of a damaged file, DuckDB says it in its own way.
@@ -129,15 +128,6 @@ class Sums:
                 f"the values of {values.kept_as} cannot be summed up: {why}",
                 f"free some room in {tempfile.gettempdir()}, or have TMPDIR name another folder",
             ) from error
-        yield from _by_quantity(sums, medians)
-
-
-def _by_quantity(
-    sums: Mapping[str, Any], medians: Mapping[int, float]
-) -> Iterator[tuple[int, Summed]]:
-    for place, median in sorted(medians.items()):
-        own = sums["quantity"] == place
-        n, mean, square, fourth = (
-            np.asarray(sums[name][own]) for name in ("n", "mean", "square", "fourth")
-        )
-        yield place, Summed(n, mean, square, fourth, median)
+        for place in whole:
+            own = sums["quantity"] == place
+            yield place, Summed(*(np.asarray(sums[name][own]) for name in Summed._fields))

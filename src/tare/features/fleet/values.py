@@ -27,7 +27,7 @@ from tare.experiment.results import Results
 from tare.results.message import Message
 
 FILE = "values.parquet"
-_VERSION = 1
+_VERSION = 2
 #: By which the summary is found in the file.
 _KEY = b"tare"
 #: A row a good trial and cell: the value that is judged, and whether each worker's is above zero.
@@ -44,11 +44,22 @@ _MOST_ROWS, _BATCH = 1 << 26, 1 << 17
 _MOST_METADATA = 1 << 24
 
 
-class CellLevels(msgspec.Struct, frozen=True, array_like=True):
-    """A cell: its number, and its levels in the order of the factors."""
+#: A cell's levels in the order of the factors.
+CellLevels = tuple[tuple[str, str], ...]
+
+
+class MeasuredCell(msgspec.Struct, frozen=True, array_like=True):
+    """A cell that has good trials."""
 
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
-    levels: tuple[tuple[str, str], ...]
+    levels: CellLevels
+
+
+class FailedCell(msgspec.Struct, frozen=True, array_like=True):
+    """A cell of the plan that has no good trial, and how many others it has."""
+
+    levels: CellLevels
+    trials: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +68,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     version: int = _VERSION
     #: Files that it was made from.
     origins: list[tuple[str, int, int]]
+    #: Those that have good trials.
     sessions: int
+    #: Whether its journal says how the last one ended.
+    ended: bool = True
     #: Good ones.
     trials: int
     #: The factor whose levels are compared.
@@ -69,7 +83,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: Those that all good trials have, best first: each a group of rows.
     sources: tuple[str, ...] = ()
     #: References first.
-    cells: tuple[CellLevels, ...] = ()
+    cells: tuple[MeasuredCell, ...] = ()
+    failed: tuple[FailedCell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,10 +149,12 @@ def of(folder: Path) -> HostValues:
 
 def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> HostValues:
     basis = basis_of(results)
+    good = results.trial_table[results.trial_table["status"] == "ok"]
     summary = Summary(
         origins=origins,
-        sessions=len(results.sessions),
-        trials=int((results.trial_table["status"] == "ok").sum()),
+        sessions=good["session"].nunique(),
+        ended=not results.sessions["ended"].tail(1).isna().any(),
+        trials=len(good),
         factor=compared_factor(results),
         emulated=tuple(sorted(results.emulated)),
     )
@@ -150,7 +167,8 @@ def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> 
         metric=basis.metric,
         more_is_better=basis.more_is_better,
         sources=sources,
-        cells=tuple(CellLevels(one.cell, (*one.levels.items(),)) for one in by_source[0]),
+        cells=tuple(MeasuredCell(one.cell, (*one.levels.items(),)) for one in by_source[0]),
+        failed=tuple(_failed(results)),
     )
     data = encode(summary, [_rows(cells) for cells in by_source])
     # What is no plain file is none of tare's, and is not written to.
@@ -159,6 +177,16 @@ def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> 
             files.write(path, data, "free some room")
             return HostValues(summary, basis, path)
     return HostValues(summary, basis, data)
+
+
+def _failed(results: Results) -> Iterator[FailedCell]:
+    trials = results.trial_table
+    good = {*trials.loc[trials["status"] == "ok", "cell"]}
+    for one in results.planned:
+        if one.cell not in good:
+            levels = one.levels()
+            own = tuple((factor, levels[factor]) for factor in results.factors)
+            yield FailedCell(own, int((trials["cell"] == one.cell).sum()))
 
 
 def _rows(cells: Sequence[Cell]) -> pa.Table:
