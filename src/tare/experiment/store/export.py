@@ -98,6 +98,11 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
     hosts = plan_file.hosts(folder)
     if not hosts:
         raise StoreError(f"no host in {folder} has measured anything")
+    if table in ("findings", "estimates"):
+        raise StoreError(
+            f"the {table} of a fleet are in its report",
+            f"tare fleet report {folder} --json findings.json",
+        )
     if TABLES[table].files is not None:
         raise StoreError(
             f"the {table} of a fleet are exported host by host",
