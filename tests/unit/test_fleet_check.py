@@ -101,8 +101,28 @@ def test_of_two_hosts_the_pair_is_said() -> None:
     assert check.odd_figures(made) == []
     (pair,) = check.pairs(made)
     assert (pair.first, pair.second, pair.change.metric) == ("host0", "host1", METRICS[0])
-    assert check.pairs(fleet(2)) == []
-    assert not check_page.is_alike(made, check_page.findings(made))
+    alike = fleet(2)
+    assert check.pairs(alike) == []
+    assert check_page.exit_code(made, check_page.findings(made)) == 1
+    assert check_page.exit_code(alike, check_page.findings(alike)) == 0
+
+
+@pytest.mark.parametrize("hosts", [2, 5])
+def test_hosts_of_one_machine_are_not_compared(hosts: int) -> None:
+    made = fleet(hosts, host1=1.4)
+    one = tuple(msgspec.structs.replace(host, machine="boot") for host in made.hosts)
+    made = msgspec.structs.replace(made, hosts=one)
+    found = {one.name: one for one in check_page.findings(made)}
+    assert found["figures"].verdict == "nothing to compare"
+    assert [one.id for one in found["figures"].answer] == ["fleet.one_machine"]
+    assert check_page.exit_code(made, found.values()) == 0
+
+
+def test_of_one_host_it_is_said_once_that_there_is_nothing_to_compare() -> None:
+    made = fleet(1)
+    answers = check_page.make(made, "again").answers
+    assert [one.id for one in answers] == ["fleet.check.alone"]
+    assert check_page.exit_code(made, check_page.findings(made)) == 2
 
 
 def test_another_bucket_is_marked() -> None:
@@ -175,7 +195,7 @@ def test_a_network_that_was_not_measured_is_not_the_same() -> None:
     found = check_page.findings(made)
     assert (found[-1].name, found[-1].verdict) == ("ways", "inconclusive")
     assert found[-1].answer[0].args["why"] == why
-    assert not check_page.is_alike(made, found)
+    assert check_page.exit_code(made, found) == 1
 
 
 def test_hosts_of_one_machine_are_said() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import journals
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -499,6 +500,48 @@ def test_what_reads_a_fleet_leaves_a_damaged_host_out_and_fails(
     assert note.id == "interop.tare.damaged"
     assert audited.exit_code >= 1
     assert not audited.files[0].imported.is_complete
+
+
+@pytest.mark.parametrize("gone", ["", "plan.json", "journal/1.ndjson"])
+def test_a_host_that_has_measured_and_has_no_results_is_missed(
+    gone: str, tmp_path: Path, made: dict[str, Results]
+) -> None:
+    one = {name: made[name] for name in ("box-1", "box-10")}
+    folder = fleet_of(tmp_path / "fleet", one)
+    whole = fleet_folder.read(folder)
+    hosts = tuple(msgspec.structs.replace(host, blocks=13) for host in whole.hosts)
+    fleet_folder.write(msgspec.structs.replace(whole, hosts=hosts), folder)
+    assert plan_file.lost(folder) == {}
+    path = folder / "hosts/box-10" / gone
+    if gone.startswith("journal"):
+        shutil.rmtree(path.parent)
+    elif gone:
+        path.unlink()
+    else:
+        shutil.rmtree(path)
+    assert [*results.load(folder).damaged] == ["box-10"]
+    assert not audit.audit([folder]).files[0].imported.is_complete
+    with pytest.raises(StoreError, match="1 of 2 hosts"):
+        store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+
+
+def test_a_host_whose_journal_lacks_its_end_is_left_out(
+    tmp_path: Path, made: dict[str, Results]
+) -> None:
+    folder = fleet_of(tmp_path / "fleet", made)
+    *_, last = sorted((folder / "hosts/box-1/journal").iterdir())
+    lines = last.read_bytes().splitlines(keepends=True)
+    last.write_bytes(b"".join(lines[:-1]))
+    fleet = results.load(folder)
+    assert [*fleet.damaged] == ["box-1"]
+    assert "box-1" not in fleet.hosts
+
+
+def test_findings_of_a_fleet_are_in_its_report(tmp_path: Path, made: dict[str, Results]) -> None:
+    folder = fleet_of(tmp_path / "fleet", {"box-1": made["box-1"]})
+    with pytest.raises(StoreError) as refused:
+        store.export(folder, "findings", "csv", tmp_path / "rows.csv")
+    assert f"tare fleet report {folder}" in str(refused.value.hint)
 
 
 def test_a_host_with_another_ratio_is_odd() -> None:

@@ -15,7 +15,7 @@ from tare.features.fleet.check import (
     pairs,
 )
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Amount, Message, Ratio, message
+from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.results.report import Origin, Report, Section
 from tare.statistics.hosts import FEWEST_ODD
 from tare.units import p_value
@@ -42,7 +42,7 @@ def make(check: Check, command: str) -> Report:
     return Report(
         name="fleet",
         question=message("fleet.check.question"),
-        answers=tuple(said for one in worst for said in one.head),
+        answers=_once(said for one in worst for said in one.head),
         strip=(
             ("hosts", f"{len(there)}"),
             ("machines", f"{len({host.machine for host in there})}"),
@@ -65,6 +65,14 @@ def make(check: Check, command: str) -> Report:
     )
 
 
+def _once(said: Iterable[Said]) -> tuple[Said, ...]:
+    found: list[Said] = []
+    for one in said:
+        if one not in found:
+            found.append(one)
+    return tuple(found)
+
+
 def _one_machine(there: Sequence[HostCheck]) -> Iterator[Message]:
     by_machine: dict[str, list[str]] = {}
     for host in there:
@@ -85,11 +93,13 @@ def findings(check: Check) -> list[Finding]:
     return found
 
 
-def is_alike(check: Check, found: Iterable[Finding]) -> bool:
-    """Tell whether every host could be looked at, and none is found unlike the others."""
+def exit_code(check: Check, found: Iterable[Finding]) -> int:
+    """Return 0: all could be looked at, and none is unlike the others; 1: not; 2: only one host."""
     seen = all(host.why is None for host in check.hosts)
     seen = seen and all(way.found is not None for way in check.ways)
-    return seen and all(one.verdict != "no" for one in found)
+    if not seen or any(one.verdict == "no" for one in found):
+        return 1
+    return 0 if len(check.hosts) > 1 else 2
 
 
 def _finding(

@@ -68,8 +68,8 @@ def check(
 ) -> None:
     """Look at every host of a fleet, and name those unlike the others.
 
-    What each is and what it can do, in about seven seconds a machine; with --network, ten more for
-    each way between two hosts. Exit code 0: alike; 1: not alike.
+    What each is and what it can do; with --network, also what each way between two hosts can.
+    Exit code 0: alike; 1: not alike; 2: there is only one host.
 
         tare fleet check local:3
     """
@@ -99,8 +99,8 @@ def check(
     if json is not None:
         said = data.builtins(answers)
         console.write_json({**msgspec.to_builtins(found), "findings": said}, json)
-    if not check_page.is_alike(found, answers):
-        raise typer.Exit(1)
+    if code := check_page.exit_code(found, answers):
+        raise typer.Exit(code)
 
 
 @app.command(hidden=True)
