@@ -9,6 +9,7 @@ from pathlib import Path
 
 import dask
 import pytest
+from typer.testing import CliRunner
 
 from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import journal
@@ -16,6 +17,7 @@ from tare.experiment.session import budget
 from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet import laboratory, work
 from tare.features.fleet.laboratory import Hello, Refusal, Told
+from tare.wiring import command_line
 
 
 def test_a_scheduler_of_this_machine_needs_no_certificates() -> None:
@@ -172,3 +174,9 @@ def until(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_the_network_between_hosts_by_ssh_is_refused_before_anything_starts() -> None:
+    done = CliRunner().invoke(command_line(), ["fleet", "check", "ssh:a,b", "--network"])
+    assert isinstance(done.exception, UsageError)
+    assert "tare net measure" in str(done.exception.hint)

@@ -33,6 +33,7 @@ from tare.features.fleet.engine import Host
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Told
 from tare.features.fleet.results import Fleet, What
+from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.hosts import Sessions
 from tare.wiring import command_line
@@ -584,3 +585,71 @@ def test_wild_numbers_of_a_fleet_are_refused(tmp_path: Path) -> None:
         (tmp_path / fleet_folder.FILE).write_text(text)
         with pytest.raises(StoreError):
             fleet_folder.read(tmp_path)
+
+
+def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
+    """Six hosts with ratios that differ by 1 %, 12 blocks in each session."""
+    rng = np.random.default_rng(3)
+    levels = (("workload", "sort"), ("platform", "docker"))
+    host = np.repeat(np.arange(6), 12 * sessions)
+    session = np.tile(np.repeat(np.arange(sessions), 12), 6)
+
+    def series(what: What, level: np.ndarray) -> results.Series:
+        of_session = rng.normal(0, off, (6, sessions))[host, session]
+        x = level[host] + of_session + rng.normal(0, 0.01, len(host))
+        return results.Series(what, tuple(range(6)), Sessions.of(host, session, x))
+
+    level = rng.normal(0, 0.01, 6)
+    shifted = np.where(np.arange(6) == 2, level + odd, level)
+    records = tuple(
+        HostRecord(name=f"box-{n}", ended="finished", blocks=12, measured_s=24.0, session_s=20.0)
+        for n in range(6)
+    )
+    experiment = synthetic.make(workers=(1,), trials=2).experiment
+    summary = values.Summary(
+        origins=[], sessions=sessions, trials=12 * sessions, factor="platform", emulated=(),
+        cells=(values.MeasuredCell(0, levels),),
+    )  # fmt: skip
+    own = values.HostValues(summary, message("fleet.no_values"), b"")
+    names = tuple(one.name for one in records)
+    record = Record(name="fleet", question="?", hosts=records)
+    fleet = Fleet(record, names, (own,) * 6, experiment, message("fleet.no_values"), {})
+    # What is worked out of the folder otherwise.
+    fleet.__dict__["_series"] = (
+        series(What(levels), level), series(What(levels, "bare"), shifted + 0.3)
+    )  # fmt: skip
+    return fleet
+
+
+def found_in(fleet: Fleet, name: str) -> Finding:
+    return next(one for one in answers.findings(fleet) if one.name == name)
+
+
+def test_what_holds_is_also_said_without_the_odd_host() -> None:
+    plain, odd = (found_in(drawn_fleet(3, odd=off), "everywhere") for off in (0.0, 0.3))
+    assert [one.id for one in plain.answer] == ["fleet.everywhere"]
+    assert [one.id for one in odd.answer] == ["fleet.everywhere", "fleet.without_odd"]
+    every, rest = odd.answer
+    assert rest.args["hosts"] == ["box-2"]
+    assert rest.args["ratio"].value == pytest.approx(np.exp(0.3), rel=0.02)
+    assert rest.args["next"].high < every.args["next"].high
+    (row,) = (row for row in found_in(drawn_fleet(3, odd=0.3), "odd").tables[0].rows if row["to"])
+    assert row["host"] == "box-2"
+    assert row["p"] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("sessions", "off", "said"),
+    [(1, 0.05, "unknown"), (3, 0.05, "takes"), (3, 0.001, "reached")],
+)
+def test_how_many_it_takes_is_planned_where_it_is_known_and_needed(
+    sessions: int, off: float, said: str
+) -> None:
+    finding = found_in(drawn_fleet(sessions, off=off), "enough")
+    (answer,) = finding.answer
+    assert answer.id == f"fleet.enough.{said}"
+    (row,) = finding.tables[0].rows
+    assert ("sessions" in row) == (said == "takes")
+    if said == "takes":
+        # Blocks that were fetched with the end of their session: 2 s each; a session takes 20 s.
+        assert row["time"] == 1e9 * row["hosts"] * row["sessions"] * (20 + 2 * row["blocks"])
