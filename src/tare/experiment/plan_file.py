@@ -102,17 +102,24 @@ def lost(folder: Path) -> dict[str, str]:
         record = msgspec.json.decode(content(folder / FLEET), type=_Fleet)
     except (OSError, msgspec.DecodeError, RecursionError):
         return {}
-    found = {}
-    for host in record.hosts:
-        own = folder / HOSTS / host.name
-        if host.blocks and own.parent == folder / HOSTS and not own.is_symlink():
-            if not own.is_dir():
-                found[host.name] = "its folder is missing"
-            elif not (own / FILE).is_file():
-                found[host.name] = f"it has no {FILE}"
-            elif not any((own / "journal").glob("*.ndjson")):
-                found[host.name] = "it has no journal"
-    return found
+    measured = (host.name for host in record.hosts if host.blocks)
+    lacking = ((name, _lacking(folder / HOSTS, name)) for name in measured)
+    return {name: why for name, why in lacking if why is not None}
+
+
+def _lacking(hosts: Path, name: str) -> str | None:
+    own = hosts / name
+    try:
+        is_own = own.parent == hosts and not own.is_symlink()
+        there = {path.name for path in own.iterdir()} if is_own else set()
+        journal = is_own and any((own / "journal").glob("*.ndjson"))
+    except (OSError, ValueError):
+        there, journal = set(), False
+    if not there:
+        return "its folder is missing"
+    if FILE not in there:
+        return f"it has no {FILE}"
+    return None if journal else "it has no journal"
 
 
 def _natural(name: str) -> list[tuple[int, int | str]]:

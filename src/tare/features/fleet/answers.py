@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.features.fleet.results import Fleet, Series, What
 from tare.features.fleet.values import CellLevels
-from tare.results.finding import Column, Finding, Table, interval_columns
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Duration, Levels, Message, Ratio, Value, message
 from tare.statistics.comparison import holm
 from tare.statistics.hosts import (
@@ -188,16 +188,18 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
         name="everywhere",
         basis=basis_said(fleet),
         question=message("fleet.question.everywhere"),
-        # A small difference that holds is one.
-        verdict="yes"
-        if whole and all(holds)
-        else "no"
-        if whole and all(small) and not any(holds)
-        else "inconclusive",
+        verdict=_holds(holds, small) if whole else "inconclusive",
         answer=tuple(answer),
         summary=tuple(answer),
         tables=(_ratios(fleet, some, found), _by_host(fleet, some)),
     )
+
+
+def _holds(holds: Sequence[bool], small: Sequence[bool]) -> Answer:
+    if all(holds):
+        return "yes"
+    # A small difference that holds is one.
+    return "no" if all(small) and not any(holds) else "inconclusive"
 
 
 def _over(one: Everywhere) -> dict[str, Ratio]:
@@ -410,9 +412,8 @@ def _spread_columns(name: str, split: Sequence[Components]) -> Iterator[Column]:
 
 def _odd(fleet: Fleet) -> Finding:
     """Name the hosts that are none of the others."""
-    # Where none is odd, the one that is furthest off, by how far it may be by chance.
     some = odd_ones(fleet)
-    # The one that is furthest off, by how far it may be by chance.
+    # Where none is odd, the one that is furthest off, by how far it may be by chance.
     rest = [] if some else [max(_off(fleet), key=lambda one: one.off_by)]
     answer = (
         *(message("fleet.odd.one", **_off_said(one)) for one in some[:_MOST_SAID]),
