@@ -91,7 +91,7 @@ def make(folder: Path, hosts: int, blocks: int, seed: int) -> None:
             origins=store.origins(host), sessions=SESSIONS,
             trials=SESSIONS * blocks * len(PLATFORMS), factor="platform", emulated=(),
             metric=made.metric, sources=(SOURCE,),
-            cells=tuple(values.CellLevels(c.cell, (*c.levels().items(),)) for c in made.cells),
+            cells=tuple(values.MeasuredCell(c.cell, (*c.levels().items(),)) for c in made.cells),
         )  # fmt: skip
         table = drawn(rng, blocks, odd=name == ODD)
         (host / values.FILE).write_bytes(values.encode(summary, [table]))
