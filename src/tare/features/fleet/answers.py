@@ -272,14 +272,14 @@ def _by_host(fleet: Fleet, some: Sequence[Series]) -> Table:
     """Return a row a host and cell: its own ratio, for the forest plot."""
     rows = []
     for one in some:
-        own, parts = one.sessions, one.components
+        own, parts, name = one.sessions, one.components, cell(fleet, one)
         trials = np.bincount(own.host, own.n).tolist()
         for place, host in enumerate(one.hosts):
             half = student(max(own.beneath, 1), 0.95) * math.sqrt(float(parts.error[place]))
             level = float(parts.level[place])
             rows.append({
                 "host": fleet.hosts[host],
-                "cell": cell(fleet, one),
+                "cell": name,
                 "to": one.what.reference,
                 "trials": int(trials[place]),
                 "ratio": _factor(level),
@@ -474,10 +474,11 @@ def _off(fleet: Fleet) -> Iterator[Off]:
         found = fleet.odd.get(one.what)
         if found is None:
             continue
+        name = cell(fleet, one)
         for place in np.flatnonzero(np.isfinite(found.off)).tolist():
             off, half = float(found.off[place]), float(found.half[place])
             yield Off(
-                fleet.hosts[one.hosts[place]], cell(fleet, one), one.what.reference,
+                fleet.hosts[one.hosts[place]], name, one.what.reference,
                 _ratio(off, off - half, off + half), float(found.p[place]),
                 abs(off) / half if half else 0.0,
             )  # fmt: skip
