@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from tare.agent import record
@@ -109,15 +111,13 @@ class Hooks:
         # A file rather than a pipe: what the line leaves running may hold it for ever.
         with os.fdopen(os.memfd_create("tare-hook", os.MFD_CLOEXEC), "r+b") as said:
             try:
-                code = _ended(
-                    subprocess.Popen(
-                        [*cell.workload.shell, "-c", line],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        stderr=said,
-                        env={**self._surroundings, **levels},
-                        **self._user,
-                    )
+                code = _code(
+                    [*cell.workload.shell, "-c", line],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    env={**self._surroundings, **levels},
+                    **self._user,
                 )
             except OSError as error:
                 raise TrialError(f"{name} cannot run: {error.strerror}") from error
@@ -144,16 +144,42 @@ def _afterwards(do: Callable[[], None]) -> Iterator[None]:
     do()
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
+def _code(argv: Sequence[str], **how: Any) -> int:
     """Wait for a line; who does not wait for its end kills it, with all that it is waiting for."""
+    process = None
     try:
+        # Otherwise a signal may find a line that has begun, and nobody who knows its number.
+        with _signals_wait():
+            process = subprocess.Popen(argv, **how)
         return process.wait()
     except BaseException:
-        for pid in (process.pid, *processes.descendants(process.pid)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
+        if process is not None:
+            processes.kill_family(process.pid)
+            process.wait()
         raise
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Raise what a signal raises only afterwards."""
+    came: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        came.append(number)
+
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        handlers = {one: signal.getsignal(one) for one in ours if callable(signal.getsignal(one))}
+    try:
+        for one in handlers:
+            signal.signal(one, note)
+        yield
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _levels(cell: Cell, seed: int) -> dict[str, str]:
