@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
+from said import args
 from typer.testing import CliRunner
 
 import tare
@@ -39,6 +42,7 @@ from tare.statistics.hosts import Sessions
 from tare.wiring import command_line
 
 HOSTS = ("box-1", "box-2", "box-10", "box-11")
+_WRITTEN = tempfile.TemporaryDirectory()
 
 
 def in_sessions(made: Results, count: int) -> Results:
@@ -69,10 +73,35 @@ def first_trial_is(value: float, platform: str, worker: int) -> Callable[..., pd
     return change
 
 
+@functools.cache
+def usual() -> dict[str, Results]:
+    def behave(levels: dict[str, str]) -> synthetic.Behaviour:
+        return synthetic.Behaviour(failing=0.2 if levels["platform"] == "docker" else 0.0)
+
+    given = {"trials": 13, "iterations": 2}
+    some = {
+        name: in_sessions(synthetic.make(behave, seed=seed, **given), 3)
+        for seed, name in enumerate(HOSTS)
+    }
+    lacking = synthetic.make(behave, seed=9, without={"docker": ["perf_cpu"]}, **given)
+    return some | {"box-2": in_sessions(lacking, 2)}
+
+
+@functools.cache
+def written(name: str) -> Path:
+    """Write what a usual host has measured, and its store, once for all tests."""
+    folder = journals.write(usual()[name], Path(_WRITTEN.name) / name)
+    store.load(folder)
+    return folder
+
+
 def fleet_of(folder: Path, made: dict[str, Results]) -> Path:
     (folder / plan_file.HOSTS).mkdir(parents=True)
     for name, one in made.items():
-        journals.write(one, folder / plan_file.HOSTS / name)
+        if one is usual().get(name):
+            shutil.copytree(written(name), folder / plan_file.HOSTS / name)
+        else:
+            journals.write(one, folder / plan_file.HOSTS / name)
     hosts = tuple(HostRecord(name=name, ended="finished") for name in made)
     fleet_folder.write(Record(name="fleet", question="Do hosts differ?", hosts=hosts), folder)
     return folder
@@ -80,16 +109,7 @@ def fleet_of(folder: Path, made: dict[str, Results]) -> Path:
 
 @pytest.fixture
 def made() -> dict[str, Results]:
-    def behave(levels: dict[str, str]) -> synthetic.Behaviour:
-        return synthetic.Behaviour(failing=0.2 if levels["platform"] == "docker" else 0.0)
-
-    usual = {"trials": 13, "iterations": 2}
-    some = {
-        name: in_sessions(synthetic.make(behave, seed=seed, **usual), 3)
-        for seed, name in enumerate(HOSTS)
-    }
-    lacking = synthetic.make(behave, seed=9, without={"docker": ["perf_cpu"]}, **usual)
-    return some | {"box-2": in_sessions(lacking, 2)}
+    return dict(usual())
 
 
 def by_hand(folder: Path, basis: Basis) -> dict[What, dict[str, Sessions]]:
@@ -412,6 +432,10 @@ def test_a_host_without_values_is_a_note_of_the_audit(
     read = readers.read(folder)
     assert {one.key["host"] for one in read.series} == {"box-1", "box-10", "box-11"}
     assert message("interop.tare.silent", hosts=["box-2"]) in read.notes
+    # Each of the others names the trials that it lost.
+    failed = args(read.notes, "interop.tare.failed")
+    assert {one.args["host"] for one in failed["hosts"]} == {"box-1", "box-10", "box-11"}
+    assert failed["n"] == sum(one.args["n"] for one in failed["hosts"]) > 0
     # Of the fleet's own answers it is no part either.
     assert results.load(folder).hosts == ("box-1", "box-10", "box-11")
     with pytest.raises(InputError, match="no factor 'plattform'"):

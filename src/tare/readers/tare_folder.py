@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,8 @@ _FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
 _SESSION = 1 << 32
 #: Hosts count from here; of so many sessions, numbers of blocks are apart.
 _HOST = 1 << 48
+#: Hosts on which trials failed that are named; of the others, how many there are is said.
+_MOST_NAMED = 4
 #: What tells series of a fleet apart, as a factor does.
 _BY_HOST = "host"
 
@@ -49,7 +52,10 @@ def read(file: Path, columns: Columns) -> Imported:
     """
     if plan_file.is_fleet(file):
         return _read_fleet(file, columns)
-    return _read_one(file, columns)
+    found, (bad, total) = _read_one(file, columns)
+    if not bad:
+        return found
+    return dataclasses.replace(found, notes=(*found.notes, failed(bad, total, "trial")))
 
 
 def _read_fleet(file: Path, columns: Columns) -> Imported:
@@ -64,9 +70,10 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
     series: list[Series] = []
     silent: list[str] = []
     damaged: dict[str, str] = {}
+    trials: dict[str, tuple[int, int]] = {}
     for place, path in enumerate(plan_file.hosts(file)):
         try:
-            found = _read_one(path, own)
+            found, trials[label(path.name)] = _read_one(path, own)
         except NothingError:
             silent.append(label(path.name))
             continue
@@ -88,7 +95,9 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
             f"the fleet in {file} has more than {MOST_SERIES:,} series",
             f"tare audit {file / plan_file.HOSTS}/HOST   (audits one host)",
         )
-    notes = [note for one in read.values() for note in one.notes]
+    notes = _of_hosts({name: one.notes for name, one in read.items()})
+    if (bad := _failed_on(trials)) is not None:
+        notes.append(bad)
     if damaged:
         name, why = next(iter(damaged.items()))
         notes.insert(0, message("interop.tare.damaged", hosts=[*damaged], first=name, why=why))
@@ -100,9 +109,30 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
         file=file,
         series=tuple(series),
         specification=dataclasses.replace(first.specification, repetitions=repetitions),
-        notes=each_once(notes),
+        notes=tuple(notes),
         is_complete=not damaged,
     )
+
+
+def _of_hosts(notes: Mapping[str, Sequence[Said]]) -> list[Said]:
+    """Say each note once, with the hosts that it is about unless it is about all."""
+    return [
+        note if len(about) == len(notes) else message("interop.tare.of", hosts=about, note=note)
+        for note in each_once(itertools.chain(*notes.values()))
+        if (about := [name for name, own in notes.items() if note in own])
+    ]
+
+
+def _failed_on(trials: Mapping[str, tuple[int, int]]) -> Message | None:
+    """Say on which hosts trials failed, of how many, those first that lost the largest part."""
+    lost = {name: (bad, total) for name, (bad, total) in trials.items() if bad}
+    worst = sorted(lost, key=lambda name: lost[name][0] / lost[name][1], reverse=True)
+    shown = [
+        message("interop.tare.failed_on", host=name, n=lost[name][0], total=lost[name][1])
+        for name in worst[:_MOST_NAMED]
+    ]
+    n, more = sum(bad for bad, _ in lost.values()), len(worst) - len(shown)
+    return message("interop.tare.failed", n=n, hosts=shown, more=more) if lost else None
 
 
 def _of_host(one: Series, host: str, place: int) -> Series:
@@ -120,7 +150,8 @@ class DamagedError(InputError):
     """The results of a host cannot be read."""
 
 
-def _read_one(file: Path, columns: Columns) -> Imported:
+def _read_one(file: Path, columns: Columns) -> tuple[Imported, tuple[int, int]]:
+    """Read one experiment, and how many of its trials failed, of how many."""
     try:
         results = store.load(file)
     except StoreError as error:
@@ -139,7 +170,8 @@ def _read_one(file: Path, columns: Columns) -> Imported:
         )
         for cell, rows in values.groupby("cell", sort=True)
     )
-    return Imported(
+    statuses = results.trial_table["status"]
+    found = Imported(
         file=file,
         series=series,
         specification=Specification(
@@ -148,8 +180,9 @@ def _read_one(file: Path, columns: Columns) -> Imported:
             spread=message("interop.statistic.each", what="trial"),
             environment=_environment(results),
         ),
-        notes=tuple(_notes(results, metric)),
+        notes=(*results.notes, _source(results, metric)),
     )
+    return found, (int((statuses != "ok").sum()), len(statuses))
 
 
 def _repetitions(series: Sequence[Series]) -> Message:
@@ -217,14 +250,8 @@ def _environment(results: Results) -> Message | None:
     return message("interop.tare.environment", facts=facts, n=len(names)) if facts else None
 
 
-def _notes(results: Results, metric: str) -> list[Said]:
-    notes: list[Said] = list(results.notes)
-    source = results.sources(metric)[0]
-    notes.append(message("interop.tare.source", metric=metric, source=source))
-    bad = int((results.trial_table["status"] != "ok").sum())
-    if bad:
-        notes.append(failed(bad, len(results.trial_table), "trial"))
-    return notes
+def _source(results: Results, metric: str) -> Message:
+    return message("interop.tare.source", metric=metric, source=results.sources(metric)[0])
 
 
 UNIT = Format(
