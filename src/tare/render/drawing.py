@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,9 +57,31 @@ SHAPES = (
 
 def data(records: Sequence[Mapping[str, Any]]) -> Any:
     """Put rows into the chart itself: no file, no network."""
+    return _kept_data()(values=[dict(record) for record in records])
+
+
+@functools.cache
+def _kept_data() -> Any:
     import altair as alt
 
-    return alt.InlineData(values=[dict(record) for record in records])
+    class KeptData(alt.InlineData):
+        """Rows that nobody changes: a copy of a chart, which each step of making it is, has them.
+
+        Copying and checking every row again each time took most of what a report takes.
+        """
+
+        _class_is_valid_at_instantiation = False
+
+        def __deepcopy__(self, memo: object) -> KeptData:
+            return self
+
+    return KeptData
+
+
+def spec_of(chart: Any) -> dict[str, Any]:
+    """Return a chart for Vega-Lite; that it is valid, tests check rather than every report."""
+    found: dict[str, Any] = chart.to_dict(validate=False)
+    return found
 
 
 def panel_width(columns: int, gutter: int) -> int:

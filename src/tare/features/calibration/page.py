@@ -17,6 +17,7 @@ from tare.features.calibration.fairness import IN_ORDER
 from tare.features.calibration.findings.tables import lines_table
 from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.matrix import Matrix
+from tare.render.drawing import spec_of
 from tare.render.words import paragraph, text
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, Said, message
@@ -90,7 +91,7 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Repo
     figures = []
     if chart is not None:
         title = text(message("calibration.page.equal", second=second, first=first))
-        figures = [_figure("mapping", title, chart.to_dict(),
+        figures = [_figure("mapping", title, spec_of(chart),
                            tell_mapping(found))]  # fmt: skip
     sweeps = sweeps_of({found.a.name: a, found.b.name: b})
     both = _figure("both", "Both sweeps on one axis", overlay(sweeps), tell_overlay(sweeps))
@@ -117,7 +118,7 @@ def _of(name: str, said: Said) -> Message:
 
 
 def _figure(name: str, title: str, chart: object, told: Message | tuple[Message, ...]) -> Figure:
-    spec = chart if isinstance(chart, dict) else chart.to_dict()  # type: ignore[attr-defined]
+    spec = chart if isinstance(chart, dict) else spec_of(chart)
     return Figure(name, title, spec, paragraph(told))
 
 

@@ -11,6 +11,7 @@ from tare.features.fleet.answers import basis_said, called, cell, findings, odd_
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
+from tare.render.drawing import spec_of
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Change, Duration, Message, message
@@ -163,7 +164,7 @@ def _strips(fleet: Fleet) -> Figure:
     heading = text(message("fleet.chart.strips.title"))
     said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts))
     chart = strips(panels, shown)
-    return Figure("hosts", heading, chart.to_dict(validate=False), sentence(said))
+    return Figure("hosts", heading, spec_of(chart), sentence(said))
 
 
 def _figures(finding: Finding, margin: float) -> tuple[Figure, ...]:
@@ -198,7 +199,7 @@ def _forest(name: str, rows: Sequence[dict[str, object]], margin: float) -> Figu
         hosts=hosts, low=Change(min(ratios)), high=Change(max(ratios)),
         margin=Amount(margin, "share"), ends=half if hosts > MOST_ROWS else None,
     )  # fmt: skip
-    return Figure(name, text(title), chart.to_dict(validate=False), sentence(alternative))
+    return Figure(name, text(title), spec_of(chart), sentence(alternative))
 
 
 _RATIO = ("ratio", "ratio_low", "ratio_high")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tare.features.tasks.outcomes import Pair, Scored, medians, pairs
 from tare.render.charts.lines import Axis, Line, lines
-from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, spec_of, styled
 from tare.render.words import sentence, text
 from tare.results.message import message
 from tare.results.report import Figure
@@ -51,7 +51,7 @@ def quantiles(some: Sequence[Scored]) -> Figure | None:
         n=_MOST_LINES,
         of=len(some) if len(some) > _MOST_LINES else None,
     )
-    return Figure("quantile", text(title), chart.to_dict(validate=False), sentence(alternative))
+    return Figure("quantile", text(title), spec_of(chart), sentence(alternative))
 
 
 def scatters(compared: Sequence[Pair]) -> tuple[Figure, ...]:
@@ -120,7 +120,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     title = message(
         "tasks.chart.scatter.title", first=first.label, second=second.label, number=number, of=of
     )
-    spec = styled(chart, gutter=_GUTTER, most=_HEIGHT).to_dict(validate=False)
+    spec = spec_of(styled(chart, gutter=_GUTTER, most=_HEIGHT))
     return Figure(f"scatter-{number}", text(title), spec, sentence(alternative))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.render.drawing import by_itself, panel_width, styled
+from tare.render.drawing import by_itself, panel_width, spec_of, styled
 from tare.statistics.statistic import FloatArray
 
 #: One series, or several by name.
@@ -82,6 +82,6 @@ def shown(chart: Any) -> Any:
     """
     import altair as alt
 
-    spec = by_itself(chart.to_dict())
+    spec = by_itself(spec_of(chart))
     spec["config"]["background"] = "white"
     return alt.Chart.from_dict(spec)

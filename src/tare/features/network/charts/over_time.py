@@ -12,7 +12,7 @@ from tare.features.network.charts.series import Series, named, rate_unit, span_u
 from tare.features.network.charts.thinning import Thinned, thin
 from tare.features.network.measure.summary import groups, sending
 from tare.networks.recording.histogram import Floats
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, spec_of, styled
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Message, Said, message
 from tare.results.report import Figure
@@ -56,7 +56,7 @@ class Named:
 
     def spec(self, chart: Any) -> dict[str, Any]:
         """Return the whole chart as Vega-Lite, with its rows."""
-        spec: dict[str, Any] = chart.to_dict()
+        spec: dict[str, Any] = spec_of(chart)
         spec["datasets"] = {**spec.get("datasets", {}), **self._rows}
         return spec
 

@@ -13,7 +13,16 @@ from tare.features.network.charts import identified
 from tare.features.network.charts.write_sizes import by_write_size
 from tare.networks.shaping.trace import Trace
 from tare.render.charts.lines import Line
-from tare.render.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_width, styled
+from tare.render.drawing import (
+    SERIES,
+    SHAPES,
+    data,
+    label_axis,
+    label_width,
+    panel_width,
+    spec_of,
+    styled,
+)
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.results.report import Figure as Chart
@@ -54,7 +63,7 @@ def latency(found: NetworkFingerprint) -> Chart | None:
         for words, quantile, figure in some
     ]
     said = sentence(message("net.chart.parts", parts=parts))
-    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), said)
+    return Chart("latency", "Round trips of 64 bytes", spec_of(chart), said)
 
 
 def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
