@@ -4,8 +4,8 @@ AGENT := --manifest-path agent/Cargo.toml
 STATIC = RUSTFLAGS="-C target-feature=+crt-static"
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: setup agent demo check test test-fast test-layers test-slow test-applications test-tools torture lint \
-	lint-python docs generated check-generated clean
+.PHONY: setup agent demo check test test-agent test-fast test-layers test-slow test-applications test-tools torture lint \
+	lint-python lint-agent docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -34,15 +34,19 @@ check: setup
 test-fast: setup
 	pytest --numprocesses 2 -m "not slow and not long and not system" tests/unit tests/contract
 
+# Types are checked by one processor while the agent's crates keep the other one busy.
+test: test-tools
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-python check-generated test-agent
+	pytest --numprocesses 2 -m "not slow and not layers and not applications"
+
 # The agent is tested as it is shipped: static, since its size is what some figures stand on. Its
 # crates are tested without what linking them for that takes, and drivers with the crates of others
 # that were compiled for what is shipped.
-test: test-tools lint check-generated
+test-agent: setup lint-agent
 	$(STATIC) cargo test --quiet --locked --profile quick --workspace --exclude tare-agent \
 		--exclude tare-cql $(AGENT) --target $(HOST)
 	$(STATIC) cargo test --quiet --locked --profile driver --package tare-cql $(AGENT) --target $(HOST)
 	$(STATIC) cargo test --quiet --locked --release --package tare-agent $(AGENT) --target $(HOST)
-	pytest --numprocesses 2 -m "not slow and not layers and not applications"
 
 test-layers: test-tools
 	pytest --numprocesses 2 -m "layers and not applications"
@@ -71,7 +75,9 @@ lint-python: setup
 	mypy
 	lint-imports
 
-lint: lint-python
+lint: lint-python lint-agent
+
+lint-agent:
 	cargo fmt --all --check $(AGENT)
 	cargo clippy --quiet --locked --workspace --all-targets $(AGENT) -- -D warnings
 

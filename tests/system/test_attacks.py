@@ -342,7 +342,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("as_caller", [False, True])
+@pytest.mark.parametrize("as_caller", [pytest.param(False, marks=pytest.mark.layers), True])
 def test_another_user_of_the_machine_is_in_nobodys_way(
     host: Host, as_caller: bool, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import cli
+import layers
 import msgspec
 import pytest
 from cli import TARE
@@ -63,7 +64,7 @@ def trials(folder: Path) -> int:
 
 
 @may_limit
-@pytest.mark.parametrize("platform", ["bare", "docker"])
+@pytest.mark.parametrize("platform", layers.each(["bare", "docker"], ["bare"]))
 def test_a_sweep_is_kept_told_and_gone_on_with(platform: str, tmp_path: Path) -> None:
     found = platforms.availability(platform)
     if not found.works:
@@ -122,7 +123,10 @@ def test_memory_comes_with_cpu_time(tmp_path: Path) -> None:
 
 
 @may_limit
-@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_an_interruption_keeps_what_was_measured(
     ending: signal.Signals, code: int, tmp_path: Path
 ) -> None:

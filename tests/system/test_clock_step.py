@@ -32,7 +32,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("step_s", [-3600, 3600])
+@pytest.mark.parametrize("step_s", [-3600, pytest.param(3600, marks=pytest.mark.slow)])
 def test_sessions_and_trials_are_in_the_order_in_which_they_were(
     tmp_path: Path, step_s: int
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import busybox_image
 import cli
+import layers
 import pytest
 
 from tare import platforms
@@ -114,6 +115,7 @@ def test_services_start_anew_for_each_trial_where_instances_do(parts: Path, tmp_
     experiment = tmp_path / "fresh.toml"
     experiment.write_text(
         '[experiment]\nname = "fresh"\nquestion = "?"\ntrials = 2\nfresh = "trial"\n'
+        "fingerprint = false\n"
         f'[[workload]]\napplication = "{parts}"\ncapture = true\n'
         '[factors]\nnetwork = ["none"]\n[network]\nhosts = 2\n'
     )
@@ -125,7 +127,7 @@ def test_services_start_anew_for_each_trial_where_instances_do(parts: Path, tmp_
     assert not set(first[1:]) & set(second[1:])
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", layers.each(PLATFORMS, ("bare", "docker")))
 def test_services_of_two_cells_are_there_side_by_side(
     parts: Path, tmp_path: Path, platform: str
 ) -> None:
@@ -138,7 +140,7 @@ def test_services_of_two_cells_are_there_side_by_side(
     )
     experiment = tmp_path / "two.toml"
     experiment.write_text(
-        '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\n'
+        '[experiment]\nname = "two"\nquestion = "?"\ntrials = 2\nfingerprint = false\n'
         + one.format("none")
         + one.format("calm")
         + f'[factors]\nplatform = ["{platform}"]\nsize = ["1c64m"]\nnetwork = ["none"]\n'

@@ -167,7 +167,10 @@ def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
     assert elsewhere.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [(signal.SIGINT, 0), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_an_interruption_keeps_what_can_be_gone_on_with(
     ending: signal.Signals, code: int, tmp_path: Path
 ) -> None:

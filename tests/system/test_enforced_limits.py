@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cli
+import layers
 import pytest
 
 import tare
@@ -108,7 +109,10 @@ def exceed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "platform",
-    ["bare", "bubblewrap", "nspawn", "runc", "crun", "podman", "docker", "gvisor", "isolate"],
+    layers.each(
+        ["bare", "bubblewrap", "nspawn", "runc", "crun", "podman", "docker", "gvisor", "isolate"],
+        always=("bare", "docker", "isolate"),
+    ),
 )
 def test_excesses_are_killed_and_named(exceed: Path, tmp_path: Path, platform: str) -> None:
     available = platforms.availability(platform)
@@ -157,7 +161,20 @@ def wait_until(done: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(
     ("platform", "victim"),
-    [("bare", "agent"), *itertools.product(("bare", "bubblewrap", "docker"), ("front", "both"))],
+    [
+        ("bare", "agent"),
+        ("bare", "front"),
+        ("docker", "both"),
+        *(
+            pytest.param(*one, marks=pytest.mark.layers)
+            for one in (
+                ("bare", "both"),
+                ("docker", "front"),
+                ("bubblewrap", "front"),
+                ("bubblewrap", "both"),
+            )
+        ),
+    ],
 )
 def test_nothing_is_left_of_what_was_killed_while_it_was_limited(
     exceed: Path, tmp_path: Path, platform: str, victim: str

@@ -155,7 +155,14 @@ timeout = "0.5 s"
 """
 
 
-@pytest.mark.parametrize("name", ["always", "signal", "slow", "rubbish", "long"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rubbish",
+        "slow",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("always", "signal", "long")),
+    ],
+)
 def test_an_experiment_says_first_what_was_given_up(programs: Path, name: str) -> None:
     (programs / "locks.toml").write_text(FILE.format(name=name))
     done = tare(programs, "experiment", "run", "locks.toml")

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
-BLOCKS, HOSTS = 30, 3
+BLOCKS, HOSTS = 20, 3
 FILE = f"""
 [experiment]
 name = "fleet"
@@ -64,7 +64,10 @@ def strike(kind: str, front: int, rng: random.Random) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("kind", "times"),
-    [*((kind, 1) for kind in KINDS), *(pytest.param(k, 10, marks=pytest.mark.slow) for k in KINDS)],
+    [
+        ("link", 1),
+        *(pytest.param(kind, 10, marks=pytest.mark.slow) for kind in KINDS),
+    ],
 )
 def test_only_blocks_in_flight_are_lost(kind: str, times: int, tmp_path: Path) -> None:
     rng = random.Random(f"{kind} {times}")

@@ -63,8 +63,8 @@ class Script:
     calls: int = 2
 
 
-#: Half a minute of one program in many settings.
-LONG = {"From one thread to eight"}
+#: Up to half a minute each, of one program in many settings or of lines like others'.
+LONG = {"From one thread to eight", "How a program scales", "Two builds, and a threshold"}
 SCRIPTS = {
     "Two builds, and a threshold": Script(
         ("base-sel", "head-sel"),

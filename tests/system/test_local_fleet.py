@@ -150,6 +150,7 @@ def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
     assert second[0] < first[-1]
 
 
+@pytest.mark.slow
 def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
     file.write_text(FILE.format(trials=40))
     words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:1"]

@@ -11,6 +11,7 @@ import pytest
 pytestmark = [
     pytest.mark.system,
     pytest.mark.machine,
+    pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave"),
 ]
 #: One layer of each way to start: a process, namespaces, an engine, a bundle with its group.

@@ -211,6 +211,7 @@ def test_memory_for_files_that_is_full(
     assert "tare-" not in done.output
 
 
+@pytest.mark.slow
 def test_memory_for_files_that_is_full_hinders_no_experiment(tmp_path: Path) -> None:
     question(tmp_path, workers="[1, 2]")
     script = f"""

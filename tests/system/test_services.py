@@ -13,6 +13,7 @@ from typing import Any
 import busybox_image
 import cli
 import duckdb
+import layers
 import pytest
 
 import tare
@@ -136,7 +137,7 @@ def run(pages: Path, out: Path, *words: str) -> tuple[subprocess.CompletedProces
     return cli.run("run", *given), tare.open(out) if out.exists() else None
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", layers.each(PLATFORMS))
 def test_every_platform_serves_and_what_its_driver_saw_is_kept(
     pages: Path, tmp_path: Path, platform: str
 ) -> None:
@@ -232,6 +233,7 @@ def test_what_services_and_their_driver_print_is_kept(pages: Path, tmp_path: Pat
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_stopped_supervise_costs_a_trial_the_times_of_its_services_alone(
     pages: Path, tmp_path: Path
@@ -296,7 +298,9 @@ def test_sizes_that_are_too_small_are_left_out_with_the_reason(pages: Path, tmp_
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("after_s", [0.5, 2.0, 3.5])
+@pytest.mark.parametrize(
+    "after_s", [2.0, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.5, 3.5))]
+)
 def test_a_kill_leaves_nothing_and_the_rest_is_measured_afterwards(
     pages: Path, tmp_path: Path, after_s: float
 ) -> None:

@@ -39,6 +39,7 @@ def printed(out: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.applications
 def test_two_hosts_do_a_job_and_a_query(tmp_path: Path) -> None:
     run(tmp_path / "job", "job=wordcount", "input=4")
     assert printed(tmp_path / "job")["job"] == "wordcount"

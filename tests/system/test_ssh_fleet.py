@@ -190,7 +190,7 @@ def check_complete(file: Path, trials: int) -> None:
 
 
 def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None:
-    file.write_text(FILE.format(trials=60))
+    file.write_text(FILE.format(trials=30))
     words = ("experiment", "run", file, "--fleet", "ssh:box1,root@box2")
     with boxes.running(*words) as front:
         until(lambda: front.poll() is not None or (measured(file, 1)() and measured(file, 2)()))
@@ -208,13 +208,14 @@ def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None
         said = front.communicate(timeout=PATIENCE_S)[0]
         assert front.returncode == 0, said
     assert ended(file) == {"box1": "finished", "box2": "finished"}
-    check_complete(file, 60)
+    check_complete(file, 30)
     for box in (0, 1, 2):
         assert boxes.processes(box) == []
 
 
+@pytest.mark.slow
 def test_a_link_that_goes_down_loses_its_host_alone(boxes: Boxes, file: Path) -> None:
-    file.write_text(FILE.format(trials=300))
+    file.write_text(FILE.format(trials=100))
     words = ("experiment", "run", file, "--fleet", "ssh:box1,box2")
     with boxes.running(*words) as front:
         until(lambda: front.poll() is not None or measured(file, 2)())
@@ -226,11 +227,12 @@ def test_a_link_that_goes_down_loses_its_host_alone(boxes: Boxes, file: Path) ->
     boxes.set_link(2, "up")
     boxes.tare(*words, "--resume")
     assert ended(file) == {"box1": "complete", "box2": "finished"}
-    check_complete(file, 300)
+    check_complete(file, 100)
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_killed_loses_its_host_alone(boxes: Boxes, file: Path) -> None:
-    file.write_text(FILE.format(trials=100))
+    file.write_text(FILE.format(trials=50))
     words = ("experiment", "run", file, "--fleet", "ssh:box1,box2")
     with boxes.running(*words) as front:
         until(lambda: front.poll() is not None or measured(file, 1)())
@@ -240,9 +242,10 @@ def test_a_connection_that_is_killed_loses_its_host_alone(boxes: Boxes, file: Pa
         assert front.returncode == 18, said
     assert ended(file) == {"box1": "lost", "box2": "finished"}
     boxes.tare(*words, "--resume")
-    check_complete(file, 100)
+    check_complete(file, 50)
 
 
+@pytest.mark.slow
 def test_whoever_kills_the_front_kills_its_hosts(boxes: Boxes, file: Path) -> None:
     # A trial that takes longer than anybody waits for.
     file.write_text(FILE.format(trials=200).replace('"0.05"', '"100"'))
