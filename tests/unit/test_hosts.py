@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -260,9 +261,13 @@ def test_the_cheapest_allocation_is_found(
     wanted = 0.02
     found = allocation(variances, costs, wanted)
 
+    @functools.cache
+    def quantile(hosts: int) -> float:
+        return float(stats.t.ppf(0.975, hosts - 1))
+
     def half_width(hosts: int, sessions: int, trials: int) -> float:
         own = variances[0] + (variances[1] + variances[2] / trials) / sessions
-        return float(stats.t.ppf(0.975, hosts - 1)) * math.sqrt(own / hosts)
+        return quantile(hosts) * math.sqrt(own / hosts)
 
     def cost(hosts: int, sessions: int, trials: int) -> float:
         each = costs[0] + sessions * (costs[1] + trials * costs[2])
