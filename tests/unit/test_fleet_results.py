@@ -447,6 +447,8 @@ def test_a_host_without_values_is_a_note_of_the_audit(
 def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_path: Path) -> None:
     folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]})
     typed = f"tare fleet report {folder}"
+    told = CliRunner().invoke(command_line(), ["audit", str(folder)]).stdout
+    assert f"Next {typed} " in " ".join(told.split())
     with pytest.raises(InputError) as refused:
         readers.read(folder, readers.Columns(compare=("host",)))
     assert refused.value.hint == typed

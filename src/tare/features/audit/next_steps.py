@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from tare.cli.again import again
+from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
 from tare.results.message import Chosen, Message, Said, message
 from tare.units import chosen
@@ -26,7 +27,7 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
         return _next("trials", again("audit", {"--trial": "row"}))
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    if (better := _cure(audit) or _more(audit)) is not None:
+    if (better := _fleet(audit) or _cure(audit) or _more(audit)) is not None:
         return better
     keys = dict.fromkeys(k for s in audit.series for k in s.key if k != _UNLIKE)
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
@@ -34,6 +35,14 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("paired", _compare(audit))
+
+
+def _fleet(audit: Audit) -> Message | None:
+    """Return what says of a fleet what an audit of series does not; None where there is none."""
+    fleets = [f.imported.file for f in audit.files if plan_file.is_fleet(f.imported.file)]
+    if not fleets:
+        return None
+    return _next("fleet", shlex.join(["tare", "fleet", "report", str(fleets[0])]))
 
 
 def _cure(audit: Audit) -> Message | None:
