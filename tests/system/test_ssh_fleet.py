@@ -207,6 +207,8 @@ def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None
             assert not any("PRIVATE KEY" in line for line in boxes.processes(box))
         said = front.communicate(timeout=PATIENCE_S)[0]
         assert front.returncode == 0, said
+        # Both are this machine.
+        assert "one measures at a time: box1, box2" in " ".join(said.split())
     assert ended(file) == {"box1": "finished", "box2": "finished"}
     check_complete(file, 30)
     for box in (0, 1, 2):

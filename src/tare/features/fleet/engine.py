@@ -86,6 +86,10 @@ class Host:
     asked_s: float = field(default_factory=time.monotonic)
 
 
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
+
+
 class Joined(NamedTuple):
     """A worker has come."""
 
@@ -268,6 +272,7 @@ class Engine:
                         self.greeted(host, said)
                     else:
                         self.refuse(host, Refusal("what it says of itself is none of tare's", None))
+                self._name_shared()
                 yield
             finally:
                 with suppress(Exception):
@@ -287,10 +292,16 @@ class Engine:
         for name in dict.fromkeys(self._wanted):
             if not any(fnmatch.fnmatchcase(one, name) for one in (*there, *self._refused)):
                 self.hosts[name] = absent = Host(name, "")
-                some = ", ".join([*there][:_MOST_NAMED]) + (
-                    ", …" if len(there) > _MOST_NAMED else ""
-                )
-                self.refuse(absent, Refusal(f"no host is called so; there are: {some}", None))
+                why = f"no host is called so; there are: {_some([*there])}"
+                self.refuse(absent, Refusal(why, None))
+
+    def _name_shared(self) -> None:
+        """Say which hosts wait for each other, where they were not made on one machine."""
+        hosts = [host for host in self.hosts.values() if host.ended is None and host.hello.machine]
+        for machine in dict.fromkeys(host.hello.machine for host in hosts):
+            names = [host.name for host in hosts if host.hello.machine == machine]
+            if len(names) > 1 and self._drop is None:
+                self.progress.note(f"one machine, so one measures at a time: {_some(names)}")
 
     def _refuse_unable(self, error: Exception) -> None:
         """Leave hosts out that have not become laboratories; Dask says one error for all."""
