@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
@@ -136,6 +137,19 @@ class Results:
         """One row a trial, failed ones included (``status``)."""
         return self.trial_table
 
+    @cached_property
+    def _by_metric(self) -> dict[str, NDArray[np.intp]]:
+        """Where samples of measured iterations stand, by metric: every finding asks for some."""
+        counts = np.flatnonzero((self.sample_table["phase"] == "measured").to_numpy(dtype=bool))
+        metrics = self.sample_table["metric"].iloc[counts]
+        return {str(m): counts[own] for m, own in metrics.groupby(metrics).indices.items()}
+
+    def measured(self, metric: str, source: str | None = None) -> pd.DataFrame:
+        """Return the samples of a metric that count as values, from one source or from all."""
+        none = np.array([], dtype=np.intp)
+        rows: pd.DataFrame = self.sample_table.iloc[self._by_metric.get(metric, none)]
+        return rows if source is None else rows[rows["source"] == source]
+
     def samples(self) -> pd.DataFrame:
         """One row a sample, with the levels of its trial."""
         return self.sample_table.merge(self.trial_table, on="trial", how="left")
@@ -147,9 +161,8 @@ class Results:
         source that is common to all of them.
         """
         good = set(self.trial_table.loc[self.trial_table["status"] == "ok", "trial"])
-        s = self.sample_table
-        s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(good)]
-        per_source = s.groupby("source")["trial"].nunique()
+        s = self.measured(metric)
+        per_source = s[s["trial"].isin(good)].groupby("source")["trial"].nunique()
         common = [str(name) for name, n in per_source.items() if n == len(good)]
         return ranked(metric, common)
 
@@ -179,8 +192,7 @@ class Results:
             if not common:
                 return self.trial_table.iloc[0:0].assign(value=np.array([], dtype=float))
             source = common[0]
-        s = self.sample_table
-        s = s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
+        s = self.measured(metric, source)
         means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
         good = self.trial_table[self.trial_table["status"] == "ok"]
         return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)

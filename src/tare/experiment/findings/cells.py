@@ -214,7 +214,7 @@ class Cells:
 
     def _workers(self) -> pd.DataFrame:
         """One row a good trial and worker: mean and variance over its measured iterations."""
-        s = measured(self.results, self.basis.metric, self.basis.source)
+        s = self.results.measured(self.basis.metric, self.basis.source)
         over_iterations = s.groupby(["trial", "worker"], dropna=False)["value"]
         rows = over_iterations.agg(value="mean", variance="var").reset_index()
         rows["worker"] = rows["worker"].fillna(0)
@@ -329,15 +329,9 @@ def cells_of(results: Results, basis: Basis) -> Cells:
     return Cells(results, basis)
 
 
-def measured(results: Results, metric: str, source: str) -> pd.DataFrame:
-    """Select the samples of one metric from one source that count as values."""
-    s = results.sample_table
-    return s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
-
-
 def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
     """Pool all measured iterations of all workers, by cell: as STABILITY did, not replicates."""
-    s = measured(results, basis.metric, basis.source)
+    s = results.measured(basis.metric, basis.source)
     trials = results.trial_table
     good = s.merge(trials.loc[trials["status"] == "ok", ["trial", "cell"]], on="trial")
     return {

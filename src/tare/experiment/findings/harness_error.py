@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.experiment.findings.cells import measured
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import where
@@ -54,9 +53,9 @@ def find(results: Results) -> Finding | None:
 def _errors(results: Results, metric: str) -> pd.DataFrame:
     """One row an iteration of a worker and outside source: its error, and the own time."""
     keys = ["trial", "worker", "iteration"]
-    own = measured(results, metric, "self")[[*keys, "value"]].rename(columns={"value": "own"})
-    s = results.sample_table
-    outside = s[(s["metric"] == metric) & (s["phase"] == "measured") & (s["source"] != "self")]
+    own = results.measured(metric, "self")[[*keys, "value"]].rename(columns={"value": "own"})
+    outside = results.measured(metric)
+    outside = outside[outside["source"] != "self"]
     both = outside.merge(own, on=keys)
     trials = results.trial_table
     both = both.merge(trials[trials["status"] == "ok"], on="trial")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment import plan
-from tare.experiment.findings.cells import Basis, basis_of, in_order, measured
+from tare.experiment.findings.cells import Basis, basis_of, in_order
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import KNOWN_FACTORS, Limit
@@ -175,7 +175,7 @@ def _executions(results: Results, basis: Basis) -> dict[int, Executions]:
     """Return each cell's executions in good trials; emulated platforms are no measure."""
     trials = results.trial_table
     good = trials[(trials["status"] == "ok") & ~trials["platform"].isin(results.emulated)]
-    rows = measured(results, basis.metric, basis.source).merge(good[["trial", "cell"]], on="trial")
+    rows = results.measured(basis.metric, basis.source).merge(good[["trial", "cell"]], on="trial")
     rows = rows.fillna({"worker": 0, "iteration": 0})
     tables = {
         int(str(cell)): own.pivot(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -75,7 +75,7 @@ def _stamps(results: Results) -> pd.DataFrame | None:
         ("start_ns", {"min": "first_start", "max": "last_start"}),
         ("end_ns", {"min": "first_end", "max": "last_end"}),
     ):
-        s = measured(results, metric, source)
+        s = results.measured(metric, source)
         frames.append(
             s.groupby(["trial", "worker"])["value"].agg(["min", "max"]).rename(columns=names)
         )
@@ -127,7 +127,7 @@ def _worker_p(cell: Cell) -> float:
 
 def _end_drift(cell: Cell, cells: Cells) -> Comparison | None:
     """Compare each trial's last measured iteration with those before; first ones left out."""
-    s = measured(cells.results, cells.basis.metric, cells.basis.source)
+    s = cells.results.measured(cells.basis.metric, cells.basis.source)
     s = s[s["trial"].isin(cell.trials)]
     last = s.groupby(["trial", "worker"])["iteration"].transform("max")
     first = s.groupby(["trial", "worker"])["iteration"].transform("min")

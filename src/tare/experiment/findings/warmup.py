@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings import trusted
-from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, measured
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -75,7 +75,7 @@ def series(cells: Cells, cell: Cell) -> FloatArray:
     """
     if cells.results.experiment.iterations < FEWEST:
         return cell.trial_values
-    s = measured(cells.results, cells.basis.metric, cells.basis.source)
+    s = cells.results.measured(cells.basis.metric, cells.basis.source)
     s = s[s["trial"].isin(cell.trials)]
     own = s.groupby(["trial", "worker"], dropna=False)["value"].transform("median")
     first = s.groupby(["trial", "worker"], dropna=False)["iteration"].transform("min")

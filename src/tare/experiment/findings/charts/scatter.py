@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tare.experiment.findings.cells import Basis, Cells, basis_of, measured
+from tare.experiment.findings.cells import Basis, Cells, basis_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import Grid, grid, left_out
 from tare.experiment.results import Results
@@ -50,7 +50,7 @@ def _select(results: Results, basis: Basis) -> _Shown:
     arranged = grid(Cells(results, basis))
     trials = results.trial_table
     good = trials[trials["status"] == "ok"]
-    points = measured(results, basis.metric, basis.source).merge(good, on="trial")
+    points = results.measured(basis.metric, basis.source).merge(good, on="trial")
     by_cell = dict(iter(points.sort_values("trial").groupby("cell")))
     rows = [pd.concat([by_cell[c.cell] for c in cells.values()]) for _, cells in arranged.rows]
     total = sum(len(points) for points in rows)
