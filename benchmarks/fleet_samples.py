@@ -88,6 +88,7 @@ def make(folder: Path, hosts: int, blocks: int, seed: int) -> None:
         host.mkdir(parents=True)
         plan_file.write(made, host)
         summary = values.Summary(
+            failures=0,
             origins=store.origins(host), sessions=SESSIONS,
             trials=SESSIONS * blocks * len(PLATFORMS), factor="platform", emulated=(),
             metric=made.metric, sources=(SOURCE,),

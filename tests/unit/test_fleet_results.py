@@ -325,8 +325,12 @@ def test_names_of_hosts_are_data(made: dict[str, Results], tmp_path: Path) -> No
 def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> None:
     folder = fleet_of(tmp_path / "out", made)
     fleet = results.load(folder)
-    table = page.make(fleet, "tare fleet report out").cells
+    made_page = page.make(fleet, "tare fleet report out")
+    table = made_page.cells
     assert table is not None
+    # Trials that failed are counted where the answers begin, and host by host.
+    lost = args(made_page.missing, "failed_trials.hosts")
+    assert lost["n"] == sum(row["failures"] for row in table.rows) > 0
     assert [row["host"] for row in table.rows] == list(HOSTS)
     assert isinstance(fleet.basis, Basis)
     for row, path in zip(table.rows, plan_file.hosts(folder), strict=True):
@@ -433,7 +437,7 @@ def test_a_host_without_values_is_a_note_of_the_audit(
     assert {one.key["host"] for one in read.series} == {"box-1", "box-10", "box-11"}
     assert message("interop.tare.silent", hosts=["box-2"]) in read.notes
     # Each of the others names the trials that it lost.
-    failed = args(read.notes, "interop.tare.failed")
+    failed = args(read.notes, "failed_trials.hosts")
     assert {one.args["host"] for one in failed["hosts"]} == {"box-1", "box-10", "box-11"}
     assert failed["n"] == sum(one.args["n"] for one in failed["hosts"]) > 0
     # Of the fleet's own answers it is no part either.
@@ -633,6 +637,7 @@ def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
     )
     experiment = synthetic.make(workers=(1,), trials=2).experiment
     summary = values.Summary(
+        failures=0,
         origins=[], sessions=sessions, trials=12 * sessions, factor="platform", emulated=(),
         cells=(values.MeasuredCell(0, levels),),
     )  # fmt: skip

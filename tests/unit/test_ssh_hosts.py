@@ -12,6 +12,7 @@ import pytest
 
 from tare.errors import UsageError
 from tare.features.fleet import certificate, node, ssh, work
+from tare.features.fleet.laboratory import Refusal
 
 TUNNELS = node.Tunnels(scheduler=10_001, own=10_002, there=40_003)
 GOOD = {
@@ -96,3 +97,10 @@ def test_certificates_are_of_one_run_and_leave_no_file() -> None:
         assert one.security().get_connection_args(role)["ssl_context"] is not None
     left = [path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob("tare-*/key")]
     assert left == []
+
+
+def test_hosts_that_take_no_part_for_one_reason_are_named_together() -> None:
+    gone, unknown = Refusal("no route", None), Refusal("its name is unknown", None)
+    assert ssh._reasons({"a": gone, "b": unknown, "c": gone}) == (
+        "a, c: no route; b: its name is unknown"
+    )

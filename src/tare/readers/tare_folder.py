@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tare.errors import InputError, StoreError
-from tare.experiment import plan, plan_file, store
+from tare.experiment import failed_trials, plan, plan_file, store
 from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
 from tare.readers import units
@@ -33,8 +33,6 @@ _FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
 _SESSION = 1 << 32
 #: Hosts count from here; of so many sessions, numbers of blocks are apart.
 _HOST = 1 << 48
-#: Hosts on which trials failed that are named; of the others, how many there are is said.
-_MOST_NAMED = 4
 #: What tells series of a fleet apart, as a factor does.
 _BY_HOST = "host"
 
@@ -96,7 +94,7 @@ def _read_fleet(file: Path, columns: Columns) -> Imported:
             f"tare audit {file / plan_file.HOSTS}/HOST   (audits one host)",
         )
     notes = _of_hosts({name: one.notes for name, one in read.items()})
-    if (bad := _failed_on(trials)) is not None:
+    if (bad := failed_trials.said(trials)) is not None:
         notes.append(bad)
     if damaged:
         name, why = next(iter(damaged.items()))
@@ -121,18 +119,6 @@ def _of_hosts(notes: Mapping[str, Sequence[Said]]) -> list[Said]:
         for note in each_once(itertools.chain(*notes.values()))
         if (about := [name for name, own in notes.items() if note in own])
     ]
-
-
-def _failed_on(trials: Mapping[str, tuple[int, int]]) -> Message | None:
-    """Say on which hosts trials failed, of how many, those first that lost the largest part."""
-    lost = {name: (bad, total) for name, (bad, total) in trials.items() if bad}
-    worst = sorted(lost, key=lambda name: lost[name][0] / lost[name][1], reverse=True)
-    shown = [
-        message("interop.tare.failed_on", host=name, n=lost[name][0], total=lost[name][1])
-        for name in worst[:_MOST_NAMED]
-    ]
-    n, more = sum(bad for bad, _ in lost.values()), len(worst) - len(shown)
-    return message("interop.tare.failed", n=n, hosts=shown, more=more) if lost else None
 
 
 def _of_host(one: Series, host: str, place: int) -> Series:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tare
+from tare.experiment import failed_trials
 from tare.features.fleet.answers import basis_said, called, cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import MOST_ROWS, forest
@@ -59,7 +60,7 @@ def _few(fleet: Fleet) -> tuple[Message, ...]:
     most = max((len(one.hosts) for one in fleet.cells), default=0)
     if not 1 < most < FEWEST_HOSTS:
         return ()
-    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD),)
+    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD, factor=fleet.factor),)
 
 
 def _none(fleet: Fleet) -> tuple[Message, ...]:
@@ -89,6 +90,12 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
         elif host.joined_s > 0:
             yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
+    failures = {
+        name: (own.summary.failures, own.summary.trials + own.summary.failures)
+        for name, own in zip(fleet.hosts, fleet.values, strict=True)
+    }
+    if (bad := failed_trials.said(failures)) is not None:
+        yield bad
     for levels, names in fleet.without_ratio.items():
         yield message("fleet.host.no_ratio", hosts=names, cell=called(fleet, levels))
     for levels, some in fleet.lacking.items():
@@ -112,6 +119,7 @@ def _hosts(fleet: Fleet) -> Table:
             "host": name,
             "sessions": fleet.values[place].summary.sessions,
             "trials": fleet.values[place].summary.trials,
+            "failures": fleet.values[place].summary.failures,
             "ended": None if record is None else record.ended,
             "block": 1e9 * record.block_s if record and record.block_s else None,
             "own": None if record is None else record.own_cpu_share,
@@ -128,6 +136,7 @@ def _hosts(fleet: Fleet) -> Table:
             Column(key="host", title="host"),
             Column(key="sessions", title="sessions", unit="1"),
             Column(key="trials", title="trials", unit="1"),
+            Column(key="failures", title="failed", unit="1"),
             *(
                 Column(key=f"c{number}", title=_title(fleet, number), unit=unit)
                 for number in range(len(series))
@@ -162,7 +171,7 @@ def _strips(fleet: Fleet) -> Figure:
             for place, host in enumerate(one.hosts)
         ]))  # fmt: skip
     heading = text(message("fleet.chart.strips.title"))
-    said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts))
+    said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts), odd=bool(odd))
     chart = strips(panels, shown)
     return Figure("hosts", heading, spec_of(chart), sentence(said))
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -111,9 +111,17 @@ def ssh(given: str) -> Iterator[Started]:
             raise PlatformError(f"the scheduler does not come up: {why}")
         refused = _start(asked, answer.port, made, processes)
         if len(refused) == len(asked):
-            name, first = next(iter(refused.items()))
-            raise PlatformError(f"no host takes part; {name}: {first.why}", first.hint)
+            first = next(iter(refused.values()))
+            raise PlatformError(f"no host takes part; {_reasons(refused)}", first.hint)
         yield Started(f"tls://{LOOPBACK}:{answer.port}", made.security(), refused)
+
+
+def _reasons(refused: Mapping[str, Refusal]) -> str:
+    """Say why hosts take no part, once for those of the same reason."""
+    names: dict[str, list[str]] = {}
+    for name, refusal in refused.items():
+        names.setdefault(refusal.why, []).append(name)
+    return "; ".join(f"{', '.join(some)}: {why}" for why, some in names.items())
 
 
 def _start(

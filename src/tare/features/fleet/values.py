@@ -27,7 +27,7 @@ from tare.experiment.results import Results
 from tare.results.message import Message
 
 FILE = "values.parquet"
-_VERSION = 2
+_VERSION = 3
 #: By which the summary is found in the file.
 _KEY = b"tare"
 #: A row a good trial and cell: the value that is judged, and whether each worker's is above zero.
@@ -72,8 +72,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     #: Whether its journal says how the last one ended.
     ended: bool = True
-    #: Good ones.
+    #: Good ones, and others.
     trials: int
+    failures: Annotated[int, msgspec.Meta(ge=0)]
     #: The factor whose levels are compared.
     factor: str | None
     #: Platforms that are none to compare.
@@ -155,6 +156,7 @@ def _made(results: Results, origins: list[tuple[str, int, int]], path: Path) -> 
         sessions=good["session"].nunique(),
         ended=not results.sessions["ended"].tail(1).isna().any(),
         trials=len(good),
+        failures=len(results.trial_table) - len(good),
         factor=compared_factor(results),
         emulated=tuple(sorted(results.emulated)),
     )

@@ -201,6 +201,8 @@ def execute(
                     folders.write_text(text, folder)
                     own_folders.write(_recorded(experiment, engine, before), folder)
                     Measuring(engine, asked, folder, experiment.fleet).conduct()
+                if all(host.ended == "complete" for host in engine.hosts.values()):
+                    progress.note("all hosts have what the file asks for; nothing was measured")
             finally:
                 record = _recorded(experiment, engine, before)
                 if own_folders.has_begun(folder):
