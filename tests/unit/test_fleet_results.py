@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from typer.testing import CliRunner
 
 import tare
 from tare import readers
-from tare.errors import InputError, StoreError
+from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
@@ -591,7 +592,7 @@ def test_a_host_with_another_ratio_is_odd() -> None:
     cells = rng.normal(0, 0.03, 8)[host] + rng.normal(0, 0.01, len(host))
     names = tuple(f"box-{number}" for number in range(8))
     record = Record(name="fleet", question="?", hosts=())
-    fleet = Fleet(record, names, (), None, None, {})  # type: ignore[arg-type]
+    fleet = Fleet(record, names, (), None, None, {}, {})  # type: ignore[arg-type]
     # What is worked out of the folder otherwise.
     fleet.__dict__["_series"] = (series(What(levels), cells), series(What(levels, "bare"), values_))
     (odd,) = answers.odd_ones(fleet)
@@ -644,7 +645,7 @@ def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
     own = values.HostValues(summary, message("fleet.no_values"), b"")
     names = tuple(one.name for one in records)
     record = Record(name="fleet", question="?", hosts=records)
-    fleet = Fleet(record, names, (own,) * 6, experiment, message("fleet.no_values"), {})
+    fleet = Fleet(record, names, (own,) * 6, experiment, message("fleet.no_values"), {}, {})
     # What is worked out of the folder otherwise.
     fleet.__dict__["_series"] = (
         series(What(levels), level), series(What(levels, "bare"), shifted + 0.3)
@@ -684,3 +685,29 @@ def test_how_many_it_takes_is_planned_where_it_is_known_and_needed(
     if said == "takes":
         # Blocks that were fetched with the end of their session: 2 s each; a session takes 20 s.
         assert row["time"] == 1e9 * row["hosts"] * row["sessions"] * (20 + 2 * row["blocks"])
+
+
+def test_a_host_without_any_good_trial_is_named_and_nothing_holds_everywhere(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    made["box-2"] = synthetic.make(synthetic.Behaviour(failing=1.0), trials=3)
+    folder = fleet_of(tmp_path / "out", made)
+    fleet = results.load(folder)
+    assert [*fleet.silent] == ["box-2"]
+    document = page.make(fleet, "again")
+    assert args(document.missing, "fleet.host.silent")["host"] == "box-2"
+    found = {one.finding.name: one.finding for one in document.sections}
+    assert found["everywhere"].verdict == "inconclusive"
+    assert args(found["everywhere"].answer, "fleet.everywhere")["of"] == 4
+    done = CliRunner().invoke(command_line(), ["fleet", "report", str(folder)])
+    assert isinstance(done.exception, IncompleteError)
+    assert "box-2" in done.exception.message
+
+
+def test_two_good_trials_of_a_cell_in_a_block_are_damage(
+    made: dict[str, Results], tmp_path: Path
+) -> None:
+    folder = fleet_of(tmp_path / "out", made)
+    file = folder / plan_file.HOSTS / "box-1/journal/1.ndjson"
+    file.write_text(re.sub(r'"block":[0-9]+', '"block":7', file.read_text()))
+    assert "two good trials" in results.load(folder).damaged["box-1"]

@@ -68,6 +68,8 @@ class _Session:
         self.rows = rows
         #: Trials of this and all earlier sessions.
         self.begun = begun
+        #: Cells and blocks of good trials.
+        self.good: set[tuple[int, int]] = set()
         self.session: journal.Session | None = None
         self.closed: journal.SessionEnd | None = None
         self.starts: dict[int, journal.TrialStart] = {}
@@ -115,6 +117,7 @@ class _Session:
                 self.starts[line.trial] = line
             case journal.TrialEnd():
                 self.ends[line.trial] = line
+                self._pair(number, line)
             case journal.HostTokens():
                 hosts = zip(line.tokens_bits, line.rate_bps, line.sent_bytes, strict=False)
                 self.rows["network_log"] += [
@@ -137,6 +140,15 @@ class _Session:
         for value in values:
             if abs(value) > _MOST:
                 raise self._damaged(number, f"{value} is no value of a measurement")
+
+    def _pair(self, number: int, line: journal.TrialEnd) -> None:
+        """Refuse a second good trial of a cell in a block, within which cells are compared."""
+        start = self.starts.get(line.trial)
+        if start is None or start.rehearsal or line.status != "ok":
+            return
+        if (start.cell, start.block) in self.good:
+            raise self._damaged(number, f"cell {start.cell} has two good trials in a block")
+        self.good.add((start.cell, start.block))
 
     def _damaged(self, number: int, why: str) -> StoreError:
         return StoreError(

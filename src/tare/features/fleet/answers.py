@@ -170,12 +170,12 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     most = math.log1p(margin)
     holds = [one.next_low > 0 or one.next_high < 0 for one in found]
     small = [-most < one.next_low and one.next_high < most for one in found]
-    answer = []
+    answer, asked = [], len(fleet.hosts) + len(fleet.silent)
     for one, over, within in list(zip(some, found, small, strict=True))[:_MOST_SAID]:
         said = {"cell": cell(fleet, one), "reference": one.what.reference}
         answer.append(message(
             "fleet.everywhere", **said, **_over(over), hosts=len(one.hosts),
-            of=None if len(one.hosts) == len(fleet.hosts) else len(fleet.hosts),
+            of=None if len(one.hosts) == asked else asked,
             margin=Amount(margin, "share") if within else None,
         ))  # fmt: skip
         odd = [place for place, p in enumerate(_odd_p(fleet, one)) if p < ERROR]
@@ -183,7 +183,7 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
         if rest is not None:
             names = [fleet.hosts[one.hosts[place]] for place in odd]
             answer.append(message("fleet.without_odd", **said, **_over(rest), hosts=names))
-    whole = not fleet.lacking and all(len(one.hosts) == len(fleet.hosts) for one in fleet.ratios)
+    whole = not fleet.lacking and all(len(one.hosts) == asked for one in fleet.ratios)
     return Finding(
         name="everywhere",
         basis=basis_said(fleet),

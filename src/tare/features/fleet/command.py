@@ -46,7 +46,7 @@ def report(
 
     tare fleet report mine
     """
-    _show(folder, report or folder / "report.html", json)
+    _check_whole(_show(folder, report or folder / "report.html", json), folder)
 
 
 @app.command()
@@ -171,10 +171,11 @@ def _check_complete(record: Record, again: str) -> None:
 def _check_whole(fleet: Fleet, folder: Path) -> None:
     from tare.experiment.plan_file import HOSTS
 
-    names = sorted({name for some in fleet.lacking.values() for name in some})
+    names = sorted({*fleet.silent, *(name for some in fleet.lacking.values() for name in some)})
     if names:
+        hosts = len(fleet.hosts) + len(fleet.silent)
         raise IncompleteError(
-            f"{len(names)} of {len(fleet.hosts)} hosts lack good trials of a cell: {_some(names)}",
+            f"{len(names)} of {hosts} hosts lack good trials of a cell: {_some(names)}",
             f"tare experiment report {folder / HOSTS / names[0]}   (why they failed)",
         )
 

@@ -90,6 +90,8 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
             yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
         elif host.joined_s > 0:
             yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
+    for name, n in fleet.silent.items():
+        yield message("fleet.host.silent", host=name, failed=n)
     failures = {
         name: (own.summary.failures, own.summary.trials + own.summary.failures)
         for name, own in zip(fleet.hosts, fleet.values, strict=True)

@@ -121,6 +121,8 @@ class Fleet:
     basis: Basis | Message
     #: Why hosts are left out whose results cannot be read, by name.
     damaged: Mapping[str, str]
+    #: How many trials failed on hosts that have no good one, by name.
+    silent: Mapping[str, int]
     watch: Watch = _nobody
 
     @property
@@ -224,6 +226,7 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
     record = read(folder)
     found: dict[Path, HostValues] = {}
     damaged: dict[str, str] = {}
+    silent: dict[str, int] = {}
     paths = plan_file.hosts(folder)
     for place, path in enumerate(paths):
         watch("reading hosts", place, len(paths))
@@ -234,6 +237,8 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
             continue
         if own.summary.trials:
             found[path] = own
+        elif own.summary.failures:
+            silent[path.name] = own.summary.failures
     damaged |= {name: why for name, why in plan_file.lost(folder).items() if name not in damaged}
     finished = {host.name for host in record.hosts if host.ended in ("finished", "complete")}
     cut = {p.name for p, own in found.items() if p.name in finished and not own.summary.ended}
@@ -252,7 +257,7 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
     _check_same(some, folder)
     first = plan_file.read(next(iter(found))).experiment
     names = tuple(path.name for path in found)
-    return Fleet(record, names, some, first, _basis(some), damaged, watch)
+    return Fleet(record, names, some, first, _basis(some), damaged, silent, watch)
 
 
 def _check_same(some: Sequence[HostValues], folder: Path) -> None:
