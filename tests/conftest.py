@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tare.host import state
+from tare.render import drawing
 
 ROOT = Path(__file__).parents[1]
 #: Beside the leases: who shares those, shares the machine. Others cannot write there.
@@ -27,6 +28,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")
+drawing.CHECKS = True
 
 
 @functools.cache

@@ -12,6 +12,8 @@ from tare.render.escaping import harmless
 if TYPE_CHECKING:
     import altair
 
+#: Whether charts are held against Vega-Lite's schema, as tests do: reports would take longer.
+CHECKS = False
 #: Marks of one chart; what is beyond is thinned, and said.
 MOST_MARKS = 5000
 #: Panels of one chart.
@@ -79,8 +81,8 @@ def _kept_data() -> Any:
 
 
 def spec_of(chart: Any) -> dict[str, Any]:
-    """Return a chart for Vega-Lite; that it is valid, tests check rather than every report."""
-    found: dict[str, Any] = chart.to_dict(validate=False)
+    """Return a chart as Vega-Lite has it."""
+    found: dict[str, Any] = chart.to_dict(validate=CHECKS)
     return found
 
 
