@@ -711,3 +711,17 @@ def test_two_good_trials_of_a_cell_in_a_block_are_damage(
     file = folder / plan_file.HOSTS / "box-1/journal/1.ndjson"
     file.write_text(re.sub(r'"block":[0-9]+', '"block":7', file.read_text()))
     assert "two good trials" in results.load(folder).damaged["box-1"]
+
+
+def test_two_hosts_have_the_difference_on_each(made: dict[str, Results], tmp_path: Path) -> None:
+    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-10")})
+    document = page.make(results.load(folder), "again")
+    found = document.sections[0].finding
+    assert (found.name, found.verdict) == ("everywhere", "inconclusive")
+    for said, rows in zip(found.answer, page._by_cell(found.tables[0]), strict=True):
+        assert isinstance(said, Message)
+        shown = [(one.args["host"], one.args["ratio"]) for one in said.args["hosts"]]
+        assert [name for name, _ in shown] == ["box-1", "box-10"]
+        assert [ratio.value for _, ratio in shown] == [row["ratio"] for row in rows]
+    # A picture for each cell, as with more hosts.
+    assert len(document.sections[0].figures) == len(found.answer) == 2

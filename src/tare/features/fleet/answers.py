@@ -37,6 +37,8 @@ def findings(fleet: Fleet) -> list[Finding]:
     """Return the answers in reading order: of what is compared first, where something is."""
     several = [one for one in fleet.ratios if len(one.hosts) >= FEWEST_HOSTS]
     found = [_everywhere(fleet, several)] if several else []
+    if not several and (both := [one for one in fleet.ratios if len(one.hosts) > 1]):
+        found = [_on_each(fleet, both)]
     some = [one for one in fleet.cells if len(one.hosts) > 1]
     if some:
         found.append(_differ(fleet, some))
@@ -195,6 +197,41 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     )
 
 
+def _on_each(fleet: Fleet, some: Sequence[Series]) -> Finding:
+    """Say what each difference is on each of two hosts, which say nothing of a third one."""
+    answer = tuple(
+        message(
+            "fleet.each",
+            cell=cell(fleet, one),
+            reference=one.what.reference,
+            hosts=[
+                message("fleet.on", host=fleet.hosts[host], ratio=ratio)
+                for host, ratio in zip(one.hosts, _own_ratios(one), strict=True)
+            ],
+        )
+        for one in some[:_MOST_SAID]
+    )
+    return Finding(
+        name="everywhere",
+        basis=basis_said(fleet),
+        question=message("fleet.question.everywhere"),
+        verdict="inconclusive",
+        answer=answer,
+        summary=answer,
+        tables=(_by_host(fleet, some),),
+    )
+
+
+def _own_ratios(one: Series) -> list[Ratio]:
+    """Return the ratio of each host, by its own trials."""
+    t = student(max(one.sessions.beneath, 1), 0.95)
+    parts = zip(one.components.level.tolist(), one.components.error.tolist(), strict=True)
+    return [
+        _ratio(level, level - t * math.sqrt(error), level + t * math.sqrt(error))
+        for level, error in parts
+    ]
+
+
 def _holds(holds: Sequence[bool], small: Sequence[bool]) -> Answer:
     if all(holds):
         return "yes"
@@ -272,19 +309,16 @@ def _by_host(fleet: Fleet, some: Sequence[Series]) -> Table:
     """Return a row a host and cell: its own ratio, for the forest plot."""
     rows = []
     for one in some:
-        own, parts, name = one.sessions, one.components, cell(fleet, one)
-        trials = np.bincount(own.host, own.n).tolist()
-        for place, host in enumerate(one.hosts):
-            half = student(max(own.beneath, 1), 0.95) * math.sqrt(float(parts.error[place]))
-            level = float(parts.level[place])
+        name, trials = cell(fleet, one), np.bincount(one.sessions.host, one.sessions.n).tolist()
+        for host, n, ratio in zip(one.hosts, trials, _own_ratios(one), strict=True):
             rows.append({
                 "host": fleet.hosts[host],
                 "cell": name,
                 "to": one.what.reference,
-                "trials": int(trials[place]),
-                "ratio": _factor(level),
-                "ratio_low": _factor(level - half),
-                "ratio_high": _factor(level + half),
+                "trials": int(n),
+                "ratio": ratio.value,
+                "ratio_low": ratio.low,
+                "ratio_high": ratio.high,
             })  # fmt: skip
     return Table(
         id="by_host",

@@ -60,7 +60,7 @@ def _few(fleet: Fleet) -> tuple[Message, ...]:
     most = max((len(one.hosts) for one in fleet.cells), default=0)
     if not 1 < most < FEWEST_HOSTS:
         return ()
-    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD, factor=fleet.factor),)
+    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD),)
 
 
 def _none(fleet: Fleet) -> tuple[Message, ...]:
