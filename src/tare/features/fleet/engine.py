@@ -299,7 +299,7 @@ class Engine:
         """Say which hosts wait for each other, where they were not made on one machine."""
         hosts = [host for host in self.hosts.values() if host.ended is None and host.hello.machine]
         for machine in dict.fromkeys(host.hello.machine for host in hosts):
-            names = [host.name for host in hosts if host.hello.machine == machine]
+            names = sorted(host.name for host in hosts if host.hello.machine == machine)
             if len(names) > 1 and self._drop is None:
                 self.progress.note(f"one machine, so one measures at a time: {_some(names)}")
 
