@@ -1,28 +1,30 @@
 # Each target sets up what it needs; the first run on a fresh machine takes some minutes.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
-AGENT := --manifest-path agent/Cargo.toml
-STATIC = RUSTFLAGS="-C target-feature=+crt-static"
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# One target folder and one profile: the tests use what the shipped binaries are linked from.
+CARGO = RUSTFLAGS="-C target-feature=+crt-static" cargo
+AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
-.PHONY: setup agent demo check test test-agent test-fast test-layers test-slow test-applications test-tools torture lint \
-	lint-python lint-agent docs generated check-generated clean
+.PHONY: setup agent demo check test pytest test-agent test-fast test-layers test-slow test-applications test-tools torture \
+	lint lint-python lint-agent docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
 setup:
 	@tools/setup
 
-# The agent alone, to try a change of it within seconds. `make setup` builds the one to measure with.
+# The agent alone, to try a change of it within seconds.
 agent:
 	@rm -f .venv/tare-setup
-	$(STATIC) cargo build --quiet --locked --profile quick $(AGENT) --target $(HOST)
+	$(CARGO) build $(AGENT) --package tare-agent --package tare-cql
 	@mkdir -p src/tare/bin
-	@cp agent/target/$(HOST)/quick/tare-agent src/tare/bin/tare-agent.new
+	@cp agent/target/$(HOST)/release/tare-agent src/tare/bin/tare-agent.new
 	@mv src/tare/bin/tare-agent.new src/tare/bin/tare-agent
 
-# Earlier results are kept beside it, as demo-results.old. That the machine changed meanwhile (17)
-# is an answer: all is written, and said.
-demo: setup
+# Earlier results are kept as demo-results.old. That the machine changed meanwhile (exit code 17) is
+# an answer: the page is written with it.
+demo:
+	@tools/setup core
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results || [ $$? -eq 17 ]
 
@@ -34,19 +36,17 @@ check: setup
 test-fast: setup
 	pytest --numprocesses 2 -m "not slow and not long and not system" tests/unit tests/contract
 
-# Types are checked by one processor while the agent's crates keep the other one busy.
-test: test-tools
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-python check-generated test-agent
-	pytest --numprocesses 2 -m "not slow and not layers and not applications"
+# All stages, concurrently; AGAINST=FILE warns of stages that take more CPU time than in that run.
+test:
+	@tools/gate.py run $(if $(AGAINST),--against $(AGAINST))
 
-# The agent is tested as it is shipped: static, since its size is what some figures stand on. Its
-# crates are tested without what linking them for that takes, and drivers with the crates of others
-# that were compiled for what is shipped.
-test-agent: setup lint-agent
-	$(STATIC) cargo test --quiet --locked --profile quick --workspace --exclude tare-agent \
-		--exclude tare-cql $(AGENT) --target $(HOST)
-	$(STATIC) cargo test --quiet --locked --profile driver --package tare-cql $(AGENT) --target $(HOST)
-	$(STATIC) cargo test --quiet --locked --release --package tare-agent $(AGENT) --target $(HOST)
+# More processes than CPUs: tests of real sessions mostly wait.
+PROCESSES ?= 3
+pytest:
+	pytest --numprocesses $(PROCESSES) --costs .gate-tests.json -m "not slow and not layers and not applications"
+
+test-agent: setup
+	$(CARGO) test $(AGENT) --workspace
 
 test-layers: test-tools
 	pytest --numprocesses 2 -m "layers and not applications"
@@ -78,8 +78,8 @@ lint-python: setup
 lint: lint-python lint-agent
 
 lint-agent:
-	cargo fmt --all --check $(AGENT)
-	cargo clippy --quiet --locked --workspace --all-targets $(AGENT) -- -D warnings
+	cargo fmt --all --check --manifest-path agent/Cargo.toml
+	$(CARGO) clippy $(AGENT) --workspace --all-targets -- -D warnings
 
 # Builds the site into site/; a link or an anchor that leads nowhere is an error.
 docs: setup

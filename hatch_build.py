@@ -16,11 +16,8 @@ HINT = (
 )
 
 
-#: What is built of `agent/`: where cargo leaves it, and the options that say so.
-PROGRAMS = {
-    "release/tare-agent": ["--release"],
-    "driver/tare-cql": ["--profile=driver", "--package=tare-cql"],
-}
+#: Packages of `agent/` whose programs the package carries: the agent, and the drivers.
+PROGRAMS = ("tare-agent", "tare-cql")
 #: Vega calls this by its name; the page has no other way to it.
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -31,32 +28,29 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Run before files are collected, for wheels and editable installs alike."""
         root = Path(self.root)
+        # tools/setup names fewer where not all are needed.
+        programs = os.environ.get("TARE_PROGRAMS", " ".join(PROGRAMS)).split()
         cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
         try:
             host = self._host(cargo)
-            # Each leaves a processor idle while it links, so both are built at once.
-            builds = [
-                subprocess.Popen(
-                    # An explicit target keeps the static flags away from build scripts and macros.
-                    [cargo, "build", "--locked", "--target", host, *what],
-                    cwd=root / "agent",
-                    env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
-                )
-                for what in PROGRAMS.values()
-            ]
-            for code in [build.wait() for build in builds]:
-                if code:
-                    raise subprocess.CalledProcessError(code, "cargo build")
+            subprocess.run(
+                # An explicit target keeps the static flags away from build scripts and macros.
+                [cargo, "build", "--release", "--locked", "--target", host,
+                 *(f"--package={name}" for name in programs)],
+                cwd=root / "agent",
+                env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
+                check=True,
+            )  # fmt: skip
         except (OSError, subprocess.CalledProcessError) as error:
             raise RuntimeError(f"the agent could not be built: {error}. {HINT}") from error
         target = Path(os.environ.get("CARGO_TARGET_DIR", root / "agent/target"))
         folder = root / "src/tare/bin"
         folder.mkdir(exist_ok=True)
-        for path in PROGRAMS:
+        for name in programs:
             # A running program must not see its file change under it: replace, never overwrite.
-            fresh = folder / f"{Path(path).name}.new"
-            shutil.copy2(target / host / path, fresh)
-            fresh.replace(folder / Path(path).name)
+            fresh = folder / f"{name}.new"
+            shutil.copy2(target / host / "release" / name, fresh)
+            fresh.replace(folder / name)
         # Bundling takes longer than all else that a page needs, and comes to the same each time.
         (folder / "vega.js").write_text(_vega(root), encoding="utf-8")
         build_data["pure_python"] = False

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import json
+import os
 import re
+import resource
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +33,64 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")
 drawing.CHECKS = True
+
+
+_BEFORE = pytest.StashKey[float]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=Path, help="write seconds of each test file there, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.costs and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Costs(config.option.costs))
+
+
+class _Costs:
+    """Sums wall and CPU seconds of the tests of each file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[str, dict[str, float]] = defaultdict(
+            lambda: {"tests": 0, "wall_s": 0.0, "cpu_s": 0.0}
+        )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = self._files[report.nodeid.partition("::")[0]]
+        file["tests"] += report.when == "call"
+        file["wall_s"] += report.duration
+        file["cpu_s"] += getattr(report, "cpu_s", 0.0)
+
+    def pytest_sessionfinish(self) -> None:
+        rounded = {
+            name: {key: round(value, 2) for key, value in file.items()}
+            for name, file in sorted(self._files.items())
+        }
+        self._path.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note the CPU time of a phase."""
+    report = yield
+    now = _cpu_s()
+    report.cpu_s = now - item.stash[_BEFORE]
+    item.stash[_BEFORE] = now
+    return report
+
+
+def _cpu_s() -> float:
+    """Return the CPU time of this process, of its children, and of all that those waited for."""
+    used = sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+    for pid in Path("/proc/thread-self/children").read_text(encoding="utf-8").split():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return used
 
 
 @functools.cache
@@ -71,6 +133,7 @@ def _place(file: str) -> int:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Hold the machine for a test that asks for it; waiting does not count as its time."""
+    item.stash[_BEFORE] = _cpu_s()
     with _held() if item.get_closest_marker("machine") else contextlib.nullcontext():
         return (yield)
 
