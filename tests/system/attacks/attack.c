@@ -98,7 +98,10 @@ static void read_what_others_have(void) {
         DIR *folder = opendir(SHOWN[i]);
         if (!folder) continue;
         for (struct dirent *entry; (entry = readdir(folder));) {
-            const char *known[] = {".", "..", "shared", "tare-agent", "hosts", NULL};
+            /* isolate shows the folder that the agent is in. tare-cql and vega.js are in it as well:
+               public files of the package, the same in every installation. */
+            const char *known[] = {".", "..", "shared", "tare-agent", "hosts", "tare-cql", "vega.js",
+                                   NULL};
             int own = 0;
             for (int k = 0; known[k]; k++) own |= !strcmp(entry->d_name, known[k]);
             if (!own) reached("%s/%s", SHOWN[i], entry->d_name);
