@@ -5,7 +5,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 CARGO = RUSTFLAGS="-C target-feature=+crt-static" cargo
 AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
-.PHONY: setup agent demo check test pytest test-agent test-fast test-layers test-slow test-applications test-tools torture \
+.PHONY: setup agent demo check test nightly pytest test-agent test-fast test-layers test-slow test-applications test-tools torture \
 	lint lint-python lint-agent docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,25 +38,28 @@ test-fast: setup
 
 # All stages, concurrently; AGAINST=FILE warns of stages that take more CPU time than in that run.
 test:
-	@tools/gate.py run $(if $(AGAINST),--against $(AGAINST))
+	@tools/gate.py test $(if $(AGAINST),--against $(AGAINST))
+
+# Hours. STAGES="layers torture" runs those alone.
+nightly:
+	@tools/gate.py nightly $(STAGES)
 
 # More processes than CPUs: tests of real sessions mostly wait.
-PROCESSES ?= 3
 pytest:
-	pytest --numprocesses $(PROCESSES) --costs .gate-tests.json -m "not slow and not layers and not applications"
+	pytest --numprocesses 3 --costs .costs/tests.json -m "not slow and not layers and not applications"
 
 test-agent: setup
 	$(CARGO) test $(AGENT) --workspace
 
 test-layers: test-tools
-	pytest --numprocesses 2 -m "layers and not applications"
+	pytest --numprocesses 2 --costs .costs/layers.json -m "layers and not applications"
 
 test-slow: test-tools
-	pytest -m "slow and not applications"
+	pytest --numprocesses 2 --costs .costs/slow.json -m "slow and not applications"
 
 # Needs a mirror of Debian, and some gigabytes.
 test-applications: test-tools
-	pytest -m applications
+	pytest --costs .costs/applications.json -m applications
 
 test-tools: setup
 	@tools/packages test

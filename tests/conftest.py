@@ -10,9 +10,9 @@ import os
 import re
 import resource
 import signal
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,26 +48,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Costs:
-    """Sums wall and CPU seconds of the tests of each file."""
+    """Counts outcomes, and sums wall and CPU seconds, of the tests of each file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._files: dict[str, dict[str, float]] = defaultdict(
-            lambda: {"tests": 0, "wall_s": 0.0, "cpu_s": 0.0}
-        )
+        self._files: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        file = self._files[report.nodeid.partition("::")[0]]
-        file["tests"] += report.when == "call"
-        file["wall_s"] += report.duration
-        file["cpu_s"] += getattr(report, "cpu_s", 0.0)
+        file = self._files.setdefault(
+            report.nodeid.partition("::")[0],
+            {"passed": 0, "failed": 0, "skipped": {}, "wall_s": 0.0, "cpu_s": 0.0},
+        )
+        file["wall_s"] = round(file["wall_s"] + report.duration, 3)
+        file["cpu_s"] = round(file["cpu_s"] + getattr(report, "cpu_s", 0.0), 3)
+        if report.failed:
+            file["failed"] += 1
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            file["skipped"][reason] = file["skipped"].get(reason, 0) + 1
+        elif report.when == "call":
+            file["passed"] += 1
 
     def pytest_sessionfinish(self) -> None:
-        rounded = {
-            name: {key: round(value, 2) for key, value in file.items()}
-            for name, file in sorted(self._files.items())
-        }
-        self._path.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+        self._path.parent.mkdir(exist_ok=True)
+        text = json.dumps(self._files, indent=1, sort_keys=True)
+        self._path.write_text(text + "\n", encoding="utf-8")
 
 
 @pytest.hookimpl(wrapper=True)

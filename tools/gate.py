@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Run the stages of ``make test`` concurrently, and report where their time goes.
+"""Run the stages of ``make test`` or ``make nightly``, and report where their time goes.
 
-    tools/gate.py run [--against FILE]    run all stages; FILE is an earlier run's gate.json
-    tools/gate.py compare BEFORE AFTER    compare the files of two runs
+    tools/gate.py test [--against FILE]    concurrently; FILE is the gate.json of an earlier run
+    tools/gate.py nightly [STAGE ...]      one after the other: all, or those named
+    tools/gate.py compare BEFORE AFTER     compare the files of two runs
 
-A stage starts when the stages it needs have passed. The file ``gate.json`` holds wall and CPU
-seconds of each stage and of each test file. Needs only Python's standard library, since it runs
-before anything is installed.
+A stage starts when the stages it needs have passed. ``gate.json`` (``nightly.json``) holds wall and
+CPU seconds of each stage and of each test file. Needs only Python's standard library, since it
+runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,9 +27,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "gate.json"
-#: Written by tests/conftest.py.
-TEST_FILES = ROOT / ".gate-tests.json"
+#: Seconds and outcomes by test file, one JSON file per stage, written by tests/conftest.py.
+COSTS = ROOT / ".costs"
 #: Growth of a stage's CPU time that prints a warning.
 GROWTH = 1.2
 #: Stages with less CPU time than this, in seconds, vary too much to be compared.
@@ -47,6 +48,8 @@ class Stage:
         For a shell in the project's root.
     needs : tuple of str
         Stages that must have passed before.
+    after : tuple of str
+        Stages that must have ended before.
     nice : int
         Niceness: stages that only compute leave the CPUs to tests that measure.
     live : bool
@@ -56,22 +59,48 @@ class Stage:
     name: str
     command: str
     needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     nice: int = 0
     live: bool = False
 
 
-STAGES = (
+def _make(name: str, target: str, **options: Any) -> Stage:
+    return Stage(name, f"make --no-print-directory {target}", **options)
+
+
+SETUP = (
     Stage("setup", "tools/setup"),
     Stage("packages", "tools/packages test && tools/engine"),
-    Stage("tests", "make --no-print-directory pytest", ("setup", "packages"), live=True),
-    Stage("lint-python", "make --no-print-directory lint-python", ("setup",), nice=10),
-    Stage("generated", "make --no-print-directory check-generated", ("setup",), nice=10),
-    # One after the other: only one cargo at a time can write to its target folder.
-    Stage("test-agent", "make --no-print-directory test-agent", ("setup",), nice=10),
-    Stage(
-        "lint-agent", "make --no-print-directory lint-agent", ("packages", "test-agent"), nice=10
-    ),
 )
+TEST = (
+    *SETUP,
+    _make("tests", "pytest", needs=("setup", "packages"), live=True),
+    _make("lint-python", "lint-python", needs=("setup",), nice=10),
+    _make("generated", "check-generated", needs=("setup",), nice=10),
+    _make("test-agent", "test-agent", needs=("setup",), nice=10),
+    # Only one cargo at a time can write to its target folder.
+    _make("lint-agent", "lint-agent", needs=("packages",), after=("test-agent",), nice=10),
+)
+
+
+def _nightly(names: list[str]) -> tuple[Stage, ...]:
+    """Return the stages of the nightly run: one at a time, whether or not those before passed."""
+    stages = [*SETUP]
+    for name in names:
+        done = tuple(stage.name for stage in stages[len(SETUP) :])
+        stages.append(
+            _make(name, NIGHTLY[name], needs=("setup", "packages"), after=done, live=True)
+        )
+    return tuple(stages)
+
+
+#: Make's target of each nightly stage.
+NIGHTLY = {
+    "layers": "test-layers",
+    "slow": "test-slow",
+    "torture": "torture",
+    "applications": "test-applications",
+}
 
 
 class Run:
@@ -128,11 +157,11 @@ def run_stages(stages: tuple[Stage, ...]) -> tuple[dict[str, dict[str, Any]], st
     try:
         while waiting or running:
             for stage in list(waiting):
-                outcomes = [done[need]["outcome"] for need in stage.needs if need in done]
-                if any(outcome != "passed" for outcome in outcomes):
+                failed = {name for name, result in done.items() if result["outcome"] != "passed"}
+                if failed & {*stage.needs}:
                     done[stage.name] = {"outcome": "not run", "wall_s": 0.0, "cpu_s": 0.0}
                     waiting.remove(stage)
-                elif len(outcomes) == len(stage.needs):
+                elif {*stage.needs, *stage.after} <= done.keys():
                     print(f"[{stage.name}] started: {stage.command}", flush=True)
                     run = Run(stage)
                     running[run.process.pid] = run
@@ -173,10 +202,27 @@ def table(result: dict[str, Any]) -> str:
     slowest = sorted(result["tests"].items(), key=lambda file: -file[1]["wall_s"])[:SLOWEST]
     if slowest:
         lines.append(f"\n{'slowest test files':<44}{'tests':>9}{'wall s':>9}{'CPU s':>9}")
-    lines += [
-        f"{name:<44}{file['tests']:>9}{file['wall_s']:>9.1f}{file['cpu_s']:>9.1f}"
-        for name, file in slowest
-    ]
+    for name, file in slowest:
+        tests = file["passed"] + file["failed"]
+        lines.append(f"{name:<44}{tests:>9}{file['wall_s']:>9.1f}{file['cpu_s']:>9.1f}")
+    return "\n".join(lines)
+
+
+def outcomes(result: dict[str, Any]) -> str:
+    """Return a Markdown table of stages with tests: seconds, outcomes, reasons of skips."""
+    lines = ["| target | wall s | CPU s | passed | failed | skipped |", "| --- " * 6 + "|"]
+    reasons: dict[str, int] = {}
+    for name, stage in result["stages"].items():
+        files = [file for file in result["tests"].values() if file["stage"] == name]
+        passed, failed = (sum(file[key] for file in files) for key in ("passed", "failed"))
+        skipped = 0
+        for file in files:
+            for reason, count in file["skipped"].items():
+                skipped += count
+                reasons[reason] = reasons.get(reason, 0) + count
+        counts = f"{passed} | {failed} | {skipped}" if files else f"{stage['outcome']} | | "
+        lines.append(f"| {name} | {stage['wall_s']:.0f} | {stage['cpu_s']:.0f} | {counts} |")
+    lines += ["", *(f"- skipped {count}: {reason}" for reason, count in sorted(reasons.items()))]
     return "\n".join(lines)
 
 
@@ -219,8 +265,10 @@ def main() -> int:
     """Do what the command line says; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     modes = parser.add_subparsers(dest="mode", required=True)
-    running = modes.add_parser("run", help="run all stages")
-    running.add_argument("--against", type=Path, help="gate.json of an earlier run")
+    testing = modes.add_parser("test", help="run the gate")
+    testing.add_argument("--against", type=Path, help="gate.json of an earlier run")
+    slow = modes.add_parser("nightly", help="run what is too slow for the gate")
+    slow.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(NIGHTLY))
     comparing = modes.add_parser("compare", help="compare two runs")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
@@ -228,25 +276,41 @@ def main() -> int:
     if given.mode == "compare":
         print(compare(_read(given.before), _read(given.after)))
         return 0
-    before = _read(given.against) if given.against else None
+    if given.mode == "test":
+        before = _read(given.against) if given.against else None
+        return _run("gate", TEST, before)
+    if unknown := set(given.stages) - NIGHTLY.keys():
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(NIGHTLY)}")
+    return _run("nightly", _nightly(given.stages or [*NIGHTLY]), None)
+
+
+def _run(name: str, stages: tuple[Stage, ...], before: dict[str, Any] | None) -> int:
+    """Run stages; print what they took, and write it to ``NAME.json``; return the exit code."""
     # A run that is stopped stops its stages.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    shutil.rmtree(COSTS, ignore_errors=True)
+    COSTS.mkdir()
     began = time.monotonic()
-    TEST_FILES.unlink(missing_ok=True)
-    stages, last_line = run_stages(STAGES)
+    done, last_line = run_stages(stages)
     result = {
         "wall_s": round(time.monotonic() - began, 1),
-        "stages": stages,
-        "tests": _read(TEST_FILES) if TEST_FILES.exists() else {},
+        "stages": done,
+        "tests": {
+            path: file | {"stage": costs.stem}
+            for costs in COSTS.glob("*.json")
+            for path, file in _read(costs).items()
+        },
     }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (ROOT / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(f"\n{table(result)}\n")
+    if name == "nightly":
+        print(f"{outcomes(result)}\n")
     if before is not None:
         print("\n".join(growth(before, result)))
-    failed = [name for name, stage in stages.items() if stage["outcome"] != "passed"]
+    failed = [stage for stage, ended in done.items() if ended["outcome"] != "passed"]
     if failed:
         print(f"failed: {', '.join(failed)}")
-    # Pytest's own closing line comes last, for people and programs that look for it there.
+    # Pytest's closing line comes last, for people and programs that look for it there.
     print(last_line)
     return 1 if failed else 0
 
