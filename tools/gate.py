@@ -133,8 +133,8 @@ class Run:
         if not self.stage.live and self.lines:
             print("\n".join(self.lines), flush=True)
 
-    def stop(self) -> None:
-        """End the stage's processes; what they started elsewhere ends with their input."""
+    def interrupt(self) -> None:
+        """Stop the stage's processes as Ctrl-C does, so that tests remove what they made."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGINT)
 
@@ -184,7 +184,10 @@ def run_stages(stages: tuple[Stage, ...]) -> tuple[dict[str, dict[str, Any]], st
             print(f"[{ended.stage.name}] {result['outcome']}, {result['wall_s']} s", flush=True)
     finally:
         for run in running.values():
-            run.stop()
+            run.interrupt()
+        for run in running.values():
+            run.process.wait()
+            run.end()
     return {stage.name: done[stage.name] for stage in stages}, last_line
 
 
@@ -287,11 +290,14 @@ def main() -> int:
 def _run(name: str, stages: tuple[Stage, ...], before: dict[str, Any] | None) -> int:
     """Run stages; print what they took, and write it to ``NAME.json``; return the exit code."""
     # A run that is stopped stops its stages.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     shutil.rmtree(COSTS, ignore_errors=True)
     COSTS.mkdir()
     began = time.monotonic()
-    done, last_line = run_stages(stages)
+    try:
+        done, last_line = run_stages(stages)
+    except KeyboardInterrupt:
+        return 130
     result = {
         "wall_s": round(time.monotonic() - began, 1),
         "stages": done,
