@@ -238,6 +238,18 @@ def test_what_is_shared_goes_when_no_session_lives(
     assert removed == ["image"]
 
 
+def test_what_another_user_still_uses_stays_without_an_error(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_used() -> None:
+        raise lease.InUseError("tare-agent:0123")
+
+    monkeypatch.setattr(
+        remnants, "found", lambda: [lease.Remnant("tare-agent:0123", "image", is_used)]
+    )
+    assert remnants.cleanup() == []
+
+
 def test_what_cannot_be_removed_is_told_after_the_rest_is(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

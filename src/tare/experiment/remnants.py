@@ -13,7 +13,7 @@ from tare import registry
 from tare.applications import image
 from tare.errors import PlatformError
 from tare.host import lease as leases
-from tare.host.lease import Lease, Remnant
+from tare.host.lease import InUseError, Lease, Remnant
 from tare.host.settings import restore
 from tare.networks import remnants as networks
 from tare.platforms import groups, processes, users
@@ -142,8 +142,8 @@ def _remove_each(remnants: list[Remnant], removed: list[str], failed: dict[str, 
         try:
             one.remove()
             removed.append(text(one.what))
-        except FileNotFoundError:
-            continue  # it went with another, or meanwhile
+        except (FileNotFoundError, InUseError):
+            continue
         except (OSError, PlatformError) as error:
             failed[text(one.what)] = error
 

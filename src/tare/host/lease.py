@@ -36,6 +36,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
 
 
+class InUseError(Exception):
+    """Raised where a remnant is not removed because another user's session uses it."""
+
+
 @dataclass(frozen=True)
 class Remnant:
     """Something on the machine that tare made."""
@@ -44,6 +48,7 @@ class Remnant:
     name: str
     #: What it is: "container 1f2e3d".
     what: Said
+    #: Raises `FileNotFoundError` if it is gone already, `InUseError` if it must stay.
     remove: Callable[[], None]
 
 

@@ -120,24 +120,17 @@ class Docker(Ground):
     def _started(
         self, argv: list[str], place: Place, inner: Sequence[Layer], rights: str
     ) -> Channel:
-        from docker.errors import DockerException
+        from docker.errors import DockerException, ImageNotFound
 
-        from tare.platforms.docker import engine, nested
+        from tare.platforms.docker import engine
 
         client = engine.connect()
         try:
-            image = self._image(client, place, inner)
-            container = client.api.create_container(
-                image,
-                entrypoint=argv[:1],
-                command=argv[1:],
-                stdin_open=True,
-                name=place.name,
-                labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
-                host_config=self._host_config(client, place, inner, rights),
-                user=self._user(place, inner),
-                hostname=None if place.root is None else HOST_NAME,
-            )
+            try:
+                container = self._created(client, argv, place, inner, rights)
+            except ImageNotFound:
+                # Another user's cleanup may remove the image after it was found: it is made again.
+                container = self._created(client, argv, place, inner, rights)
         except (DockerException, OSError) as error:
             client.close()
             raise PlatformError(f"Docker cannot make the container: {error}") from error
@@ -145,6 +138,24 @@ class Docker(Ground):
             client.close()
             raise
         return engine.ContainerChannel(client, container["Id"])
+
+    def _created(
+        self, client: Any, argv: list[str], place: Place, inner: Sequence[Layer], rights: str
+    ) -> Any:
+        """Create the container from its image, which is made if the engine does not have it."""
+        from tare.platforms.docker import nested
+
+        return client.api.create_container(
+            self._image(client, place, inner),
+            entrypoint=argv[:1],
+            command=argv[1:],
+            stdin_open=True,
+            name=place.name,
+            labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
+            host_config=self._host_config(client, place, inner, rights),
+            user=self._user(place, inner),
+            hostname=None if place.root is None else HOST_NAME,
+        )
 
     def mend(self, said: str) -> str | None:
         """Explain what the engine needs to start the container."""

@@ -8,6 +8,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from tare.agent.client import SocketChannel
 from tare.errors import AgentError, PlatformError
+from tare.host.lease import InUseError
 from tare.platforms.docker.frames import Frames
 
 STOPPED = "Docker's engine stopped answering"
@@ -187,13 +189,23 @@ def remove_container(container: str) -> None:
 
 
 def remove_image(tag: str) -> None:
-    """Remove an image of the agent, unless a container runs of it."""
+    """Remove an image of the agent.
+
+    Raises
+    ------
+    InUseError
+        If a container of another user was made from it.
+    PlatformError
+        If the engine refuses for another reason.
+    """
     with connected() as client:
         try:
             client.api.remove_image(tag)
         except ImageNotFound:
             return
         except APIError as error:
+            if error.status_code == HTTPStatus.CONFLICT:
+                raise InUseError(tag) from error
             raise PlatformError(
                 f"the image {tag} cannot be removed: {error.explanation}", f"docker rmi {tag}"
             ) from error
