@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import private_state
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
@@ -22,7 +23,7 @@ from tare.host import state
 from tare.render import drawing
 
 ROOT = Path(__file__).parents[1]
-#: Beside the leases: who shares those, shares the machine. Others cannot write there.
+#: In root's or the user's folder of state, where others cannot write.
 LOCK = "tests.lock"
 _MARKED = re.compile(r"\bpytest\.mark\.machine\b")
 
@@ -36,6 +37,7 @@ drawing.CHECKS = True
 
 
 _BEFORE = pytest.StashKey[float]()
+_MACHINE = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,8 +45,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.costs and not hasattr(config, "workerinput"):
+    is_worker = hasattr(config, "workerinput")
+    if config.option.costs and not is_worker:
         config.pluginmanager.register(_Costs(config.option.costs))
+    # The process that only distributes tests runs none.
+    if is_worker or not config.getoption("numprocesses", None):
+        folder = state.folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Opened before it is hidden: it is shared by all processes and checkouts.
+        lock = (folder / LOCK).open("w")
+        config.add_cleanup(lock.close)
+        config.stash[_MACHINE] = lock.fileno()
+        if private_state.is_possible():
+            private = contextlib.ExitStack()
+            private.enter_context(private_state.entered())
+            config.add_cleanup(private.close)
 
 
 class _Costs:
@@ -99,29 +114,32 @@ def _cpu_s() -> float:
 
 
 @functools.cache
-def holds_the_machine(file: str) -> bool:
+def needs_the_machine(file: str) -> bool:
     """Return whether tests of a file are marked ``machine``."""
     return bool(_MARKED.search((ROOT / file).read_text(encoding="utf-8")))
 
 
-class _OneMachine(LoadScopeScheduling):
-    """Gives tests that hold the machine to one process, so that none waits for their lock.
+class _Files(LoadScopeScheduling):
+    """Keeps the tests of a file together, and those that need the machine in one process.
 
-    A file is kept together, since what it has set up for all its tests is expensive. xdist's own
-    groups come to nothing, without a word, where pytest is newer than it.
+    What a file has set up for all its tests is expensive. Where processes cannot be given state of
+    their own, each test of real sessions needs the machine. xdist's own groups are silently ignored
+    where pytest is newer than it.
     """
+
+    _is_shared = not private_state.is_possible()
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if holds_the_machine(file):
+        if needs_the_machine(file) or (self._is_shared and _is_of_sessions(file)):
             return "machine"
         return nodeid if file.startswith("tests/golden/") else file
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneMachine:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Files:
     config.option.loadscopereorder = False  # the order is that of the collection, below
-    return _OneMachine(config, log)
+    return _Files(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -130,24 +148,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(file: str) -> int:
-    if holds_the_machine(file):
+    if needs_the_machine(file):
         return 0
-    return 1 if file.startswith(("tests/system/", "tests/golden/")) else 2
+    return 1 if _is_of_sessions(file) or file.startswith("tests/golden/") else 2
+
+
+def _is_of_sessions(file: str) -> bool:
+    return file.startswith(("tests/system/", "tests/slow/"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Hold the machine for a test that asks for it; waiting does not count as its time."""
+    """Lock the machine for a test that needs it; waiting does not count as its time."""
     item.stash[_BEFORE] = _cpu_s()
-    with _held() if item.get_closest_marker("machine") else contextlib.nullcontext():
+    if item.get_closest_marker("machine") is None:
         return (yield)
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """Wait for another run of these tests, of this checkout or of another one."""
-    folder = state.folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (folder / LOCK).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    lock = item.config.stash[_MACHINE]
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        return (yield)
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
