@@ -133,7 +133,7 @@ class _Files(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if needs_the_machine(file) or (self._is_shared and _is_of_sessions(file)):
             return "machine"
-        return nodeid if file.startswith("tests/golden/") else file
+        return file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Forty commands on a stage: `golden.py check | bless | record  [NAME…]`.
+"""Replay commands and compare their output: `golden.py check|bless|record|write [NAME…]`.
 
-`check` plays each and says where what it writes differs from `expected/`; `bless` takes what it
-writes as expected, to be read in the diff; `record` plays it on this machine, with real agents,
-and writes its tape (as root, on a quiet machine; tapes are recorded once).
+`check` replays each command and prints where its output differs from `expected/`. `bless` stores
+the output as expected, to be reviewed in the diff. `write` stores the whole output in
+`golden-output/` of the current folder, without what `expected/` leaves out: with one before a
+change and one after it, `diff -r` shows which omitted row differs. `record` runs the command on
+this machine, with real agents, and writes its tape (as root, on a quiet machine).
 """
 
 from __future__ import annotations
 
 import difflib
-import html.parser
 import json
-import math
 import re
 import shlex
 import shutil
@@ -20,39 +20,26 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import document
 from commands import COMMANDS, Command
 
 HERE = Path(__file__).parent
 TAPES, EXPECTED, INPUTS = HERE / "tapes", HERE / "expected", HERE / "inputs"
-#: Of what a folder is left with, what is derived from the rest, or too large to be read.
+#: Files that are derived from the others, or too large to read.
 _LEFT_OUT = {"store.duckdb", "failed.json"}
-_NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
-#: What no command is about: names of sessions, where the package lies.
-_INCIDENTAL = ((re.compile(r"tare-[0-9a-f]{6}"), "tare-SESSION"),)
-
-
-class _Visible(html.parser.HTMLParser):
-    """The text of a page, a line for each piece of it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._silent += tag in ("script", "style", "svg")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent -= tag in ("script", "style", "svg")
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent and data.strip():
-            self.lines.append(" ".join(data.split()))
+#: Texts that differ between runs of the same program.
+_VARYING = ((re.compile(r"tare-[0-9a-f]{6}"), "tare-SESSION"),)
+_SCREEN = re.compile(
+    r"\A[^\n]*\n(.*)--- standard error ---\n(.*)--- exit code (\d+) ---\n\Z", re.DOTALL
+)
+#: The commands that a screen suggests, with the lines that continue them.
+_NEXT = re.compile(r"^Next +(.*(?:\n +.*)*)", re.MULTILINE)
 
 
 class Stage:
-    """A process that plays commands; a context manager."""
+    """A process that replays commands; a context manager."""
 
     def __enter__(self) -> Stage:
         self._process = subprocess.Popen(
@@ -67,7 +54,7 @@ class Stage:
         self._process.wait(timeout=30)
 
     def play(self, command: Command, *, record: bool = False) -> dict[str, str]:
-        """Play a command, and return what it wrote: by file; its screen is one of them."""
+        """Replay a command, and return its outputs by file name; "screen" is what it printed."""
         with tempfile.TemporaryDirectory(prefix="tare-golden-") as folder:
             work, screen = Path(folder, "work"), [f"{folder}/out", f"{folder}/err"]
             work.mkdir()
@@ -77,6 +64,7 @@ class Stage:
             code = self._order(
                 mode="record" if record else "replay", tape=str(_tape(command)),
                 folder=str(work), screen=screen, arguments=shlex.split(command.arguments),
+                charts=record or any(name.endswith(".html") for name in command.compared),
             )  # fmt: skip
             out, err = (Path(name).read_text() for name in screen)
             written = {
@@ -114,28 +102,51 @@ def _lay_down(name: str, work: Path) -> None:
 
 
 def _text(path: Path) -> str:
-    """Return a file as what can be read and compared line by line."""
-    match path.suffix:
-        case ".html":
-            page = _Visible()
-            page.feed(path.read_text())
-            return "\n".join(page.lines) + "\n"
-        case ".json":
-            return json.dumps(json.loads(path.read_text()), indent=1, ensure_ascii=False) + "\n"
-        case ".ndjson" | ".csv" | ".md" | ".xml" | ".toml" | ".txt":
-            return path.read_text()
-    return f"{path.stat().st_size} bytes\n"
+    return path.read_text() if _is_text(path) else f"{path.stat().st_size} bytes\n"
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix in (".html", ".json", ".ndjson", ".csv", ".md", ".xml", ".toml", ".txt")
 
 
 def _plain(text: str, folder: str) -> str:
     text = text.replace(folder, "FOLDER")
-    for pattern, word in _INCIDENTAL:
+    for pattern, word in _VARYING:
         text = pattern.sub(word, text)
     return text
 
 
+def compared(command: Command, outputs: dict[str, str]) -> dict[str, str]:
+    """Return the texts that are compared, by file: of JSON and CSV, a shortened document."""
+    return {name: _comparable(name, outputs) for name in command.compared if name in outputs}
+
+
+def _comparable(name: str, outputs: dict[str, str]) -> str:
+    text = outputs[name]
+    if name.endswith(".html"):
+        return document.page_text(text)
+    if not name.endswith((".json", ".csv")):
+        return text
+    value: Any = json.loads(text) if name.endswith(".json") else document.csv_rows(text)
+    screen = _SCREEN.match(outputs["screen"])
+    assert screen
+    shown, errors, code = screen.groups()
+    return (
+        document.written(
+            {
+                "command": outputs["screen"].partition("\n")[0],
+                "exit": int(code),
+                "next": [line.strip() for n in _NEXT.findall(shown) for line in n.split("\n")],
+                "errors": errors.splitlines(),
+                "document": document.shortened(value),
+            }
+        )
+        + "\n"
+    )
+
+
 def expected(command: Command) -> dict[str, str]:
-    """Return what a command is expected to write."""
+    """Return the expected texts of a command, by file."""
     folder = EXPECTED / command.name
     return {
         str(path.relative_to(folder)): path.read_text()
@@ -144,52 +155,59 @@ def expected(command: Command) -> dict[str, str]:
     }
 
 
-def bless(command: Command, written: dict[str, str]) -> None:
-    """Take what a command writes as expected."""
-    if "--- exit code 70 ---" in written["screen"]:
-        raise SystemExit(f"{command.name} ended by a fault:\n{written['screen']}")
+def bless(command: Command, outputs: dict[str, str]) -> None:
+    """Store the outputs of a command as expected."""
+    if "--- exit code 70 ---" in outputs["screen"]:
+        raise SystemExit(f"{command.name} failed unexpectedly:\n{outputs['screen']}")
     folder = EXPECTED / command.name
     shutil.rmtree(folder, ignore_errors=True)
-    for name, text in written.items():
+    _store(folder, compared(command, outputs))
+
+
+def _store(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
 
 
-def differences(command: Command, written: dict[str, str]) -> str:
-    """Return how what a command writes differs from what is expected, as a diff."""
+def differences(command: Command, found: dict[str, str]) -> str:
+    """Return a diff of the expected texts and of those that :func:`compared` returned."""
     wanted = expected(command)
     lines: list[str] = []
-    for name in sorted(wanted.keys() | written.keys()):
-        before, after = (some.get(name, "").splitlines() for some in (wanted, written))
+    for name in sorted({*wanted, *found, *command.compared}):
+        if name not in wanted or name not in found:
+            lines.append(f"{command.name}/{name}: {'missing' if name in wanted else 'unexpected'}")
         lines += difflib.unified_diff(
-            before, _rounded_alike(before, after),
-            f"expected/{command.name}/{name}", f"played/{command.name}/{name}", lineterm="", n=1,
+            *_settled(name, wanted.get(name, ""), found.get(name, "")),
+            f"expected/{command.name}/{name}", f"found/{command.name}/{name}", lineterm="", n=1,
         )  # fmt: skip
     return "\n".join(lines)
 
 
-def _rounded_alike(before: list[str], after: list[str]) -> list[str]:
-    """Take for the same what differs by rounding: processors sum in different orders."""
+def _settled(name: str, before: str, after: str) -> tuple[list[str], list[str]]:
+    """Return the lines of both texts, alike where only rounding differs."""
     if before == after:
-        return after
-    shapes = [[_NUMBER.sub("#", line) for line in lines] for lines in (before, after)]
-    blocks = [(0, 0, len(after))]
-    if shapes[0] != shapes[1]:
-        blocks = difflib.SequenceMatcher(None, *shapes, autojunk=False).get_matching_blocks()
-    found = list(after)
-    for a, b, size in blocks:
-        for i in range(size):
-            numbers = [[*map(float, _NUMBER.findall(x))] for x in (before[a + i], after[b + i])]
-            if all(
-                math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-12)
-                for x, y in zip(*numbers, strict=True)
-            ):
-                found[b + i] = before[a + i]
-    return found
+        return [], []
+    if before and after and name.endswith((".json", ".csv")):
+        value = document.settled(json.loads(before), json.loads(after))
+        return before.splitlines(), document.written(value).splitlines()
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) == len(new):
+        new = [document.settled_text(x, y) for x, y in zip(old, new, strict=True)]
+    return old, new
+
+
+def _readable(outputs: dict[str, str]) -> dict[str, str]:
+    return {
+        name: json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+        if name.endswith(".json")
+        else text
+        for name, text in outputs.items()
+    }
 
 
 def main() -> int:
-    """Do what the command line says, for all commands or those that it names."""
+    """Run a mode on all commands, or on the named ones."""
     mode, *names = sys.argv[1:]
     bad = 0
     with Stage() as stage:
@@ -197,10 +215,12 @@ def main() -> int:
             if mode == "record":
                 print(stage.play(command, record=True)["screen"], flush=True)
                 continue
-            written = stage.play(command)
+            outputs = stage.play(command)
             if mode == "bless":
-                bless(command, written)
-            elif found := differences(command, written):
+                bless(command, outputs)
+            elif mode == "write":
+                _store(Path("golden-output", command.name), _readable(outputs))
+            elif found := differences(command, compared(command, outputs)):
                 bad += 1
                 print(found)
     return 1 if bad else 0

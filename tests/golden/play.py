@@ -1,9 +1,10 @@
-"""Plays commands as they are ordered, one JSON line each on standard input.
+"""Replays commands as requested, one JSON line each on standard input.
 
-An order has ``mode`` (record or replay), ``tape``, ``folder``, ``arguments``, and ``screen``: the
-file that standard output and error go to, one after the other as they come to a terminal of 80
-columns. The answer is a line with the exit code. All modules are imported once; each command is
-played by a fork of this process, in its folder, which is its home as well.
+A request has ``mode`` (record or replay), ``tape``, ``folder``, ``arguments``, ``charts`` (whether
+pages of experiments have their figures), and ``screen``: the files for standard output and standard
+error, as printed to a terminal of 80 columns. The answer is a line with the exit code. All modules
+are imported once; each command runs in a fork of this process, in its folder, which is its home
+directory as well.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _play(order: dict[str, Any]) -> None:
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
     faulthandler.enable()
     tape = Tape(Path(order["tape"]), recording=order["mode"] == "record")
-    stage.put_on(tape)
+    stage.put_on(tape, charts=order["charts"])
 
     # What the stage has put on is to be in place before.
     from tare import wiring

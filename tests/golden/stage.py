@@ -8,6 +8,7 @@ state lies: if these move, their imports here move with them, and nothing else).
 from __future__ import annotations
 
 import datetime
+import gc
 import hashlib
 import json
 import os
@@ -34,6 +35,8 @@ from tape import Tape
 
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
+#: Libraries that commands import when they need them; imported once, before the forks.
+_IMPORTED_LATE = ("altair", "pydantic.type_adapter")
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
 _LATER = {"limits"}
 #: Of a job, what says nothing of what is asked.
@@ -67,6 +70,8 @@ def set_up() -> None:
     _clock()
     for module in pkgutil.walk_packages(import_module("tare").__path__, "tare."):
         import_module(module.name)
+    for name in _IMPORTED_LATE:
+        import_module(name)
     _dates()
     _threads()
     _agents()
@@ -75,11 +80,22 @@ def set_up() -> None:
     _calls()
     _held()
     _doctor()
+    # Forks need not scan the modules' objects again.
+    gc.freeze()
 
 
-def put_on(tape: Tape) -> None:
-    """Have all that follows in this process come from a tape, or be written on it."""
+def put_on(tape: Tape, *, charts: bool = True) -> None:
+    """Have all that follows in this process come from a tape, or be written on it.
+
+    Without ``charts``, pages of experiments are made without their figures, which take most of the
+    CPU time of a report.
+    """
+    from tare.experiment.report import page
     from tare.host import state
+
+    if not charts:
+        assert page._figures
+        page._figures = lambda *_: ()
 
     _Playing.tape = tape
     state.ROOT = Path("state").absolute()
