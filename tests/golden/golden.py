@@ -35,7 +35,7 @@ _SCREEN = re.compile(
     r"\A[^\n]*\n(.*)--- standard error ---\n(.*)--- exit code (\d+) ---\n\Z", re.DOTALL
 )
 #: The commands that a screen suggests, with the lines that continue them.
-_NEXT = re.compile(r"^Next +(.*(?:\n +.*)*)", re.MULTILINE)
+_NEXT = re.compile(r"^Next:? +(.*(?:\n +.*)*)", re.MULTILINE)
 
 
 class Stage:
