@@ -9,15 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import msgspec
 import networked
 import pytest
 from synthetic import Behave, Behaviour, make
 
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.findings.finding import settled
+from tare.experiment.findings.finding import judged, settled
+from tare.experiment.findings.headline import summarize
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
+from tare.render.vocabulary import SPREADS, TIMES, VALUES, Words
 from tare.render.words import paragraph
+from tare.results.finding import Finding
+from tare.results.message import Chosen
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+    Verdict,
+)
 from tare.wiring import SUPPLIES
 
 #: Words by which texts tell that something is not known.
@@ -88,6 +102,48 @@ def test_badge_and_text_say_the_same(name: str, behave: Behave, trials: int) -> 
             assert not open_, told
         if found.shown in ("inconclusive", "partly"):
             assert open_, told
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words", "margin", "word"),
+    [
+        (HIGHER, TIMES, Chosen(0.02), "slower"),
+        (LOWER_WITHIN, TIMES, Chosen(0.02), "faster (within 2 %)"),
+        (EQUIVALENT, TIMES, Chosen(0.02), "equivalent (within 2 %)"),
+        (LOWER, VALUES, Chosen(0.02), "lower"),
+        (HIGHER_WITHIN, SPREADS, Chosen(0.5, "growth"), "less stable (within 1.5 ×)"),
+        (LOWER, SPREADS, Chosen(0.5, "growth"), "more stable"),
+        (EQUIVALENT, SPREADS, Chosen(0.5, "growth"), "equally stable (within 1.5 ×)"),
+        (INCONCLUSIVE, SPREADS, Chosen(0.5, "growth"), "inconclusive"),
+    ],
+)
+def test_a_badge_has_the_words_of_its_kind_of_question(
+    verdict: Verdict, words: Words, margin: Chosen, word: str
+) -> None:
+    answered = judged(verdict, words, margin)
+    finding = Finding(name="x", question="?", answer="!", closed=False, **answered)
+    assert finding.word == word
+    assert finding.sign
+    assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
+
+
+@pytest.mark.parametrize(
+    ("behave", "stopping", "lead", "verdict"),
+    [
+        (equal, Stopping(), "stability", "equally stable"),
+        (unlike, Stopping(), "stability", "less stable"),
+        (equal, Stopping(compare="platform"), "difference", "equivalent"),
+        (unlike, Stopping(compare="platform"), "difference", "slower"),
+    ],
+)
+def test_the_badge_of_a_page_is_that_of_the_leading_finding(
+    behave: Behave, stopping: Stopping, lead: str, verdict: str
+) -> None:
+    results = make(behave, workers=(1,), trials=200, stopping=stopping)
+    found = all_findings(results, SUPPLIES.findings())
+    assert summarize(results, found).lead == lead
+    (leading,) = [one for one in found if one.name == lead]
+    assert leading.verdict == verdict
 
 
 def test_a_question_is_settled_by_its_parts() -> None:

@@ -445,7 +445,7 @@ def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
     assert finding.question == message(
         "difference.question", levels=["new", "newer"], reference="old"
     )
-    assert finding.verdict == "yes"
+    assert (finding.verdict, finding.within, finding.word) == ("slower", None, "slower")
     slower = args(finding.summary, "difference.differs")
     assert (slower["second"], slower["first"], slower["verdict"]) == ("new", "old", "slower")
     assert slower["ratio"].value == pytest.approx(1.1, rel=0.01)

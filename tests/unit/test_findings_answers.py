@@ -47,7 +47,7 @@ def slow_pairs(levels: dict[str, str]) -> Behaviour:
 
 def test_the_unstable_platform_is_named_with_its_ratio() -> None:
     found = ask("stability", make(noisy_docker, workers=(1,), trials=60))
-    assert found.verdict == "no"
+    assert (found.verdict, found.within, found.word) == ("less stable", None, "less stable")
     asked = {"platforms": ["docker"], "reference": "bare", "margin": Chosen(0.5, "growth")}
     assert args(found.question, "stability.question") == asked
     assert args(found.answer, "stability.part")["verdict"] == "less stable"
@@ -62,7 +62,8 @@ def test_the_unstable_platform_is_named_with_its_ratio() -> None:
 
 def test_equal_platforms_are_told_to_be_as_stable() -> None:
     found = ask("stability", make(workers=(1,), trials=300))
-    assert found.verdict == "yes"
+    assert (found.verdict, found.within) == ("equally stable", Chosen(0.5, "growth"))
+    assert found.word == EQUALLY
     (part,) = args(found.summary, "stability.summary")["parts"]
     assert (part.args["platforms"], part.args["verdict"]) == (["docker"], EQUALLY)
     assert args(found.answer, "cells.detectable")["change"].value < 0.5
@@ -98,7 +99,7 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     found = ask("stability", results)
     cells = [r["verdict"] for r in found.tables[0].rows]
     assert cells.count("inconclusive") >= 3
-    assert found.verdict == "yes"
+    assert found.verdict == "equally stable"
     assert args(found.answer, "stability.part")["verdict"] == EQUALLY
     overall = found.estimates[0]
     assert overall.levels == {"platform": "docker"}
@@ -129,7 +130,7 @@ def test_a_spread_that_is_larger_by_less_than_matters_is_told_as_larger() -> Non
         return Behaviour(spread=0.0125 if levels["platform"] == "docker" else 0.01)
 
     found = ask("stability", make(rule, workloads=("a", "b"), workers=(1,), trials=400))
-    assert found.verdict == "yes"
+    assert (found.verdict, found.word) == ("less stable", "less stable (within 1.5 ×)")
     assert args(found.summary, "stability.part")["verdict"] == "less stable (within 1.5 ×)"
     words = {row["verdict"] for row in found.tables[0].rows}
     assert words == {"less stable (within 1.5 ×)"}
@@ -141,7 +142,7 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
         return Behaviour(spread=0.05 if bad else 0.01)
 
     found = ask("stability", make(rule, workloads=("a", "b", "c"), workers=(1,), trials=45))
-    assert found.verdict == "no"
+    assert found.verdict == "less stable"
     worse = args(found.answer, "cells.verdict")
     assert (worse["verdict"], worse["share"].args) == ("less stable", {"some": 1, "total": 3})
 
@@ -392,7 +393,7 @@ def test_equal_platforms_are_rarely_told_to_differ(experiments: int) -> None:
     alarms = dict.fromkeys(("stability", "overhead"), 0)
     for seed in range(experiments):
         results = make(workloads=("a", "b"), workers=(1,), trials=25, seed=seed)
-        alarms["stability"] += ask("stability", results).verdict == "no"
+        alarms["stability"] += ask("stability", results).verdict in ("less stable", "more stable")
         words = {r["verdict"] for r in ask("overhead", results).tables[0].rows}
         alarms["overhead"] += any(w.startswith(("slower", "faster")) for w in words)
     assert max(alarms.values()) <= stats.binom.ppf(0.99, experiments, 0.05)

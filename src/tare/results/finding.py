@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tare.results.message import Said, Value, each
+from tare.results.message import Chosen, Said, Value, each
+from tare.units import chosen, factor
 
 if TYPE_CHECKING:
     Cell = Any
@@ -17,7 +18,9 @@ else:
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Answer = Literal[
-    "yes", "no", "inconclusive", "partly", "none", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+    "yes", "no", "inconclusive", "partly", "none", "nothing to compare", "TRUST", "DOUBT", "REJECT",
+    "slower", "faster", "higher", "lower", "equivalent",
+    "less stable", "more stable", "equally stable",
 ]  # fmt: skip
 
 
@@ -32,6 +35,14 @@ _BADGES: dict[Answer, tuple[str, str]] = {
     "TRUST": ("✓", "TRUST"),
     "DOUBT": ("?", "DOUBT"),
     "REJECT": ("✕", "REJECT"),
+    "slower": ("▲", "slower"),
+    "faster": ("▼", "faster"),
+    "higher": ("▲", "higher"),
+    "lower": ("▼", "lower"),
+    "equivalent": ("≈", "equivalent"),
+    "less stable": ("▲", "less stable"),
+    "more stable": ("▼", "more stable"),
+    "equally stable": ("≈", "equally stable"),
 }
 
 
@@ -115,6 +126,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     #: The answer first, then what it rests on.
     answer: Said | tuple[Said, ...]
     verdict: Answer
+    #: Margin that the verdict is within, as in "slower (within 2 %)"; None: not within a margin.
+    within: Chosen | None = None
     #: A line each for the head of the page and the terminal; None: nothing is there.
     summary: Said | tuple[Said, ...] | None = None
     #: What to do, a line each, at most six; before all summaries.
@@ -150,4 +163,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def word(self) -> str:
         """The word of the verdict that is shown: the same on the page and in the terminal."""
-        return _BADGES.get(self.shown, ("", ""))[1]
+        word = _BADGES.get(self.shown, ("", ""))[1]
+        if self.within is None:
+            return word
+        margin = self.within
+        written = factor(margin.value) if margin.unit == "growth" else chosen(margin.value)
+        return f"{word} (within {written})"

@@ -8,7 +8,7 @@ from typing import Any
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
 from tare.experiment.findings.evidence import cell_table, comparison_estimate, verdict_cells
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, Judged, first_of, judged, uncompared
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
 from tare.experiment.findings.pairing import ERROR
 from tare.experiment.results import Results
@@ -16,7 +16,16 @@ from tare.registry import Description
 from tare.render.escaping import on_one_line
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
-from tare.results.verdict import GateAnswer, worst
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+    GateAnswer,
+    worst,
+)
 from tare.units import chosen
 
 _DESCRIPTION = Description(
@@ -38,9 +47,10 @@ def find(results: Results) -> Finding | None:
     gate = results.experiment.stopping.gate
     return Finding(
         name=_DESCRIPTION.name,
+        closed=gate is not None,
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=tuple(one for d in found for one in _answer(d, gate)),
-        verdict=_verdict(found, gate),
+        **_verdict(found, gate),
         settle=next((d.further for d in found if _is_open(d, gate) and d.further), None),
         summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
@@ -71,17 +81,18 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
     )
 
 
-def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
+def _verdict(found: Sequence[Difference], gate: float | None) -> Judged:
+    """Answer a gate by yes or no, and otherwise by the verdict of the largest consequence."""
     if gate is not None:
         answers: dict[GateAnswer, Answer] = {
             "pass": "no",
             "fail": "yes",
             "inconclusive": "inconclusive",
         }
-        return answers[worst([d.gate(gate) for d in found])]
-    if any(d.comparison.verdict.differs for d in found):
-        return "yes"
-    return "no" if all(d.comparison.verdict.conclusive for d in found) else "inconclusive"
+        return Judged(verdict=answers[worst([d.gate(gate) for d in found])], within=None)
+    order = (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, INCONCLUSIVE, EQUIVALENT)
+    verdict = first_of(order, (d.comparison.verdict for d in found))
+    return judged(verdict, found[0].words, Chosen(found[0].margin))
 
 
 def _is_open(d: Difference, gate: float | None) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, cast
 
+from tare.render.vocabulary import Words
 from tare.results.finding import Answer, Finding
-from tare.results.message import Said
+from tare.results.message import Chosen, Said
+from tare.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
@@ -46,6 +48,13 @@ class FindingUnit:
     over_sessions: bool = False
 
 
+class Judged(TypedDict):
+    """Fields of a finding that hold its verdict."""
+
+    verdict: Answer
+    within: Chosen | None
+
+
 def settled(parts: Iterable[bool]) -> Answer:
     """Judge a question that yes and no do not answer by whether each part of it is decided.
 
@@ -55,6 +64,32 @@ def settled(parts: Iterable[bool]) -> Answer:
     if all(known):
         return "none"
     return "partly" if any(known) else "inconclusive"
+
+
+def judged(verdict: Verdict, words: Words, margin: Chosen) -> Judged:
+    """Write the verdict of a comparison in the words of its kind of question.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        The one that answers the question for all comparisons, see :func:`first_of`.
+    words : Words
+        Words of the quantity, such as ``SPREADS``.
+    margin : Chosen
+        Margin that the comparisons were judged by.
+
+    Returns
+    -------
+    Judged
+        ``verdict`` and ``within`` of the finding.
+    """
+    word = cast("Answer", words.of(verdict))
+    return Judged(verdict=word, within=margin if verdict.within_margin else None)
+
+
+def first_of(order: Sequence[Verdict], verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that comes first in ``order``, of those that any comparison has."""
+    return min(verdicts, key=order.index)
 
 
 def uncompared(description: Description, why: Said) -> Finding:

@@ -34,6 +34,8 @@ class Headline:
         less than was asked.
     answers : tuple of Said
         The answer first, then what else matters; never empty.
+    lead : str or None
+        Name of the finding that gives the first answer, whose badge stands beside it.
     notes : tuple of Said
         What holds for all answers: whether series can be trusted, the state of the machine.
     basis : tuple of Said
@@ -46,6 +48,7 @@ class Headline:
 
     missing: tuple[Said, ...]
     answers: tuple[Said, ...]
+    lead: str | None
     notes: tuple[Said, ...]
     basis: tuple[Said, ...]
     failed: tuple[Said, ...]
@@ -80,6 +83,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         As :func:`tare.experiment.findings.answers.all_findings` gave them.
     """
     told = _ordered(found)
+    lead = next((f.name for f in found if told and told[0] in f.head), None)
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
@@ -88,6 +92,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=tuple(with_one_total(told)),
+        lead=lead,
         notes=tuple(notes),
         basis=(*_basis(results, found), *_conditions(found)),
         failed=tuple(_failures(results)),

@@ -18,13 +18,22 @@ from tare.experiment.findings.evidence import (
     comparison_row,
     ratio_estimate,
 )
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
 from tare.experiment.findings.overhead import compare_locations, location_telling
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS, Words
-from tare.results.finding import Answer, Finding, Table
-from tare.results.message import Message, message
+from tare.results.finding import Finding, Table
+from tare.results.message import Chosen, Message, message
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+    Verdict,
+)
 from tare.statistics.spread import compare_spreads
 from tare.units import chosen, factor
 
@@ -58,6 +67,7 @@ def find(results: Results) -> Finding | None:
     seen = smallest_detectable(spreads)
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=(
             *_said(
@@ -67,7 +77,7 @@ def find(results: Results) -> Finding | None:
             message("cells.blocks", n=min(p.n for p in pairs)),
             *([seen] if seen else []),
         ),
-        verdict=_verdict(spreads),
+        **judged(_verdict(spreads), SPREADS, Chosen(margin, "growth")),
         settle=more([(p, c) for p, c in spreads if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=tuple(
@@ -121,14 +131,10 @@ def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Wo
     )
 
 
-def _verdict(spreads: Compared) -> Answer:
-    """Yes if it helps anywhere and hurts nowhere."""
-    found = {c.verdict.direction for _, c in spreads}
-    if "higher" in found:
-        return "no"
-    if "lower" in found:
-        return "yes"
-    return "inconclusive" if "inconclusive" in found else "no"
+def _verdict(spreads: Compared) -> Verdict:
+    """Return "more stable" if pinning makes any cell more stable and none less stable."""
+    order = (HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN, INCONCLUSIVE, EQUIVALENT)
+    return first_of(order, (c.verdict for _, c in spreads))
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find, over_sessions=True)

@@ -26,15 +26,23 @@ from tare.experiment.findings.evidence import (
     ratio_estimate,
     relative_spread,
 )
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.network_cells import applies
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
-from tare.results.finding import Answer, Estimate, Finding, Table
+from tare.results.finding import Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, Ratio, message
-from tare.results.verdict import HIGHER, INCONCLUSIVE, Verdict
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+    Verdict,
+)
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import factor
@@ -46,6 +54,8 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 _CHARTS = ("scatter", "spread")
+#: Of the verdicts of several platforms, the first of these answers the question.
+_ORDER = (HIGHER, INCONCLUSIVE, LOWER, HIGHER_WITHIN, LOWER_WITHIN, EQUIVALENT)
 
 
 def find(results: Results) -> Finding | None:
@@ -68,6 +78,7 @@ def find(results: Results) -> Finding | None:
     summary = _summary(compared, overall)
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=message(
             "stability.question",
             platforms=list(overall),
@@ -80,7 +91,7 @@ def find(results: Results) -> Finding | None:
             message("cells.blocks", n=least),
             *detectable,
         ),
-        verdict=_verdict(compared, list(overall.values())),
+        **judged(_verdict(compared, overall), SPREADS, Chosen(margin, "growth")),
         summary=summary,
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
@@ -147,12 +158,11 @@ def _is_bounded(overall: SpreadComparison) -> bool:
     return not overall.verdict.conclusive and (overall.high or math.inf) < 1 + overall.margin
 
 
-def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
-    """No if any cell or whole is less stable beyond the margin; yes if all wholes are within it."""
-    wholes = {c.verdict for c in overall}
-    if HIGHER in wholes | {c.verdict for _, c in compared}:
-        return "no"
-    return "inconclusive" if INCONCLUSIVE in wholes else "yes"
+def _verdict(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Verdict:
+    """Return "less stable" if any cell or platform is beyond the margin, else that of platforms."""
+    if any(c.verdict == HIGHER for _, c in compared):
+        return HIGHER
+    return first_of(_ORDER, (c.verdict for c in overall.values()))
 
 
 def _summary(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Message:

@@ -44,7 +44,7 @@ def make(
     """
     charts = charts or {}
     told = summarize(results, findings)
-    first, cells = told.answers[0], overview(results)
+    cells = overview(results)
     # One cell is in the answer.
     shown = cells is not None and len(cells.rows) > 1
     unread, few = service_load.unread(results), None
@@ -58,7 +58,7 @@ def make(
         strip=_strip(results),
         sections=tuple(_section(f, charts, results, findings) for f in findings),
         origin=origin,
-        lead=next((f.name for f in findings if first in f.head), None),
+        lead=told.lead,
         caveats=(
             *caveats.sentences(sessions.caveats(results), results.levels_of),
             *(said for said in (few, unread) if said is not None),

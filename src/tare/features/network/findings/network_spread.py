@@ -11,7 +11,7 @@ import numpy as np
 from tare.experiment.findings.cells import Pair
 from tare.experiment.findings.comparison_summary import more, spread_kind
 from tare.experiment.findings.evidence import comparison_columns, comparison_row, ratio_estimate
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
 from tare.experiment.findings.network_cells import (
     FACTOR,
     Ladder,
@@ -26,9 +26,17 @@ from tare.experiment.results import Results
 from tare.features.network.findings.network_slowdown import nothing
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
-from tare.results.finding import Answer, Column, Estimate, Finding, Table
-from tare.results.message import Amount, Message, Ratio, message
-from tare.results.verdict import HIGHER, HIGHER_WITHIN, INCONCLUSIVE
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Chosen, Message, Ratio, message
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+    Verdict,
+)
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import factor
@@ -36,7 +44,7 @@ from tare.units import factor
 _DESCRIPTION = Description(
     name="network_spread",
     title="Spread at each initial budget relative to that of the reference, and over all budgets",
-    question="Does a smaller budget make times vary more?",
+    question="Are times less stable at a smaller budget?",
     source="CLOUDNET, Figures 15, 16 and 17",
 )
 
@@ -109,9 +117,12 @@ def find(results: Results) -> Finding | None:
     pooled = [x for x in map(_unknown, ladders) if x is not None]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=(_answer(some, networks), *(_across(x) for x in pooled)),
-        verdict=_verdict(some),
+        **judged(
+            _verdict(some), SPREADS, Chosen(networks.results.experiment.parallel_growth, "growth")
+        ),
         settle=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
         basis=str(networks.basis),
         estimates=(
@@ -171,11 +182,10 @@ def _estimate(x: Unknown) -> Estimate:
     )
 
 
-def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Answer:
-    found = {c.verdict for _, _, c in some}
-    if found & {HIGHER, HIGHER_WITHIN}:
-        return "yes"
-    return "inconclusive" if INCONCLUSIVE in found else "no"
+def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Verdict:
+    """Return "less stable" if the times at any level are, in whatever size."""
+    order = (HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN, EQUIVALENT)
+    return first_of(order, (c.verdict for _, _, c in some))
 
 
 def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Table:
