@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -20,15 +21,20 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 _SERVER = "import cli; cli.serve({link})"
+#: For `run`: gives a cell up at its first failure. A session tries such a cell three or six times.
+FAIL_ONCE = {
+    f"tare.experiment.session.session_state.{name}": 1 for name in ("TRIES", "TRIES_IN_A_ROW")
+}
 #: Loaded inside of functions, and expensive.
 _LIBRARIES = (
     "altair", "docker", "duckdb", "pandas", "pyarrow.parquet", "scipy.stats", "vl_convert",
-    "statsmodels.stats.diagnostic", "statsmodels.tsa.stattools",
+    "statsmodels.stats.diagnostic", "statsmodels.tsa.stattools", "typer._adapters",
 )  # fmt: skip
 _MOST_BYTES = 1 << 20
 
@@ -40,9 +46,17 @@ def run(
     input: str | None = None,
     stdin: int | IO[Any] | None = None,
     timeout: float = 240,
+    constants: Mapping[str, object] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``tare WORDS`` to its end; what it writes is taken apart as `subprocess.run` does."""
-    asked = {"words": words, "cwd": str(cwd or Path.cwd()), "env": env or dict(os.environ)}
+    """Run ``tare WORDS`` to its end; what it writes is taken apart as `subprocess.run` does.
+
+    ``constants`` gives other values to constants of modules, for this command alone:
+    ``{"tare.experiment.session.session_state.TRIES": 1}``.
+    """
+    asked = {
+        "words": words, "cwd": str(cwd or Path.cwd()), "env": env or dict(os.environ),
+        "constants": dict(constants or {}),
+    }  # fmt: skip
     with contextlib.ExitStack() as files:
         out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         if input is not None:
@@ -97,6 +111,7 @@ def serve(descriptor: int) -> None:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(tare.__path__, "tare."):
         importlib.import_module(module.name)
+    _prepare()
     while True:
         asked, streams, _, _ = socket.recv_fds(link, _MOST_BYTES, len(("in", "out", "error")))
         if not asked:
@@ -109,6 +124,21 @@ def serve(descriptor: int) -> None:
             os.close(stream)
         link.send(str(pid).encode())
         link.send(str(os.waitpid(pid, 0)[1]).encode())
+
+
+def _prepare() -> None:
+    """Build the parser of the command line and compile the templates once for all commands."""
+    import typer.main
+
+    from tare import wiring
+    from tare.render import words
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(wiring.command_line())
+    for name in words.templates():
+        words._template(name)
+    # A child then does not copy the pages of all these objects when it collects garbage.
+    gc.freeze()
 
 
 def _carry_out(asked: dict[str, Any], streams: list[int]) -> NoReturn:
@@ -124,6 +154,10 @@ def _carry_out(asked: dict[str, Any], streams: list[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(asked["env"])
         sys.argv = ["tare", *asked["words"]]
+        for name, value in asked["constants"].items():
+            module, _, constant = name.rpartition(".")
+            assert hasattr(sys.modules[module], constant)
+            setattr(sys.modules[module], constant, value)
         main()
         code = 0
     except SystemExit as end:
