@@ -98,7 +98,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def run(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:
-    done = cli.run("run", *words)
+    done = cli.run("run", *words, constants=cli.FAIL_ONCE)
     assert done.returncode == check, done.stdout + done.stderr
     return done
 
@@ -159,7 +159,7 @@ def test_what_is_not_valid_has_failed_though_it_exits_with_0(
         unchecked.replace("[parameters.times]", f"{variable}[parameters.times]")
     )
     out = tmp_path / "out"
-    given = ["-n", "2", "--out", str(out), "--no-fingerprint"]
+    given = ["-n", "1", "--out", str(out), "--no-fingerprint"]
     run("--application", f"{shop}/", *given, check=15)
     trials = tare.open(out).trial_table
     assert set(trials["status"]) == {"failed"}
@@ -222,7 +222,7 @@ def smoke(out: Path, *words: str) -> Any:
     return results
 
 
-@pytest.mark.machine
+@pytest.mark.applications
 @pytest.mark.timeout(600)
 def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
     if shutil.which("mmdebstrap", path=f"{os.environ['PATH']}:/usr/sbin:/usr/bin") is None:

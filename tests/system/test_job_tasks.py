@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ fingerprint = false
 [[workload]]
 application = "{job}"
 {arguments}
-[factors]
 network = ["bucket high=1Gbit low=100Mbit budget=500Mbit initial=20Mbit"]
 [network]
 hosts = 4
@@ -48,13 +48,16 @@ def job(tmp_path: Path) -> Path:
     return folder
 
 
-def run(tmp_path: Path, arguments: str, trials: int = 6) -> Any:
+def run(
+    tmp_path: Path, arguments: str, trials: int, constants: Mapping[str, object] | None = None
+) -> Any:
     text = EXPERIMENT.format(
         arguments=arguments, trials=trials, worker=JOB / "worker.py", job=tmp_path / "job"
     )
     (tmp_path / "shuffle.toml").write_text(text)
     out = tmp_path / "out"
-    return cli.run("experiment", "run", str(tmp_path / "shuffle.toml"), "--out", str(out))
+    words = ["experiment", "run", str(tmp_path / "shuffle.toml"), "--out", str(out)]
+    return cli.run(*words, constants=constants)
 
 
 def finding(tmp_path: Path) -> Any:
@@ -65,7 +68,7 @@ def finding(tmp_path: Path) -> Any:
 
 
 def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, job: Path) -> None:
-    done = run(tmp_path, "bytes = 800000\nsends = 3")
+    done = run(tmp_path, "bytes = 400000\nsends = 3\n[factors]", trials=6)
     assert done.returncode == 0, done.stdout + done.stderr
     results = tare.open(tmp_path / "out")
     tasks = results.tasks()
@@ -77,7 +80,7 @@ def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, jo
     assert (ends <= whole[ends.index]).all()
     reduced = tasks[tasks["stage"].astype(str).str.startswith("reduce")]
     assert reduced.groupby("host")["read_bytes"].max().to_dict() == {
-        2: 8_800_000, 3: 1_600_000, 4: 8_800_000,
+        2: 4_400_000, 3: 800_000, 4: 4_400_000,
     }  # fmt: skip
     said = {one["id"]: one["args"] for one in finding(tmp_path)["answer"]}
     assert said["task_stragglers.sends"]["host"] == 3
@@ -87,38 +90,42 @@ def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, jo
     assert len(csv.splitlines()) == 1 + len(tasks)
 
 
-@pytest.mark.parametrize(
-    ("left", "why"),
-    [
-        ("exit 0", "left no plain file or directory /tmp/tasks.csv"),
-        ("echo host,start_ns,duration_ns,stage,task >/tmp/tasks.csv", "left no task"),
-        (
-            "printf 'host,start_ns,duration_ns,stage,task\\n2,5,5,s,t\\n' >/tmp/tasks.csv",
-            "not within the trial",
-        ),
-        (
-            "printf 'host,start_ns,duration_ns,stage,task\\n9,5,5,s,t\\n' >/tmp/tasks.csv",
-            "no host of the network",
-        ),
-    ],
-)
-def test_a_job_without_tasks_of_its_own_is_not_valid(
-    tmp_path: Path, job: Path, left: str, why: str
-) -> None:
+#: Writes a file of tasks that is not valid, by the name of the mistake.
+LEAVES = """\
+test $0 = nothing && exit 0
+{ echo host,start_ns,duration_ns,stage,task
+  test $0 = early && echo 2,5,5,s,t
+  test $0 = elsewhere && echo 9,5,5,s,t
+  true
+} >/tmp/tasks.csv
+"""
+MISTAKES = {
+    "nothing": "left no plain file or directory /tmp/tasks.csv",
+    "empty": "left no task",
+    "early": "not within the trial",
+    "elsewhere": "no host of the network",
+}
+
+
+def test_a_job_without_tasks_of_its_own_is_not_valid(tmp_path: Path, job: Path) -> None:
     file = job / "application.toml"
     before, _, after = file.read_text().partition("command = [")
     after = after.partition("]\n")[2]
-    command = json.dumps(["sh", "-c", left, "{bytes}{sends}{computes}"])
-    file.write_text(f"{before}command = {command}\n{after}")
-    assert run(tmp_path, "", trials=1).returncode != 0
-    failed = tare.open(tmp_path / "out").trials()
-    assert failed["status"].tolist()[0] == "failed"
-    assert why in failed["reason"].iloc[0]
+    (job / "root" / "application" / "leave").write_text(LEAVES)
+    command = ["sh", "-c", ". /application/leave", "{left}", "{bytes}{sends}{computes}"]
+    left = '[parameters.left]\nmeaning = "what is left"\ndefault = "nothing"\n'
+    file.write_text(f"{before}command = {json.dumps(command)}\n{after}\n{left}")
+    arguments = f"[factors]\nleft = {json.dumps(list(MISTAKES))}"
+    assert run(tmp_path, arguments, trials=1, constants=cli.FAIL_ONCE).returncode != 0
+    failed = tare.open(tmp_path / "out").trials().set_index("left")
+    assert failed["status"].to_dict() == dict.fromkeys(MISTAKES, "failed")
+    for mistake, why in MISTAKES.items():
+        assert why in failed["reason"][mistake]
     assert not (tmp_path / "out" / "tasks").exists()
 
 
 def test_what_a_trial_left_is_not_taken_for_the_next_ones(tmp_path: Path, job: Path) -> None:
     file = job / "application.toml"
     file.write_text(file.read_text().replace(">/tmp/tasks.csv", "| cat >>/tmp/tasks.csv"))
-    assert run(tmp_path, "bytes = 1000", trials=2).returncode == 0
+    assert run(tmp_path, "bytes = 1000\n[factors]", trials=2).returncode == 0
     assert tare.open(tmp_path / "out").tasks().groupby("trial").size().tolist() == [12, 12]
