@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import cli
 import pytest
 
 import tare
@@ -35,7 +36,6 @@ KEY = "tare-attacked"
 #: Numbers of system calls, and of what keyctl does.
 ADD_KEY, KEYCTL = {"x86_64": 248, "aarch64": 217}, {"x86_64": 250, "aarch64": 219}
 REVOKE, USERS_KEYRING = 3, -4
-TARE = str(Path(sys.executable).with_name("tare"))
 
 #: Where a program is the caller's, and where it is root of something of its own.
 AS_CALLER = ("bare", "cgroup", "unshare", "bubblewrap")
@@ -188,7 +188,7 @@ def measured(
     experiment = {
         "name": "attacked",
         "question": "What does it reach?",
-        "trials": 2,
+        "trials": 1,
         "order": "sequential",
         "fingerprint": False,
         "linger": "100 ms",
@@ -206,13 +206,11 @@ def measured(
     file = out.with_suffix(".toml")
     file.write_text("\n".join(text) + "\n")
     caller = {"SUDO_UID": str(CALLER), "SUDO_GID": str(CALLER)} if as_caller else {}
-    done = subprocess.run(
-        [TARE, "experiment", "run", str(file), "--out", str(out)],
+    done = cli.run(
+        *["experiment", "run", str(file), "--out", str(out)],
         env={**os.environ, **caller},
-        capture_output=True,
-        text=True,
         timeout=280,
-        check=False,
+        constants=cli.FAIL_ONCE,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
@@ -307,6 +305,7 @@ os.setresgid(user, user, user)
 os.setresuid(user, user, user)
 print("ready", flush=True)
 while True:
+    time.sleep(0.0005)
     for name in os.listdir(memory):
         if not name.startswith("tare-"):
             continue

@@ -22,7 +22,7 @@ from tare import platforms
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import brief, file
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = pytest.mark.system
 
 
 def fingerprint(
@@ -170,16 +170,6 @@ def test_what_was_measured_until_ctrl_c_is_kept(tmp_path: Path) -> None:
     assert isinstance(found, Fingerprint)
     assert found.metrics["clock.vdso"].n >= 1
     assert list(work.iterdir()) == []
-
-
-def test_what_a_killed_one_left_is_cleaned_away(tmp_path: Path) -> None:
-    with at_work("clock", "--precision", "0.0001%", directory=tmp_path) as going:
-        going.kill()
-        going.communicate()
-    (left,) = tmp_path.iterdir()
-    done = cli.run("cleanup")
-    assert str(left) in done.stdout.replace("\n", "")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_brief_one_gives_the_value_of_each_round() -> None:

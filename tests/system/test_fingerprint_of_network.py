@@ -16,7 +16,7 @@ from tare.networks import peering
 pytestmark = pytest.mark.system
 
 _TRIES = 3
-_BUCKET = "bucket high=600Mbit low=200Mbit budget=400Mbit refill=200Mbit"
+_BUCKET = "bucket high=300Mbit low=100Mbit budget=200Mbit refill=100Mbit"
 
 
 def _fingerprint(folder: Path) -> Path:
@@ -51,10 +51,10 @@ def test_bucket_is_seen_as_it_was_asked_for(tmp_path: Path) -> None:
     known = found.figures
     # A second epoch confirms it where the machine left time for one.
     assert found.shaping.kind in ("bucket", "drop")
-    assert known["bucket.high"].value == pytest.approx(600e6, rel=0.15)
-    assert known["bucket.low"].value == pytest.approx(200e6, rel=0.15)
+    assert known["bucket.high"].value == pytest.approx(300e6, rel=0.15)
+    assert known["bucket.low"].value == pytest.approx(100e6, rel=0.15)
     if "bucket.budget" in known:
-        assert known["bucket.budget"].value == pytest.approx(400e6, rel=0.3)
+        assert known["bucket.budget"].value == pytest.approx(200e6, rel=0.3)
     # Queues are seen: round trips are longer under load than idle.
     assert known["latency.loaded.p50"].value > known["latency.unpaced.p50"].value
     assert len(found.writes) == 4

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
-BLOCKS, HOSTS = 20, 3
+BLOCKS, HOSTS = 10, 3
 FILE = f"""
 [experiment]
 name = "fleet"
@@ -79,7 +79,7 @@ def test_only_blocks_in_flight_are_lost(kind: str, times: int, tmp_path: Path) -
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as front:
             while front.poll() is None and not blocks_in(mine):
                 time.sleep(0.05)
-            time.sleep(rng.uniform(0, 2))
+            time.sleep(rng.uniform(0, 1))
             before = blocks_in(mine)
             strike(kind, front.pid, rng)
             assert front.stderr is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -61,9 +60,12 @@ def link() -> Iterator[tuple[str, ...]]:
 
 def _search(key: Path, told: Path, link: tuple[str, ...]) -> dict[str, Any]:
     words = ["net", "serve", "--bind", "10.95.0.2", "--key", str(key)]
-    serve = subprocess.Popen(["ip", "netns", "exec", _THERE, *TARE, *words])
+    serve = subprocess.Popen(
+        ["ip", "netns", "exec", _THERE, *TARE, *words], stdout=subprocess.PIPE, text=True
+    )
     try:
-        time.sleep(2)
+        assert serve.stdout is not None
+        serve.stdout.readline()
         done = subprocess.run(
             [*link, *TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify",
              "--duration", "40s", "--json", str(told)],

@@ -24,7 +24,6 @@ from tare.features.fleet import folder as folders
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
@@ -49,9 +48,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def tare(*words: str | Path, code: int = 0) -> str:
-    ended = cli.run(*map(str, words))
-    assert ended.returncode == code, ended.stderr
-    return ended.stdout + ended.stderr
+    done = cli.run(*map(str, words))
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
 
 
 def spans(folder: Path) -> list[tuple[int, int]]:
@@ -63,6 +62,11 @@ def spans(folder: Path) -> list[tuple[int, int]]:
         elif isinstance(line, TrialEnd):
             found.append((began, line.monotonic_ns))
     return found
+
+
+def ended(file: Path) -> int:
+    """Count the trials that have ended, by a journal."""
+    return file.read_bytes().count(b'"record":"ended"')
 
 
 def test_hosts_measure_one_at_a_time_and_answer_together(file: Path) -> None:
@@ -77,8 +81,8 @@ def test_hosts_measure_one_at_a_time_and_answer_together(file: Path) -> None:
     assert len({host.machine for host in record.hosts}) == 1
     own = [spans(mine / "hosts" / host.name) for host in record.hosts]
     assert [len(some) for some in own] == [8, 8, 8]
-    for (_, ended), (began, _) in itertools.pairwise(sorted(itertools.chain(*own))):
-        assert ended <= began
+    for (_, end), (began, _) in itertools.pairwise(sorted(itertools.chain(*own))):
+        assert end <= began
     assert (mine / "report.html").exists()
     tare("experiment", "run", file, "--fleet", "local:3", "--resume")
     assert {host.ended for host in folders.read(mine).hosts} == {"complete"}
@@ -86,13 +90,13 @@ def test_hosts_measure_one_at_a_time_and_answer_together(file: Path) -> None:
 
 
 def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
-    file.write_text(FILE.format(trials=40))
+    file.write_text(FILE.format(trials=15))
     words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:2"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as front:
         mine = file.with_suffix("")
         victim = mine / "hosts/host-2/journal/1.ndjson"
-        while front.poll() is None and not (victim.exists() and victim.stat().st_size > 60_000):
-            time.sleep(0.1)
+        while front.poll() is None and not (victim.exists() and ended(victim) > 3):
+            time.sleep(0.02)
         for pid, line in children(front.pid):
             if "--name host-2" in line:
                 os.kill(pid, signal.SIGKILL)
@@ -100,33 +104,15 @@ def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
         said = front.stdout.read().decode()
         assert front.wait(120) == 18, said
     assert "host-2" in said
-    ended = {host.name: host.ended for host in folders.read(mine).hosts}
-    assert ended == {"host-1": "finished", "host-2": "lost"}
+    states = {host.name: host.ended for host in folders.read(mine).hosts}
+    assert states == {"host-1": "finished", "host-2": "lost"}
     tare("experiment", "run", file, "--fleet", "local:2", "--resume")
     for name in ("host-1", "host-2"):
         results = open_results(mine / "hosts" / name)
         good = results.trial_table[results.trial_table["status"] == "ok"]
-        assert good.groupby("cell").size().tolist() == [40, 40]
+        assert good.groupby("cell").size().tolist() == [15, 15]
         # Each block is of one session.
         assert not good.duplicated(["session", "block", "cell"]).any()
-
-
-def test_whoever_kills_the_front_kills_its_hosts(file: Path) -> None:
-    file.write_text(FILE.format(trials=200))
-    words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:2"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as front:
-        journal_file = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
-        while front.poll() is None and not journal_file.exists():
-            time.sleep(0.1)
-        started = [pid for pid, line in children(front.pid) if "distributed" in line]
-        assert len(started) >= 3
-        front.kill()
-    for _ in range(300):
-        if not any(Path(f"/proc/{pid}").exists() for pid in started):
-            break
-        time.sleep(0.1)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in started)
-    tare("cleanup")
 
 
 def test_without_tls_no_other_machine_is_reached(file: Path) -> None:
@@ -140,8 +126,8 @@ def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
     said = tare("experiment", "run", file, "--fleet", "local:3", code=18)
     assert "host-9: no host is called so; there are: host-1, host-2, host-3" in said
     record = folders.read(file.with_suffix(""))
-    ended = {host.name: (host.ended, host.blocks) for host in record.hosts}
-    assert ended == {
+    states = {host.name: (host.ended, host.blocks) for host in record.hosts}
+    assert states == {
         "host-1": ("finished", 5), "host-2": ("finished", 5), "host-9": ("refused", 0),
     }  # fmt: skip
     # They take turns: neither is through before the other has begun.
@@ -172,6 +158,7 @@ def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
 
 
 def test_a_host_with_another_tare_is_left_out_alone(file: Path, tmp_path: Path) -> None:
+    file.write_text(FILE.format(trials=1))
     (tmp_path / "other/tare").mkdir(parents=True)
     (tmp_path / "other/tare/__init__.py").touch()
     other = os.environ | {"PYTHONPATH": str(tmp_path / "other")}

@@ -22,7 +22,7 @@ from tare.networks.recording import folder
 from tare.render.words import sentence
 from tare.results.message import message
 
-pytestmark = [pytest.mark.system, pytest.mark.machine, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 TARE = str(Path(sys.executable).with_name("tare"))
 

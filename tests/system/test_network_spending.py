@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cli
 import pytest
-from cli import TARE
 from simulated_network import Network, measured
 
 from tare.experiment.fingerprints.network import file
@@ -22,6 +22,13 @@ from tare.results.message import message
 
 pytestmark = pytest.mark.system
 
+#: How long the background is watched, and each trial's last packets are waited for.
+TARE = cli.argv(
+    {
+        "tare.features.network.plan.measured._BACKGROUND_S": 0.5,
+        "tare.features.network.plan.measured._SETTLING_S": 0.3,
+    }
+)
 SERVER = """
 import socket
 door = socket.socket()

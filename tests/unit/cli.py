@@ -27,6 +27,14 @@ from typing import IO, Any, NoReturn
 
 TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
 _SERVER = "import cli; cli.serve({link})"
+_ARGV = """
+import importlib
+for name, value in {constants!r}.items():
+    module, _, constant = name.rpartition(".")
+    setattr(importlib.import_module(module), constant, value)
+from tare.wiring import main
+main()
+"""
 #: For `run`: gives a cell up at its first failure. A session tries such a cell three or six times.
 FAIL_ONCE = {
     f"tare.experiment.session.session_state.{name}": 1 for name in ("TRIES", "TRIES_IN_A_ROW")
@@ -71,6 +79,11 @@ def run(
             file.seek(0)
             said.append(file.read().decode())
     return subprocess.CompletedProcess(["tare", *words], code, *said)
+
+
+def argv(constants: Mapping[str, object]) -> list[str]:
+    """Return `TARE` with other values of constants, as `run` takes them."""
+    return [sys.executable, "-c", _ARGV.format(constants=dict(constants))]
 
 
 def _forked(asked: dict[str, Any], streams: list[IO[Any]], timeout: float) -> int:
