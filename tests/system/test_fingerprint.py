@@ -55,7 +55,7 @@ def in_a_changed_view(script: str) -> tuple[str, ...]:
 
 
 def test_a_figure_has_a_value_with_its_interval_unit_and_rounds() -> None:
-    told = measured("clock", "--budget", "2 s")
+    told = measured("clock", "--budget", "1 s")
     one = told["metrics"]["clock.vdso"]
     assert one["unit"] == "ns"
     assert one["n"] == len(one["values"]) >= 1
@@ -70,11 +70,11 @@ def test_a_figure_has_a_value_with_its_interval_unit_and_rounds() -> None:
 
 
 def test_the_screen_tells_a_figure_and_what_to_type_next() -> None:
-    done = fingerprint("clock.vdso", "--budget", "2 s")
+    done = fingerprint("clock.vdso", "--budget", "1 s")
     assert "clock.vdso" in done.stdout
     assert "95 % interval" in done.stdout
     # What was asked for stays in what is to be typed.
-    assert "clock.vdso --budget '2 s' --json machine.json" in done.stdout
+    assert "clock.vdso --budget '1 s' --json machine.json" in done.stdout
 
 
 def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:
@@ -135,7 +135,7 @@ def test_inside_of_a_platform() -> None:
     found = platforms.availability("unshare")
     if not found.works:
         pytest.skip(f"unshare: {found.why}")
-    told = measured("clock", "--platform", "unshare", "--budget", "2 s")
+    told = measured("clock", "--platform", "unshare", "--budget", "1 s")
     assert told["platform"] == "unshare"
     assert told["metrics"]["clock.vdso"]["n"] >= 1
 
@@ -173,7 +173,7 @@ def test_what_was_measured_until_ctrl_c_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_brief_one_gives_the_value_of_each_round() -> None:
-    found = brief.take(2.0)
+    found = brief.take(1.0)
     assert found.effort == "brief"
     assert found.metrics
     for one in found.metrics.values():

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import cli
 import pytest
 
 from tare.agent.client import binary
@@ -75,14 +76,13 @@ def wait_for_intervals(path: Path, n: int) -> None:
 
 def test_a_pattern_in_both_directions(tmp_path: Path, key: Path) -> None:
     with serving(key) as (address, _):
-        process = measure(
-            address, "--key", key, "--duration", "2s", "--pattern", "0.4-0.2",
-            "--interval", "100ms", "--direction", "both", "--streams", "2",
-            "--out", tmp_path / "m", "--json", "-",
+        done = cli.run(
+            "net", "measure", address, "--key", str(key), "--duration", "2s",
+            "--pattern", "0.4-0.2", "--interval", "100ms", "--direction", "both",
+            "--streams", "2", "--out", str(tmp_path / "m"), "--json", "-",
         )  # fmt: skip
-        out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert json.loads(out)["complete"]
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
     read = folder.read(tmp_path / "m")
     assert not read.notes
     assert read.facts["here"]["congestion"] == "cubic"
@@ -102,27 +102,28 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
         port = free.getsockname()[1]
     with serving(key, port) as (address, _):
         process = measure(
-            address, "--key", key, "--duration", "6s", "--interval", "100ms", "--out", out,
+            address, "--key", key, "--duration", "5s", "--interval", "100ms", "--out", out,
         )  # fmt: skip
-        wait_for_intervals(out, 8)
+        wait_for_intervals(out, 5)
     with serving(key, port):
-        wait_for_intervals(out, 20)
+        wait_for_intervals(out, 12)
         process.kill()
         process.communicate()
         # As a machine would that lost its power in the middle of a line.
         with (out / "trace.ndjson").open("ab") as trace:
             trace.write(b'{"record":"interv')
         assert folder.read(out).left_ns()
-        last = measure("--out", out, "--resume", "--json", tmp_path / "end.json")
-        said, err = last.communicate()
-        assert last.returncode == 0, err
+        last = cli.run(
+            "net", "measure", "--out", str(out), "--resume", "--json", str(tmp_path / "end.json")
+        )
+        assert last.returncode == 0, last.stderr
     end = json.loads((tmp_path / "end.json").read_text())
     assert end["complete"]
     whys = [gap["why"] for gap in end["gaps"]]
     assert sum("stopped and resumed" in why for why in whys) == 1
     assert len(whys) >= 2
     assert sentence(message("net.placing.damaged", n=1)) in end["caveats"]
-    assert re.search(r"\d gaps, [\d.]+ m?s in all: ", " ".join(said.split()))
+    assert re.search(r"\d gaps, [\d.]+ m?s in all: ", " ".join(last.stdout.split()))
 
 
 def test_an_end_that_is_lost_for_good_is_no_success(tmp_path: Path, key: Path) -> None:
@@ -168,9 +169,9 @@ def test_another_key_is_told(tmp_path: Path, key: Path) -> None:
     other = tmp_path / "other.key"
     peering.make_key(other)
     with serving(key) as (address, _):
-        process = measure(address, "--key", other, "--duration", "1s", "--out", tmp_path / "m")
-        _, err = process.communicate()
-    assert process.returncode == 13, err
-    assert "key" in err
-    assert "try:" in err
+        words = ["--key", str(other), "--duration", "1s", "--out", str(tmp_path / "m")]
+        done = cli.run("net", "measure", address, *words)
+    assert done.returncode == 13, done.stderr
+    assert "key" in done.stderr
+    assert "try:" in done.stderr
     assert not (tmp_path / "m").exists()
