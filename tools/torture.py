@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
 import os
 import random
 import select
@@ -29,6 +28,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
 
 import killing
+
+from tare import platforms
 
 TRIALS = 3
 WORKLOAD = 'command = ["sleep", "0.4"]'
@@ -262,22 +263,23 @@ class Run:
         )
 
 
-def offered() -> set[str]:
-    """Return the platforms that work on this machine, also those that are emulated."""
-    said = subprocess.run(
-        [*killing.TARE, "describe", "platforms", "--json", "-"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    told = json.loads(said)["platforms"]
-    return {one["name"] for one in told if one["works"] or one["emulated"]}
+def offered(asked: list[str]) -> set[str]:
+    """Return the platforms that work, or are emulated, of those that runs of some kinds need."""
+    names = CHEAP
+    if not asked or "container" in asked:
+        names += CONTAINERS
+    if not asked or "guest" in asked:
+        names += ("vm",)
+    found = map(platforms.availability, names)
+    return {one.name for one in found if one.works or one.emulated}
 
 
-def kinds_of(platforms: set[str], asked: list[str]) -> tuple[list[str], list[str]]:
+def kinds_of(there: set[str], asked: list[str]) -> tuple[list[str], list[str]]:
     """Return the kinds that this machine has, and why it lacks the others."""
     lacking = {}
-    if not platforms & set(CONTAINERS):
+    if not there & set(CONTAINERS):
         lacking["container"] = "docker, podman and runc do not work"
-    if "vm" not in platforms:
+    if "vm" not in there:
         lacking["guest"] = "vm does not work"
     if not shutil.which("stress-ng"):
         lacking["load"] = "stress-ng is missing"
@@ -320,15 +322,16 @@ def main() -> int:
     if os.geteuid() != 0:
         print("torture: looks for what root's sessions leave, so it needs root", file=sys.stderr)
         return 2
-    platforms = offered()
-    kinds, lacking = kinds_of(platforms, [kind for kind in asked.kinds.split(",") if kind])
+    wanted = [kind for kind in asked.kinds.split(",") if kind]
+    there = offered(wanted)
+    kinds, lacking = kinds_of(there, wanted)
     for why in lacking:
         print(f"not killed here: {why}")
     runs, seconds = [], dict[object, float]()
     for seed in range(asked.seed, asked.seed + asked.count):
         run = Run(seed, kinds[seed % len(kinds)])
         with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-            run.execute(Path(folder), platforms, seconds)
+            run.execute(Path(folder), there, seconds)
         runs.append(run)
         print(run, flush=True)
     print(table(runs, kinds))
