@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -188,11 +189,15 @@ def check_complete(file: Path, trials: int) -> None:
         assert not good.duplicated(["session", "block"]).any()
 
 
-def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None:
-    file.write_text(FILE.format(trials=16))
+def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path, tmp_path: Path) -> None:
+    # While that file exists, no trial ends.
+    held = tmp_path / "held"
+    command = ["sh", "-c", f"sleep 0.05; while test -e {held}; do sleep 0.05; done"]
+    file.write_text(FILE.format(trials=8).replace('["sleep", "0.05"]', json.dumps(command)))
     words = ("experiment", "run", file, "--fleet", "ssh:box1,root@box2")
     with boxes.running(*words) as front:
         until(lambda: front.poll() is not None or (measured(file, 1)() and measured(file, 2)()))
+        held.touch()
         for box in (0, 1, 2):
             listeners = boxes.listening(box)
             assert listeners
@@ -204,12 +209,13 @@ def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path) -> None
                     subprocess.run(there, capture_output=True, text=True, check=True).stdout == ""
                 )
             assert not any("PRIVATE KEY" in line for line in boxes.processes(box))
+        held.unlink()
         said = front.communicate(timeout=PATIENCE_S)[0]
         assert front.returncode == 0, said
         # Both are this machine.
         assert "one measures at a time: box1, box2" in " ".join(said.split())
     assert ended(file) == {"box1": "finished", "box2": "finished"}
-    check_complete(file, 16)
+    check_complete(file, 8)
     for box in (0, 1, 2):
         assert boxes.processes(box) == []
 
