@@ -8,8 +8,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import cli
 import pytest
-from cli import TARE
 
 pytestmark = [
     pytest.mark.system,
@@ -55,9 +55,14 @@ def shell(script: str, folder: Path) -> Ended:
     )
 
 
-def tare(*words: str, before: str = "") -> str:
-    """Return a line of a shell that runs a command after another."""
-    return f"{before}{shlex.join([*TARE, *words])}"
+def limited(limit: str, *words: str) -> str:
+    """Return a line of a shell that runs tare with a resource limit, as a new process."""
+    return f"ulimit {limit} && {shlex.join([*cli.TARE, *words])}"
+
+
+def tare(*words: str) -> str:
+    """Return a line of a shell that runs tare."""
+    return shlex.join([str(cli.program()), *words])
 
 
 def question(folder: Path, *, trials: int = 2, workers: str = "[1]") -> None:
@@ -136,7 +141,7 @@ def test_too_little_is_refused_beforehand(
     measured: Path, tmp_path: Path, limit: str, words: tuple[str, ...]
 ) -> None:
     given = (*words, str(measured)) if words == ("experiment", "report") else words
-    done = shell(tare(*given, before=f"ulimit {limit} && "), tmp_path)
+    done = shell(limited(limit, *given), tmp_path)
     done.told(code=SHORT)
     assert "ulimit" in done.errors
     assert done.output == ""
@@ -144,13 +149,12 @@ def test_too_little_is_refused_beforehand(
 
 @pytest.mark.parametrize("limit", ["-v 400000", "-n 16"])
 def test_cleanup_needs_next_to_nothing(tmp_path: Path, limit: str) -> None:
-    assert shell(tare("describe", "loads", before=f"ulimit {limit} && "), tmp_path).code == 0
+    assert shell(limited(limit, "describe", "loads"), tmp_path).code == 0
 
 
 def test_64_open_files_are_enough(tmp_path: Path) -> None:
     question(tmp_path, workers="[1, 2]")
-    run = tare("experiment", "run", "short.toml", "--out", "short", before="ulimit -n 64 && ")
-    done = shell(run, tmp_path)
+    done = shell(limited("-n 64", "experiment", "run", "short.toml", "--out", "short"), tmp_path)
     assert done.code == 0, done.errors
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cli
 import documents
 import pytest
 
@@ -21,11 +22,10 @@ pytestmark = pytest.mark.system
 
 #: Pages of three quarters of a minute; the README has the like of what they do.
 LONG = {"benchmark-author", "judge-operator"}
-TARE = Path(sys.executable).with_name("tare")
 #: Verdicts, and that the machine changed meanwhile, which is none of the documents' fault.
 FINE = {0, 1, 2, 17}
 #: Stands for tare: asks for less of the same, and writes down what was typed and how it ended.
-SHORTENED = """#!{python}
+SHORTENED = """#!{python} -ISE
 import json, os, subprocess, sys
 from pathlib import Path
 
@@ -89,7 +89,8 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
     programs.mkdir()
     folder.mkdir()
     (folder / "examples").symlink_to(documents.ROOT / "examples")
-    shortened = SHORTENED.format(python=sys.executable, tare=str(TARE), log=str(log))
+    values = {"python": sys.executable, "tare": str(cli.program()), "log": str(log)}
+    shortened = SHORTENED.format(**values)
     for name, text in {**STUBS, "tare": shortened}.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
