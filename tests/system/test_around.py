@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ import cli
 import pytest
 
 pytestmark = pytest.mark.system
-
-TARE = str(Path(sys.executable).with_name("tare"))
 
 
 def tare(
@@ -79,10 +76,8 @@ def test_a_cleanup_that_fails_loses_nothing(tmp_path: Path) -> None:
 
 def test_who_cuts_a_line_short_ends_all_that_it_waits_for(tmp_path: Path) -> None:
     mark = f"{1000 + os.getpid()}.5"
-    process = subprocess.Popen(
-        [TARE, "run", "--prepare", f"echo b > began; sleep {mark}; true", "--", "true"],
-        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    line = f"echo b > began; sleep {mark}; true"
+    process = cli.start("run", "--prepare", line, "--", "true", cwd=tmp_path)
     wait_for(tmp_path / "began")
     process.terminate()
     process.communicate(timeout=60)
@@ -112,11 +107,8 @@ def test_what_was_prepared_is_not_used_up_by_a_warm_up(tmp_path: Path) -> None:
 
 
 def test_cleanup_comes_after_a_run_that_was_cut_short(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [TARE, "run", "--cleanup", "echo cleaned > log", "--setup", "echo s > began", "--",
-         "sleep", "0.05"],
-        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    words = ("--cleanup", "echo cleaned > log", "--setup", "echo s > began", "--", "sleep", "0.05")
+    process = cli.start("run", *words, cwd=tmp_path)
     wait_for(tmp_path / "began")
     time.sleep(0.5)
     process.terminate()

@@ -17,7 +17,6 @@ import chromium
 import cli
 import numpy as np
 import pytest
-from cli import TARE
 
 from tare.wiring import enter
 
@@ -250,7 +249,8 @@ def test_a_reader_that_leaves_changes_no_verdict(words: tuple[str, ...], tmp_pat
     file = tmp_path / "a.csv"
     file.write_text(f"run,t_s\n{rows}")
     page = tmp_path / "a.html"
-    asked = [*TARE, "audit", str(file), "--value", "t_s", "--trial", "run", "--report", str(page)]
+    asked = [str(cli.program()), "audit", str(file), "--value", "t_s", "--trial", "run",
+             "--report", str(page)]  # fmt: skip
     started = subprocess.Popen([*asked, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert started.stdout is not None
     started.stdout.close()

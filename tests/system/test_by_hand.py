@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import cli
 import pytest
-from cli import TARE
 
 from tare.render.words import text
 from tare.results.message import Message, message
@@ -29,7 +29,7 @@ def typed(words: list[str], until: int, key: bytes) -> tuple[int, str]:
     child, terminal = pty.fork()
     if child == 0:
         os.environ |= {"TERM": "xterm", "COLUMNS": "120"}
-        os.execv(TARE[0], [*TARE, *words])
+        os.execv(cli.TARE[0], [*cli.TARE, *words])
     said, pressed = b"", False
     deadline = time.monotonic() + 60
     try:
@@ -67,10 +67,9 @@ def test_who_has_seen_enough_stops_it(tmp_path: Path) -> None:
 
 def test_a_comparison_stops_as_well(tmp_path: Path) -> None:
     written = tmp_path / "compare.json"
-    process = subprocess.Popen(
-        [*TARE, "compare", "-n", "2000", "--json", str(written),
-         "--out", str(tmp_path / "out"), "--no-fingerprint", "sleep 0.02", "sleep 0.02"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = cli.start(
+        "compare", "-n", "2000", "--json", str(written), "--out", str(tmp_path / "out"),
+        "--no-fingerprint", "sleep 0.02", "sleep 0.02",
     )  # fmt: skip
     while process.poll() is None and ended(tmp_path / "out") < 30:
         time.sleep(0.1)
@@ -83,10 +82,8 @@ def test_a_comparison_stops_as_well(tmp_path: Path) -> None:
 
 def test_who_is_told_to_end_does_so_at_once(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        [*TARE, "run", "--budget", "5 min", "--out", str(out), "--no-fingerprint", "--", "true"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    words = ("--budget", "5 min", "--out", str(out), "--no-fingerprint")
+    process = cli.start("run", *words, "--", "true")
     while process.poll() is None and ended(out) < 3:
         time.sleep(0.1)
     process.terminate()
@@ -97,10 +94,7 @@ def test_who_is_told_to_end_does_so_at_once(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_of_a_run_without_a_trial() -> None:
-    process = subprocess.Popen(
-        [*TARE, "run", "--", "sleep", "60"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = cli.start("run", "--", "sleep", "60")
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     told, complaints = process.communicate(timeout=60)

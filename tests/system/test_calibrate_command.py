@@ -132,12 +132,12 @@ def test_an_interruption_keeps_what_was_measured(
 ) -> None:
     out = tmp_path / "out"
     words = ["calibrate", *TINY, "--windows", "500", "--out", str(out)]
-    with subprocess.Popen([*TARE, *words], stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 60
-        while trials(out) < 8 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.send_signal(ending)
-        _, said = process.communicate(timeout=60)
+    process = cli.start(*words)
+    deadline = time.monotonic() + 60
+    while trials(out) < 8 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(ending)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == code
     assert f"tare calibrate --resume --out {out}" in said
     kept = trials(out)

@@ -14,7 +14,6 @@ import cli
 import journals
 import pytest
 import synthetic
-from cli import TARE
 
 from tare.experiment import journal, remnants
 from tare.host import lease
@@ -214,9 +213,7 @@ def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Pa
     file, out = tmp_path / "quick.toml", tmp_path / "out"
     file.write_text(QUESTION.format(trials=60))
     words = ["experiment", "run", str(file), "--out", str(out)]
-    running = subprocess.Popen(
-        [*TARE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    running = cli.start(*words)
     wait_for(lambda: ended(out) >= 10)
     running.send_signal(signal.SIGKILL)
     running.wait()
@@ -234,10 +231,7 @@ def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Pa
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
     file, out = tmp_path / "quick.toml", tmp_path / "out"
     file.write_text(QUESTION.format(trials=200))
-    running = subprocess.Popen(
-        [*TARE, "experiment", "run", str(file), "--out", str(out)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    running = cli.start("experiment", "run", str(file), "--out", str(out))
     wait_for(lambda: ended(out) >= 3)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)

@@ -14,7 +14,6 @@ from xml.etree import ElementTree as Xml
 
 import cli
 import pytest
-from cli import TARE
 
 from tare.render.words import text
 from tare.results.message import message
@@ -185,15 +184,13 @@ def test_an_interruption_keeps_what_can_be_gone_on_with(
         "--out",
         str(out),
     ]
-    process = subprocess.Popen(
-        [*TARE, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process = cli.start(*words)
     deadline = time.monotonic() + 60
     while not list(out.glob("journal/*.ndjson")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1)
     process.send_signal(ending)
-    said, _ = process.communicate(timeout=60)
+    said = "".join(process.communicate(timeout=60))
     assert process.returncode == code
     assert "--resume" in said
     compare(*words[1:3], "-n", "7", "--no-fingerprint", "--out", str(out), "--resume")

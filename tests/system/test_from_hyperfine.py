@@ -11,11 +11,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import cli
 import pytest
 
 from tare.readers import read
@@ -23,7 +23,6 @@ from tare.readers import read
 pytestmark = pytest.mark.system
 
 DOCUMENT = Path(__file__).parents[2] / "docs/how-to/from-hyperfine.md"
-TARE = Path(sys.executable).with_name("tare")
 #: Writes down its name, words, some of its environment, and what it reads.
 STUB = """#!/bin/sh
 said=$(basename "$0")
@@ -178,7 +177,7 @@ def executed(
         ["bash", "-c", f"{script.before}\n{lines}"],
         cwd=folder,
         env={
-            "PATH": f"{folder}:{TARE.parent}:{os.environ['PATH']}", "HOME": str(folder),
+            "PATH": f"{folder}:{cli.program().parent}:{os.environ['PATH']}", "HOME": str(folder),
             "LOG": str(log), "COLUMNS": "200", **script.variables,
         },
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -127,8 +126,7 @@ def test_lanes_run_side_by_side_and_every_trial_is_there(here: Path) -> None:
 def test_a_killed_session_is_gone_on_with(here: Path) -> None:
     give(here, [f"sum {n} 1" for n in range(60)] + ["sleep 0 0"] * 3)
     (here / "set.toml").write_text(written("bare", parallel=1))
-    argv = [sys.executable, "-m", "tare.wiring", "tasks", "run", "set.toml"]
-    front = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    front = cli.start("tasks", "run", "set.toml")
     journal = here / "set/journal/1.ndjson"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and front.poll() is None:
