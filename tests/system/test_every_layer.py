@@ -19,6 +19,15 @@ PLATFORMS = (
     "bare", "cgroup", "unshare", "bubblewrap", "isolate", "runc", "crun", "nspawn", "podman",
     "docker", "docker/isolate", "docker/runc", "gvisor",
 )  # fmt: skip
+#: Of a test that is repeated on all of them in `make test-layers`.
+REPRESENTATIVE = ("bare", "cgroup", "bubblewrap", "runc", "docker", "docker/runc")
+each_set = pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(REPRESENTATIVE, id="representative"),
+        pytest.param(PLATFORMS, id="all", marks=pytest.mark.layers),
+    ],
+)
 COMPILED = r"""
 #include <stdio.h>
 int main(int words, char **word) {
@@ -68,7 +77,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_planned_runs(folder: Path) -> None:
+@each_set
+def test_what_is_planned_runs(folder: Path, names: tuple[str, ...]) -> None:
+    text = (folder / "everywhere.toml").read_text()
+    (folder / "everywhere.toml").write_text(text.replace(json.dumps(PLATFORMS), json.dumps(names)))
     done = tare("experiment", "run", "everywhere.toml", "--out", "out", folder=folder)
     lines = list(journal.read_all(folder / "out"))
     ends = [line for line in lines if isinstance(line, journal.TrialEnd)]
@@ -84,7 +96,7 @@ def test_what_is_planned_runs(folder: Path) -> None:
         stacks = one["platform"] if isinstance(one["platform"], list) else [one["platform"]]
         for stack in stacks:
             cells[stack] += one.get("cells", 4) // len(stacks)
-    assert cells == dict.fromkeys(PLATFORMS, 4)
+    assert cells == dict.fromkeys(names, 4)
     # In a sandbox inside of it, root would be root to this machine's files.
     (nested,) = (one for one in left_out if "docker/runc" in one["platform"])
     assert "image" in nested["fix"]
@@ -104,13 +116,13 @@ def test_a_plan_says_what_fails_and_why(folder: Path) -> None:
     text = (folder / "everywhere.toml").read_text().replace(json.dumps(PLATFORMS), '["bare"]')
     (folder / "few.toml").write_text(text)
     (folder / "script").write_text("#!/bin/sh\necho no luck >&2\nexit 3\n")
-    done = tare("experiment", "plan", "few.toml", "--json", "-", folder=folder)
+    done = tare("experiment", "plan", "few.toml", "--json", "few.json", folder=folder)
     assert done.returncode == 0, done.stderr
-    (said,) = json.loads(done.stdout)["forecast"]["failures"]
+    assert "Failed: script: " in done.stdout
+    (said,) = json.loads((folder / "few.json").read_text())["forecast"]["failures"]
     assert said["cells"] == ["script"]
     assert "exit code 3" in said["reason"]
     assert "no luck" in said["reason"]
-    assert "Failed: script: " in tare("experiment", "plan", "few.toml", folder=folder).stdout
     (folder / "numbers.txt").write_text("1\n")
     done = tare("experiment", "plan", "few.toml", folder=folder)
     assert done.returncode == 15
@@ -139,14 +151,17 @@ def test_a_plan_tells_how_long_it_takes_and_keeps_nothing(folder: Path) -> None:
         'com,ma "quoted"',
     ],
 )
-def test_any_name_is_shown_or_refused_when_planned(tmp_path: Path, name: str) -> None:
+@each_set
+def test_any_name_is_shown_or_refused_when_planned(
+    tmp_path: Path, name: str, names: tuple[str, ...]
+) -> None:
     inside = tmp_path / name
     inside.mkdir(mode=0o711)
     tmp_path.chmod(0o711)
     (inside / "a program").write_text('#!/bin/sh\ntest "$(cat "$1")" = right\n')
     (inside / "a program").chmod(0o755)
     (inside / "in").write_text("right\n")
-    for platform in PLATFORMS:
+    for platform in names:
         done = tare(
             "run", "-n", "1", "-p", platform, "--", f"./{name}/a program", f"./{name}/in",
             folder=tmp_path,

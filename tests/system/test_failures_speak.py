@@ -159,8 +159,10 @@ timeout = "0.5 s"
     "name",
     [
         "rubbish",
-        "slow",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("always", "signal", "long")),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("always", "signal", "slow", "long")
+        ),
     ],
 )
 def test_an_experiment_says_first_what_was_given_up(programs: Path, name: str) -> None:
