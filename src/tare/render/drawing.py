@@ -66,6 +66,10 @@ def data(records: Sequence[Mapping[str, Any]]) -> Any:
 def _kept_data() -> Any:
     import altair as alt
 
+    from tare.render import chart_copies
+
+    chart_copies.install()
+
     class KeptData(alt.InlineData):
         """Rows that nobody changes: a copy of a chart, which each step of making it is, has them.
 

@@ -95,7 +95,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     )
     line = alt.Chart(data([{"x": e, "y": e} for e in ends])).mark_line(
         color=colour("soft"), strokeWidth=1, strokeDash=[4, 3]
-    ).encode(x="x:Q", y="y:Q")  # fmt: skip
+    ).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))  # fmt: skip
     points = alt.Chart(data(records)).mark_point(size=26, opacity=0.75, filled=True).encode(
         x=alt.X("x:Q", scale=axis, title=f"{first.label}, {unit}"),
         y=alt.Y("y:Q", scale=axis, title=f"{second.label}, {unit}"),

@@ -130,7 +130,9 @@ def _layers(
     marks = base.mark_point(filled=True, size=52, opacity=1)
     return [
         base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
-        known.mark_rule(strokeWidth=2, opacity=0.85).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        known.mark_rule(strokeWidth=2, opacity=0.85).encode(
+            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
+        ),
         marks.encode(y=alt.Y("at:Q", **y), shape=shape),
     ]
 

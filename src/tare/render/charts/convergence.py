@@ -81,13 +81,13 @@ def _panel(found: Repetitions) -> Any:
     }
     target = {"low": -found.precision, "high": found.precision}
     band = alt.Chart(data([target])).mark_rect(color=colour("band"), opacity=0.9).encode(
-        y=alt.Y("low:Q", **y), y2="high:Q"
+        y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
     )  # fmt: skip
     base = alt.Chart(data(records))
     tip = [alt.Tooltip("s:Q", title="trials"), *(
         alt.Tooltip(f"{key}:Q", format="+.2%") for key in ("low", "middle", "high"))]  # fmt: skip
     area = base.mark_area(color=colour("s0"), opacity=0.28).encode(
-        x=alt.X("s:Q", **x), y=alt.Y("low:Q", **y), y2="high:Q", tooltip=tip
+        x=alt.X("s:Q", **x), y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"), tooltip=tip
     )
     line = base.mark_line(color=colour("s0"), strokeWidth=1.5).encode(
         x=alt.X("s:Q", **x), y=alt.Y("middle:Q", **y)

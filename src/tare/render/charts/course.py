@@ -77,15 +77,16 @@ def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> 
         "axis": alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
     }
     marks = alt.Chart(data(points)).mark_circle(size=9, opacity=0.6, color=colour("s0")).encode(
-        x=x, y=alt.Y("value:Q", **y), tooltip=[alt.Tooltip("i:Q", title="value no."), "value:Q"]
+        x=x, y=alt.Y("value:Q", **y),
+        tooltip=[alt.Tooltip("i:Q", title="value no."), alt.Tooltip("value:Q")],
     )  # fmt: skip
     level = alt.Chart(data(levels)).mark_rule(strokeWidth=1.8, color=colour("ink")).encode(
-        x=alt.X("from:Q"), x2="to:Q", y=alt.Y("level:Q", **y)
+        x=alt.X("from:Q"), x2=alt.X2("to:Q"), y=alt.Y("level:Q", **y)
     )  # fmt: skip
     layers = [marks, level]
     if changes:
         at = alt.Chart(data([{"at": int(c) + 1} for c in changes]))
-        layers.append(at.mark_rule(strokeDash=[4, 3], color=colour("mark")).encode(x="at:Q"))
+        layers.append(at.mark_rule(strokeDash=[4, 3], color=colour("mark")).encode(x=alt.X("at:Q")))
     return alt.layer(*layers)
 
 

@@ -72,7 +72,7 @@ def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, un
         alt.Chart(data(_bars(edges, counts)))
         .mark_rect(color=colour("s0"), opacity=0.55)
         .encode(
-            x=alt.X("from:Q", **x), x2="to:Q", y=y, y2=alt.datum(0),
+            x=alt.X("from:Q", **x), x2=alt.X2("to:Q"), y=y, y2=alt.Y2Datum(0),
             tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
         )
     )  # fmt: skip
@@ -126,16 +126,17 @@ def _quantiles(
         for k, (q, i) in enumerate(found)
     ]
     tip = [alt.Tooltip("name:N", title="quantile"), alt.Tooltip("told:N", title="interval")]
-    base = alt.Chart(data(records)).encode(y="row:Q", tooltip=tip)
+    base = alt.Chart(data(records)).encode(y=alt.Y("row:Q"), tooltip=tip)
     lines = base.mark_rule(strokeWidth=2.4, color=colour("mark")).encode(
-        x=alt.X("low:Q", **x), x2="high:Q"
+        x=alt.X("low:Q", **x), x2=alt.X2("high:Q")
     )
-    fill = alt.condition("datum.closed", alt.value(colour("mark")), alt.value(colour("page")))
+    closed = {"test": "datum.closed", "value": colour("mark")}
+    fill = alt.FillValue(colour("page"), condition=closed)
     points = base.mark_point(
         filled=True, size=34, opacity=1, stroke=colour("mark"), strokeWidth=1.3
     ).encode(x=alt.X("at:Q", **x), fill=fill)
     # Names stand outside, where no line crosses them.
     words = base.mark_text(align="left", dx=5, fontSize=10).encode(
-        x=alt.value("width"), text="name:N"
+        x=alt.XValue("width"), text=alt.Text("name:N")
     )
     return lines, points, words

@@ -140,7 +140,10 @@ def _margin(x: dict[str, Any]) -> list[Any]:
     once = alt.Chart().transform_filter("datum.first")
     band = once.mark_rect(color=colour("band"), opacity=0.9)
     none = once.mark_rule(color=colour("soft"))
-    return [band.encode(x=alt.X("inner:Q", **x), x2="outer:Q"), none.encode(x=alt.X("one:Q", **x))]
+    return [
+        band.encode(x=alt.X("inner:Q", **x), x2=alt.X2("outer:Q")),
+        none.encode(x=alt.X("one:Q", **x)),
+    ]
 
 
 def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
@@ -168,7 +171,7 @@ def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
     )
     shape = alt.Shape("state:N", scale=shapes, legend=None)
     return [
-        bars.encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        bars.encode(x=alt.X("low:Q", **x), x2=alt.X2("high:Q")),
         rings.encode(x=at),
         closed.encode(x=at, shape=shape),
     ]

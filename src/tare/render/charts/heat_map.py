@@ -78,7 +78,7 @@ def heat_map(
         ink = alt.condition(
             f"datum.d > {_DEEP}", alt.value(colour("page")), alt.value(colour("ink"))
         )
-        layers.append(base.mark_text(fontSize=11).encode(text="v:Q", color=ink))
+        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("v:Q"), color=ink))
     width = panel_width(1, _GUTTER)
     title = f"{quantity(low, unit)} (pale) to {quantity(high, unit)} (deep)"
     chart = alt.layer(*layers).properties(width=width, height=side, title=title)

@@ -71,8 +71,8 @@ def interval_rows(
     points = base.mark_point(filled=True, size=58, opacity=1, stroke=colour("page"), strokeWidth=1)
     marks = points.encode(x=alt.X("at:Q", **x), **_states(words, order or words))
     chart = alt.layer(
-        thin.encode(x=alt.X("from:Q", **x), x2="to:Q"),
-        thick.encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        thin.encode(x=alt.X("from:Q", **x), x2=alt.X2("to:Q")),
+        thick.encode(x=alt.X("low:Q", **x), x2=alt.X2("high:Q")),
         marks,
     ).properties(width=panel_width(1, gutter), height=len(rows) * _ROW_HEIGHT)
     return styled(chart, gutter=gutter, label=label)
@@ -88,7 +88,7 @@ def _states(words: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
     import altair as alt
 
     if not words:
-        return {"color": alt.value(colour("s0"))}
+        return {"color": alt.ColorValue(colour("s0"))}
     at = [_MARKS[min(order.index(w), len(_MARKS) - 1)] for w in words]
     legend = alt.Legend(title=None)
     shapes, colours = [m[0] for m in at], [colour(m[1]) for m in at]

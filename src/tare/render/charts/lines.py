@@ -132,7 +132,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
     x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
     colours, shapes = axes.series
     band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
-        x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
+        x=x, y=alt.Y("low:Q", **axes.y), y2=alt.Y2("high:Q"), color=colours
     )  # fmt: skip
     line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
     layers = [*_ruled(rules, axes.x), band, line]
@@ -164,13 +164,13 @@ def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
         base.transform_filter(f"datum.row == {row}").mark_text(
             align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n",
             lineHeight=_WORD,
-        ).encode(text="label:N", y=alt.value(9 + 2 * _WORD * row))
+        ).encode(text=alt.Text("label:N"), y=alt.YValue(9 + 2 * _WORD * row))
         for row in (0, 1)
     ]  # fmt: skip
     said = (
         alt.Chart(data([r for r in records if r["said"] is not None]))
         .mark_point(shape="triangle-up", filled=True, size=60, color=colour("quiet"), opacity=1)
-        .encode(x=alt.X("said:Q", **x), y=alt.value("height"), tooltip=["label:N"])
+        .encode(x=alt.X("said:Q", **x), y=alt.YValue("height"), tooltip=[alt.Tooltip("label:N")])
     )
     return [dashes, *words, said]
 

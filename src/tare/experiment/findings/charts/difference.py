@@ -66,11 +66,11 @@ def _panel(d: Difference, gate: float | None, most: int) -> Any:
     gated = once.transform_filter("isValid(datum.gate)")
     layers = [
         once.mark_rect(color=colour("band"), opacity=0.9).encode(
-            y=alt.Y("inner:Q", **y), y2="outer:Q"
+            y=alt.Y("inner:Q", **y), y2=alt.Y2("outer:Q")
         ),
         once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y)),
         known.mark_rect(color=colour("s0"), opacity=0.22).encode(
-            y=alt.Y("low:Q", **y), y2="high:Q"
+            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
         ),
         gated.mark_rule(strokeWidth=1.4, strokeDash=[5, 3], color=colour("mark")).encode(
             y=alt.Y("gate:Q", **y)

@@ -105,9 +105,11 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any
         "scale": alt.Scale(zero=False, nice=True),
         "axis": alt.Axis(tickCount=6),
     }
-    spread = base.mark_rule(strokeWidth=1, opacity=0.75).encode(x=alt.X("p10:Q", **x), x2="p90:Q")
+    spread = base.mark_rule(strokeWidth=1, opacity=0.75).encode(
+        x=alt.X("p10:Q", **x), x2=alt.X2("p90:Q")
+    )
     interval = base.mark_rule(strokeWidth=3, opacity=0.85).encode(
-        x=alt.X("low:Q", **x), x2="high:Q"
+        x=alt.X("low:Q", **x), x2=alt.X2("high:Q")
     )
     middle = base.mark_point(
         filled=True, size=64, opacity=1, stroke=colour("page"), strokeWidth=1

@@ -92,7 +92,7 @@ def _panel(cells: LimitCells, lines: Sequence[tuple[str, LimitCell]]) -> Any:
     band = base.mark_area(opacity=0.18, interpolate="step-before").encode(
         x=x,
         y=alt.Y("low:Q", title="over the limit", **ends),
-        y2="high:Q",
+        y2=alt.Y2("high:Q"),
         color=tint,
     )
     line = base.mark_line(strokeWidth=1.8, interpolate="step-before").encode(

@@ -69,7 +69,7 @@ def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
     tint, shape = by_series(platforms, "platform")
     once = alt.Chart().transform_filter("datum.first")
     band = once.mark_rect(color=colour("band"), opacity=0.9).encode(
-        y=alt.Y("inner:Q", **y), y2="outer:Q"
+        y=alt.Y("inner:Q", **y), y2=alt.Y2("outer:Q")
     )
     none = once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y))
     base = alt.Chart().encode(
@@ -83,7 +83,7 @@ def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
         color=tint,
         tooltip=[alt.Tooltip(f"{k}:N") for k in ("platform", "workers", "told", "state", "n")],
     )
-    bars = base.mark_rule(strokeWidth=1.8).encode(y=alt.Y("low:Q", **y), y2="high:Q")
+    bars = base.mark_rule(strokeWidth=1.8).encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"))
     marks = base.mark_point(filled=True, size=55, opacity=1).encode(
         y=alt.Y("ratio:Q", **y), shape=shape
     )

@@ -119,7 +119,7 @@ def _panels(unit: str, points: float) -> Any:
         alt.Chart()
         .transform_filter("isValid(datum.m)")
         .mark_rule(color=colour("ink"), strokeWidth=1, opacity=0.7)
-        .encode(y="m:Q")
+        .encode(y=alt.Y("m:Q"))
     )
     return alt.layer(others, one, middle)
 

@@ -52,7 +52,7 @@ def _linear(mapping: Mapping, across: Across) -> Any:
 
     spans = [{"x": rounded(p.start), "x2": rounded(p.end)} for p in mapping.pieces]
     shade = alt.Chart(data(spans)).mark_rect(color=colour("band"), opacity=0.55)
-    return shade.encode(x=across.channel("x:Q"), x2="x2:Q")
+    return shade.encode(x=across.channel("x:Q"), x2=alt.X2("x2:Q"))
 
 
 def _same(across: Across, y: dict[str, Any], end: float) -> list[Any]:
@@ -73,7 +73,7 @@ def _same(across: Across, y: dict[str, Any], end: float) -> list[Any]:
     x = across.channel("x:Q")
     return [
         line.encode(x=x, y=alt.Y("y:Q", **y)),
-        word.encode(x=x, y=alt.Y("y:Q", **y), text="told:N"),
+        word.encode(x=x, y=alt.Y("y:Q", **y), text=alt.Text("told:N")),
     ]
 
 
@@ -103,7 +103,7 @@ def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) ->
         band = base.transform_filter("isValid(datum.low)").mark_area(
             opacity=0.25, color=tint(number), clip=True
         )
-        layers.append(band.encode(y=alt.Y("low:Q", **y), y2="high:Q"))
+        layers.append(band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
     tips = [
         alt.Tooltip("a:N", title=mapping.a.name),
         alt.Tooltip("b:N", title=mapping.b.name),

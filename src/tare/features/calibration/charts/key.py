@@ -37,19 +37,21 @@ def key(entries: Sequence[Entry]) -> Any:
 
     layers = []
     for i, entry in enumerate(entries):
-        y = alt.value(i * _LINE + _LINE / 2)
+        y = alt.YValue(i * _LINE + _LINE / 2)
         base = alt.Chart(data([{"told": entry.words}])).encode(y=y)
         look: dict[str, Any] = {"strokeWidth": 1.6, "color": colour("soft"), "strokeDash": [6, 4]}
         if entry.number is not None:
             look = {"strokeWidth": 2, "color": tint(entry.number)}
-        layers.append(base.mark_rule(**look).encode(x=alt.value(0), x2=alt.value(26)))
+        layers.append(base.mark_rule(**look).encode(x=alt.XValue(0), x2=alt.X2Value(26)))
         if entry.number is not None:
             mark = base.mark_point(
                 shape=shape(entry.number), filled=True, size=46, opacity=1,
                 color=tint(entry.number),
             )  # fmt: skip
-            layers.append(mark.encode(x=alt.value(13)))
-        layers.append(base.mark_text(align="left").encode(x=alt.value(33), text="told:N"))
+            layers.append(mark.encode(x=alt.XValue(13)))
+        layers.append(
+            base.mark_text(align="left").encode(x=alt.XValue(33), text=alt.Text("told:N"))
+        )
     height = _LINE * len(entries)
     return alt.layer(*layers).properties(height=height, view=alt.ViewConfig(stroke=None))
 

@@ -142,7 +142,7 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
     layers = [
         *changes(sweep, across, named=False, labels=labels),
         band.mark_rect(color=colour("band"), opacity=0.9).encode(
-            y=alt.Y("low:Q", **y), y2="high:Q"
+            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
         ),
         band.mark_rule(color=colour("soft"), strokeDash=[6, 4]).encode(y=alt.Y("none:Q", **y)),
     ]

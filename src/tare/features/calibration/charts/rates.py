@@ -100,7 +100,7 @@ def _intervals(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Any]:
         if known:
             base = alt.Chart(data(known)).encode(x=across.channel("x:Q"))
             rule = base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True)
-            drawn.append(rule.encode(y=alt.Y("low:Q", **y), y2="high:Q"))
+            drawn.append(rule.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
     return drawn
 
 
@@ -164,7 +164,7 @@ def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -
         span = [{"x": rounded(scaling.saturates_low), "x2": rounded(scaling.saturates_high)}]
         layers.append(
             alt.Chart(data(span)).mark_rect(color=colour("band"), opacity=0.5, clip=True)
-            .encode(x=x, x2="x2:Q")
+            .encode(x=x, x2=alt.X2("x2:Q"))
         )  # fmt: skip
     if scaling.breaks:
         base = alt.Chart(data([{"x": rounded(b), "told": f"{b:.3g}"} for b in scaling.breaks]))
@@ -173,7 +173,7 @@ def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -
         )
         if named:
             words = base.mark_text(align="left", dx=4, color=colour("mark"))
-            layers.append(words.encode(x=x, y=alt.value(26), text="told:N"))
+            layers.append(words.encode(x=x, y=alt.YValue(26), text=alt.Text("told:N")))
     if scaling.saturates_at is not None:
         place = scaling.saturates_at
         base = alt.Chart(data([{"x": rounded(place), "told": f"saturates at {place:.3g}"}]))
@@ -185,7 +185,7 @@ def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -
                 dy=-9,
                 color=colour("mark"),
             )
-            layers.append(words.encode(x=x, y=alt.value("height"), text="told:N"))
+            layers.append(words.encode(x=x, y=alt.YValue("height"), text=alt.Text("told:N")))
     return layers + ([_letters(sweep, across)] if named else [])
 
 
@@ -196,7 +196,7 @@ def _letters(sweep: Sweep, across: Across) -> Any:
     letters = [
         alt.Chart(data([{"x": rounded((piece.start + piece.end) / 2), "told": piece.letter}]))
         .mark_text(fontSize=13, fontWeight=700, color=tint(i))
-        .encode(x=across.channel("x:Q"), y=alt.value(11), text="told:N")
+        .encode(x=across.channel("x:Q"), y=alt.YValue(11), text=alt.Text("told:N"))
         for i, piece in enumerate(sweep.pieces)
     ]
     return alt.layer(*letters)

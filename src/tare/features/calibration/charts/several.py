@@ -94,7 +94,7 @@ def _panel(
         if any("low" in record for record in records):
             layers.append(
                 base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.8).encode(
-                    y=alt.Y("low:Q", **y), y2="high:Q"
+                    y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
                 )
             )
         layers += [

@@ -51,7 +51,7 @@ def figure(name: str, title: str, trace: Trace, found: Identification) -> Figure
         "axis": value_axis(),
         "scale": alt.Scale(domain=[0, 1.05 * float(line.high.max()) / size]),
     }
-    base = course({"": line}, end, named, size).encode(x=x, color=alt.value(SERIES[0]))
+    base = course({"": line}, end, named, size).encode(x=x, color=alt.ColorValue(SERIES[0]))
     levels = _levels(found, (x, y), end / span_unit(end)[0], size)
     layers = [*band_and_line(base, [line], y), *levels, *_moment(found, x, end)]
     panel = alt.layer(*layers).properties(width=panel_width(1, GUTTER), height=_HEIGHT)
@@ -102,13 +102,13 @@ def _levels(
         base = alt.Chart(data([record]))
         layers += [
             base.mark_rect(opacity=0.25, color=colour("mark")).encode(
-                y=alt.Y("low:Q", **axes[1]), y2="high:Q"
+                y=alt.Y("low:Q", **axes[1]), y2=alt.Y2("high:Q")
             ),
             base.mark_rule(strokeDash=[6, 4], color=colour("mark")).encode(
                 y=alt.Y("y:Q", **axes[1])
             ),
             base.mark_text(align="right", dy=-7, dx=-3, color=colour("ink")).encode(
-                x=axes[0], y=alt.Y("y:Q", **axes[1]), text="told:N"
+                x=axes[0], y=alt.Y("y:Q", **axes[1]), text=alt.Text("told:N")
             ),
         ]
     return layers
@@ -133,7 +133,7 @@ def _moment(found: Identification, x: Any, end_s: float) -> list[Any]:
     )
     return [
         base.mark_rule(strokeWidth=1.4, color=colour("ink")),
-        words.encode(y=alt.value(_HEIGHT - 4), text="told:N"),
+        words.encode(y=alt.YValue(_HEIGHT - 4), text=alt.Text("told:N")),
     ]
 
 

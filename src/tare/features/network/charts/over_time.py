@@ -264,7 +264,7 @@ def course(lines: Mapping[str, Thinned], end_s: float, rows: Named, size: float 
             line.at_s, line.low, line.middle, line.high, line.part, strict=True
         )
     ]  # fmt: skip
-    return alt.Chart(rows.data(records)).encode(detail="p:N")
+    return alt.Chart(rows.data(records)).encode(detail=alt.Detail("p:N"))
 
 
 def band_and_line(base: Any, lines: Iterable[Thinned], y: dict[str, Any]) -> list[Any]:
@@ -274,7 +274,7 @@ def band_and_line(base: Any, lines: Iterable[Thinned], y: dict[str, Any]) -> lis
     drawn = [base.mark_line(strokeWidth=1.4).encode(y=alt.Y("y:Q", **y))]
     if any(line.each > 1 for line in lines):
         band = base.mark_area(opacity=0.22)
-        drawn.insert(0, band.encode(y=alt.Y("low:Q", **y), y2="high:Q"))
+        drawn.insert(0, band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
     return drawn
 
 
@@ -287,7 +287,7 @@ def _gaps(panel: _Panel, x: Any) -> Any:
     rects = alt.Chart(data(records)).mark_rect(
         color=colour("band"), stroke=colour("quiet"), strokeDash=[3, 3], strokeWidth=0.8
     )
-    return rects.encode(x=x, x2="x2:Q", tooltip=["why:N"])
+    return rects.encode(x=x, x2=alt.X2("x2:Q"), tooltip=[alt.Tooltip("why:N")])
 
 
 def short(value: float) -> float:

@@ -60,7 +60,7 @@ def figure(some: Sequence[Series]) -> Figure | None:
     tips = [alt.Tooltip("s:N", title="of"), alt.Tooltip("x:Q", title="ms"),
             alt.Tooltip("y:Q", title="%")]  # fmt: skip
     line = alt.Chart(named.data(records)).mark_line(strokeWidth=1.8, interpolate="linear").encode(
-        x=x, y=y, color=colours, strokeDash=dashes, detail="s:N", tooltip=tips
+        x=x, y=y, color=colours, strokeDash=dashes, detail=alt.Detail("s:N"), tooltip=tips
     )  # fmt: skip
     level = alt.Chart(data([{"y": 50}, {"y": 99}])).mark_rule(
         color=colour("quiet"), strokeDash=[1, 3]

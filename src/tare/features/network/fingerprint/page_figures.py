@@ -100,7 +100,7 @@ def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
         "group:N", legend=None, scale=alt.Scale(domain=groups, range=SHAPES[: len(groups)])
     )
     intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2.4).encode(
-        x=alt.X("low:Q", **x), x2="high:Q", color=tint
+        x=alt.X("low:Q", **x), x2=alt.X2("high:Q"), color=tint
     )  # fmt: skip
     points = base.mark_point(filled=True, size=52, opacity=1).encode(
         x=alt.X("x:Q", **x), shape=shape, color=tint

@@ -98,7 +98,7 @@ def _panel(
     band = (
         alt.Chart(data(intervals))
         .mark_bar(height=_ROW - 3, color=colour("band"))
-        .encode(x=x, x2="high:Q", y=y)
+        .encode(x=x, x2=alt.X2("high:Q"), y=y)
     )
     groups = (
         alt.Chart(data(_groups(found, unit)))

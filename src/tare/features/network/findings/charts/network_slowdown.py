@@ -70,9 +70,9 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         color=colour("band"), opacity=0.9
     )
     layers = [
-        band.encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")),
         *_needed(found, x),
-        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")),
         base.mark_line(strokeWidth=1.3, opacity=0.7).encode(y=alt.Y("middle:Q", **y)),
         base.mark_point(filled=True, size=62, opacity=1).encode(
             y=alt.Y("middle:Q", **y), shape=shape

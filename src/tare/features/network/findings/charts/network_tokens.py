@@ -141,8 +141,13 @@ def _panel(
                 ),
                 legend=alt.Legend(title=None),
             ),
-            detail="trial:N",
-            tooltip=["host:N", "trial:N", alt.Tooltip("at:Q", title="s"), f"{key}:Q"],
+            detail=alt.Detail("trial:N"),
+            tooltip=[
+                alt.Tooltip("host:N"),
+                alt.Tooltip("trial:N"),
+                alt.Tooltip("at:Q", title="s"),
+                alt.Tooltip(f"{key}:Q"),
+            ],
         )
     )
     return alt.layer(marks.encode(x=alt.X("at:Q", **x)), lines).properties(

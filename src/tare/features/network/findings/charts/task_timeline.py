@@ -136,7 +136,7 @@ def _tasks(one: _Drawn, x: Any, title: str) -> Any:
         .mark_bar(clip=True, stroke=colour("page"), strokeWidth=0.5)
         .encode(
             x=x,
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y("host:N", sort=[f"host {h}" for h in one.hosts], title=None,
                     scale=alt.Scale(domain=[f"host {h}" for h in one.hosts], paddingInner=0.15)),
             yOffset=alt.YOffset("slot:O"),
@@ -147,9 +147,10 @@ def _tasks(one: _Drawn, x: Any, title: str) -> Any:
                 ),
                 legend=alt.Legend(title="stage") if few else None,
             ),
-            tooltip=["host:N", "stage:N", "task:N", alt.Tooltip("at:Q", title="start, s"),
+            tooltip=[alt.Tooltip("host:N"), alt.Tooltip("stage:N"), alt.Tooltip("task:N"),
+                     alt.Tooltip("at:Q", title="start, s"),
                      alt.Tooltip("s:Q", title="seconds"),
-                     alt.Tooltip("waits:Q", title="waits, s"), "failed:N"],
+                     alt.Tooltip("waits:Q", title="waits, s"), alt.Tooltip("failed:N")],
         )
         .properties(width=panel_width(1, _GUTTER), height=lane * len(one.hosts), title=title)
     )  # fmt: skip
@@ -209,8 +210,8 @@ def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: Any) -> A
             scale=alt.Scale(domain=[*names, _OTHERS], range=[*colours, colour("quiet")]),
             legend=alt.Legend(title=None),
         ),
-        detail="host:N",
-        tooltip=["host:N", alt.Tooltip("at:Q", title="s"), f"{key}:Q"],
+        detail=alt.Detail("host:N"),
+        tooltip=[alt.Tooltip("host:N"), alt.Tooltip("at:Q", title="s"), alt.Tooltip(f"{key}:Q")],
     )
     others = base.transform_filter(alt.datum.name == _OTHERS).mark_line(
         strokeWidth=1, opacity=0.7, interpolate="linear" if key == "tokens" else "step-before"
