@@ -29,14 +29,24 @@ HABITS = re.compile(
 
 
 @functools.cache
+def expressions() -> list[tuple[str, ast.AST]]:
+    """Return each call and each comparison in the source, with its place."""
+    return [
+        (f"{file}:{getattr(node, 'lineno', 0)}", node)
+        for file in sorted(Path(tare.__file__).parent.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.Compare)
+    ]
+
+
+@functools.cache
 def made() -> list[tuple[str, ast.Call, str]]:
     """Return each call of ``message`` in the source, with where, and its id as a pattern."""
-    found = []
-    for file in sorted(Path(tare.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "message":
-                found.append((f"{file}:{node.lineno}", node, pattern(node.args[0])))
-    return found
+    return [
+        (where, node, pattern(node.args[0]))
+        for where, node in expressions()
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "message"
+    ]
 
 
 def pattern(node: ast.expr) -> str:
@@ -149,13 +159,7 @@ def reading(node: ast.AST) -> bool:
 
 
 def test_no_code_reads_a_sentence() -> None:
-    found = [
-        f"{file}:{getattr(node, 'lineno', 0)}"
-        for file in sorted(Path(tare.__file__).parent.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if reading(node)
-    ]
-    assert found == []
+    assert [where for where, node in expressions() if reading(node)] == []
 
 
 @pytest.mark.parametrize(

@@ -173,10 +173,16 @@ def test_page_and_chart_have_the_same_colours():
         assert css.count(f"--{name}:") >= 2, f"{name} has no colour in the dark"
 
 
+@pytest.fixture(scope="module")
+def nothing():
+    """Make results without any good trial, and their findings."""
+    made = synthetic.make(Behaviour(failing=1.0), trials=2)
+    return made, all_findings(made, SUPPLIES.findings())
+
+
 @pytest.mark.parametrize("name", CHARTS)
-def test_where_there_is_nothing_to_see_nothing_is_drawn(name):
-    nothing = synthetic.make(Behaviour(failing=1.0), trials=2)
-    assert SUPPLIES.charts()[name].draw(nothing, all_findings(nothing, SUPPLIES.findings())) is None
+def test_where_there_is_nothing_to_see_nothing_is_drawn(name, nothing):
+    assert SUPPLIES.charts()[name].draw(*nothing) is None
 
 
 @pytest.mark.parametrize(
