@@ -47,26 +47,42 @@ def browser():
         yield opened
 
 
-@pytest.fixture
-def shown(browser, written):
-    """Open the page as asked, with what it requests and complains of from then on."""
+def view(*views: tuple[int, int, str]) -> pytest.MarkDecorator:
+    """Show the page in each of these widths, heights and colour schemes."""
+    return pytest.mark.parametrize("view_asked", views, indirect=True, ids=str)
 
-    def show(*size: int, scheme: str = "light") -> chromium.Browser:
+
+@pytest.fixture(scope="module")
+def view_shown() -> list[tuple[int, int, str]]:
+    """Hold the view that the browser shows, or nothing if it shows anything else."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def view_asked(request):
+    return request.param
+
+
+@pytest.fixture
+def shown(browser, written, view_asked, view_shown):
+    """Open the page in a view, unless the test before has; with requests and complaints since."""
+    if view_shown != [view_asked]:
         browser.requests.clear()
         browser.complaints.clear()
+        *size, scheme = view_asked
         browser.show(written, *size, scheme=scheme)
-        return browser
+        view_shown[:] = [view_asked]
+    return browser
 
-    return show
 
-
+DESKTOP, PHONE = (1280, 900, "light"), (390, 844, "light")
+DARK_DESKTOP, DARK_PHONE = (1280, 900, "dark"), (390, 844, "dark")
 CHARTS = "[...document.querySelectorAll('.chart')]"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
-def test_every_chart_is_drawn_and_nothing_is_fetched(shown, written, size, scheme):
-    page = shown(*size, scheme=scheme)
+@view(DESKTOP, PHONE, DARK_DESKTOP, DARK_PHONE)
+def test_every_chart_is_drawn_and_nothing_is_fetched(shown, written):
+    page = shown
     assert page.ask(f"{CHARTS}.length") >= 7
     assert page.ask(f"{CHARTS}.every(c => c.dataset.drawn === 'yes')")
     sizes = page.ask(f"{CHARTS}.map(c => c.querySelector('svg').getBoundingClientRect().height)")
@@ -77,34 +93,34 @@ def test_every_chart_is_drawn_and_nothing_is_fetched(shown, written, size, schem
     assert page.requests == [written.resolve().as_uri()]
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_the_page_never_scrolls_sideways(shown, width):
-    page = shown(width, 844)
+@view(DESKTOP, PHONE, (320, 844, "light"), (768, 844, "light"))
+def test_the_page_never_scrolls_sideways(shown, view_asked):
+    page, width = shown, view_asked[0]
     assert page.ask("document.documentElement.scrollWidth") <= width
     wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
     beyond = f"[...document.querySelectorAll('p, h1, h2, dl, li, nav, figcaption')].filter({wide})"
     assert page.ask(f"{beyond}.map(e => e.textContent.slice(0, 40))") == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_legend_is_cut(shown, width):
-    page = shown(width, 844)
+@view(DESKTOP, PHONE)
+def test_no_legend_is_cut(shown):
+    page = shown
     right = "e.getBoundingClientRect().right > c.getBoundingClientRect().right + 1"
     cut = f"[...c.querySelectorAll('.role-legend')].filter(e => {right})"
     assert page.ask(f"{CHARTS}.some(c => c.querySelector('.role-legend') !== null)")
     assert page.ask(f"{CHARTS}.flatMap(c => {cut}.map(e => e.textContent))") == []
 
 
-def test_the_answer_is_in_the_first_screen(shown):
-    for size in ((1280, 800), (390, 844)):
-        page = shown(*size)
-        assert page.ask("document.querySelector('.first').getBoundingClientRect().bottom") < size[1]
+@view(DESKTOP, PHONE)
+def test_the_answer_is_in_the_first_screen(shown, view_asked):
+    height = 800 if view_asked == DESKTOP else view_asked[1]
+    assert shown.ask("document.querySelector('.first').getBoundingClientRect().bottom") < height
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_the_page(shown, scheme):
+@view(DESKTOP, DARK_DESKTOP)
+def test_text_stands_out_from_the_page(shown):
     """WCAG's contrast of 4.5 for text of page and charts, 3 for marks."""
-    page = shown(1280, 900, scheme=scheme)
+    page = shown
     page.ask(
         """
         window.luminance = (name) => {
@@ -127,29 +143,25 @@ def test_text_stands_out_from_the_page(shown, scheme):
         assert page.ask(f"contrast('{name}', 'page')") >= 3, name
 
 
-def test_dark_is_dark_in_the_charts_too(shown):
-    def ink() -> list[int]:
-        told = page.ask(
-            "getComputedStyle(document.querySelector('.chart svg .role-title-text text')).fill"
-        )
-        return [int(v) for v in told[4:-1].split(",")]
-
-    page = shown(1280, 900)
-    assert max(ink()) < 100
-    page = shown(1280, 900, scheme="dark")
-    assert min(ink()) > 180
+@view(DESKTOP, DARK_DESKTOP)
+def test_dark_is_dark_in_the_charts_too(shown, view_asked):
+    style = "getComputedStyle(document.querySelector('.chart svg .role-title-text text'))"
+    ink = [int(v) for v in shown.ask(f"{style}.fill")[4:-1].split(",")]
+    assert min(ink) > 180 if view_asked == DARK_DESKTOP else max(ink) < 100
 
 
-def test_paper(shown, tmp_path):
-    page = shown(1280, 900, scheme="dark")
-    page.call("Emulation.setEmulatedMedia", media="print")
-    assert page.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    page.call("Emulation.setEmulatedMedia", media="")
-    page.paper(tmp_path / "page.pdf")
+@view(DARK_DESKTOP)
+def test_paper(shown, view_shown, tmp_path):
+    view_shown.clear()
+    shown.call("Emulation.setEmulatedMedia", media="print")
+    assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    shown.call("Emulation.setEmulatedMedia", media="")
+    shown.paper(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_without_scripts_everything_is_told(browser, written):
+def test_without_scripts_everything_is_told(browser, written, view_shown):
+    view_shown.clear()
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.call("Page.navigate", url=written.resolve().as_uri())
