@@ -113,11 +113,23 @@ def made() -> dict[str, Results]:
     return dict(usual())
 
 
+_LOADED: dict[bytes, Results] = {}
+
+
+def loaded(host: Path) -> Results:
+    """Load a host's results, once for all folders with the same plan and the same journal."""
+    paths = [host / plan_file.FILE, *sorted((host / "journal").iterdir())]
+    key = b"\0".join(path.read_bytes() for path in paths)
+    if key not in _LOADED:
+        _LOADED[key] = store.load(host)
+    return _LOADED[key]
+
+
 def by_hand(folder: Path, basis: Basis) -> dict[What, dict[str, Sessions]]:
     """Work out of whole results what Parquet and DuckDB are to say."""
     found: dict[What, dict[str, Sessions]] = {}
     for path in plan_file.hosts(folder):
-        cells = Cells(store.load(path), basis)
+        cells = Cells(loaded(path), basis)
         own: list[tuple[What, list[int], np.ndarray]] = []
         with np.errstate(divide="ignore", invalid="ignore"):
             for cell in cells.all:
