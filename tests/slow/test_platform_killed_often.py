@@ -12,7 +12,6 @@ from tare import platforms
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave"),
 ]
 TRIALS = 4

@@ -165,6 +165,7 @@ def autogroup() -> Iterator[str]:
     assert AUTOGROUP.read_text() == before
 
 
+@pytest.mark.machine
 def test_settings_are_held_and_put_back(autogroup: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("--settings", "autogroup=on,off", *TINY, "--out", str(out), "--json")

@@ -18,7 +18,7 @@ import synthetic
 from tare.experiment import journal, remnants
 from tare.host import lease
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 
 QUESTION = """

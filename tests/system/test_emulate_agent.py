@@ -23,7 +23,6 @@ from tare.networks import remnants
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root's networks have names"),
 ]
 NETNS = Path("/run/netns")

@@ -14,7 +14,6 @@ from test_emulated_network import EMULATE, NETWORKS, _left
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces with names"),
 ]
 

@@ -24,7 +24,6 @@ from tare.platforms import processes
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make images for platforms"),
 ]

@@ -8,7 +8,7 @@ import cli
 import pytest
 from test_fingerprint import at_work
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 
 def test_what_a_killed_one_left_is_cleaned_away(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from tare.features.fleet import folder as folders
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]
 BLOCKS, HOSTS = 10, 3

@@ -15,7 +15,6 @@ from test_ssh_fleet import FILE, LEFT_S, Boxes, boxes, file, until  # noqa: F401
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces"),
 ]

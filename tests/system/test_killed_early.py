@@ -10,7 +10,6 @@ import pytest
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave"),
 ]

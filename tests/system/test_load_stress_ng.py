@@ -20,7 +20,6 @@ from tare.host import lease
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(shutil.which("stress-ng") is None, reason="no stress-ng"),
 ]
 

@@ -24,7 +24,7 @@ from tare.networks.emulator import Emulator
 from tare.render.words import sentence
 from tare.results.message import message
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 SERVER = """
 import socket, sys

@@ -23,7 +23,7 @@ from tare.networks import remnants as networks
 from tare.networks.emulator import Emulator
 from tare.platforms import processes
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 RATE_BPS = 100_000_000
 #: Of a packet on the link, what is payload of TCP.

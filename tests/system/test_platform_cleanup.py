@@ -13,7 +13,7 @@ from tare.agent import client, record
 from tare.experiment import remnants
 from tare.host import lease
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 SESSION = """
 import sys, time

@@ -21,7 +21,7 @@ from tare.errors import AgentError, PlatformError
 from tare.host import lease
 from tare.platforms.docker import nested
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 PATIENCE_S = 30.0
 

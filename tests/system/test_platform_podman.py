@@ -19,7 +19,7 @@ from tare.experiment import remnants
 from tare.host import lease
 from tare.platforms import podman, session_folder
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 PATIENCE_S = 30.0
 MIB = 1 << 20

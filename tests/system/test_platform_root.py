@@ -26,7 +26,6 @@ BUSYBOX = Path("/bin/busybox")
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(not BUSYBOX.exists(), reason="busybox-static is not installed"),
 ]
 

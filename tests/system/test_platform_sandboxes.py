@@ -17,7 +17,7 @@ from tare.experiment import remnants
 from tare.host import lease
 from tare.platforms import quota
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 SANDBOXES = (
     "cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman", "docker", "isolate",

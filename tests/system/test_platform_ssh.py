@@ -23,7 +23,7 @@ from tare.errors import AgentError, PlatformError
 from tare.host import lease
 from tare.platforms import quota
 
-pytestmark = [pytest.mark.system, pytest.mark.machine]
+pytestmark = [pytest.mark.system]
 
 #: How long what must happen may take on a busy machine; nothing is asserted of how long it did.
 PATIENCE_S = 30.0

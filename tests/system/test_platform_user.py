@@ -13,7 +13,6 @@ import pytest
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
 ]
 

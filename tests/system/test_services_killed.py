@@ -17,7 +17,6 @@ import tare
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network for platforms"),
 ]
 

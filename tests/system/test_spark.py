@@ -16,7 +16,6 @@ from tare import platforms
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.machine,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network for platforms"),
     pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="mmdebstrap makes the image"),

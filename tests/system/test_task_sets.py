@@ -17,7 +17,7 @@ from tare import platforms
 from tare.features.tasks.folder import load
 from tare.features.tasks.runs import Runs
 
-pytestmark = [pytest.mark.system, pytest.mark.machine, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 SOURCE = Path(__file__).parents[1] / "data/task.c"
 #: What an input says, and how its run must end.
 ENDS = {
