@@ -1,7 +1,7 @@
 """Private folders for leases and state, for one process of the tests and its children.
 
-Where root's sessions keep both is fixed: neither an option nor the environment moves it, since a
-caller of sudo could then choose what `tare cleanup` removes. A mount namespace replaces the folders.
+Root's folders of both are fixed: neither an option nor the environment moves them, since a caller
+of sudo could then choose what `tare cleanup` removes. A mount namespace replaces them for the tests.
 """
 
 from __future__ import annotations
