@@ -1,7 +1,7 @@
 """Private folders for leases and state, for one process of the tests and its children.
 
 Root's folders of both are fixed: neither an option nor the environment moves them, since a caller
-of sudo could then choose what `tare cleanup` removes. A mount namespace replaces them for the tests.
+of sudo could then choose what `tare cleanup` removes. A mount namespace replaces them here.
 """
 
 from __future__ import annotations
