@@ -5,8 +5,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 CARGO = RUSTFLAGS="-C target-feature=+crt-static" cargo
 AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
-.PHONY: setup agent demo check test nightly pytest test-agent test-fast test-layers test-slow test-applications test-tools torture \
-	lint lint-python lint-agent docs generated check-generated clean
+.PHONY: setup agent demo check check-tests check-agent test nightly pytest test-agent test-layers test-slow \
+	test-applications test-tools torture lint lint-python lint-agent docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -28,13 +28,32 @@ demo:
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results || case $$? in 17|18) ;; *) exit 1;; esac
 
-# What a change breaks most often, in about a minute: without rights, tools, or a build of the agent
-# where that has not changed.
+# Lint, and the tests that changed files can affect most directly; BASE=COMMIT compares with another
+# commit than HEAD. Tests that need rights or tools, or are far from the change, are left to make test.
+BASE ?= HEAD
+BUDGET ?= 75
+DEADLINE ?= 80
 check: setup
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-python check-generated test-fast
+	@$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
+		check-tests lint-python check-generated
 
-test-fast: setup
-	pytest --numprocesses 2 -m "not slow and not long and not system" tests/unit tests/contract
+check-tests: setup
+	@files=$$(tools/affected.py tests --base $(BASE) --budget $(BUDGET)) || exit 1; \
+	[ -z "$$files" ] || pytest --numprocesses 2 --deadline $(DEADLINE) --costs .costs/check.json \
+		-m "not slow and not layers and not applications and not system" $$files || [ $$? -eq 5 ]
+
+# Lint and tests of changed crates and of those that depend on them. With tare-cql, libraries have the
+# same features as in the other targets; with others, cargo would build them again.
+SAME_FEATURES = --package tare-cql
+check-agent:
+	cargo fmt --all --check --manifest-path agent/Cargo.toml
+	@crates=$$(tools/affected.py crates --base $(BASE)) || exit 1; \
+	[ -n "$$crates" ] || { echo "no crate has changed"; exit 0; }; set -ex; \
+	$(CARGO) clippy $(AGENT) $$crates $(SAME_FEATURES) --all-targets -- -D warnings; \
+	$(CARGO) test $(AGENT) $$crates $(SAME_FEATURES); \
+	$(MAKE) --no-print-directory agent; \
+	tools/generate_record.py --check --agent src/tare/bin/tare-agent; \
+	tools/generate_docs.py --check
 
 # All stages, concurrently; AGAINST=FILE warns of stages that take more CPU time than in that run.
 test:

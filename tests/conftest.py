@@ -6,10 +6,12 @@ import contextlib
 import fcntl
 import functools
 import json
+import math
 import os
 import re
 import resource
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ from typing import Any
 import private_state
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tare.host import state
 from tare.render import drawing
@@ -42,6 +46,7 @@ _MACHINE = pytest.StashKey[int]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", type=Path, help="write seconds of each test file there, as JSON")
+    parser.addoption("--deadline", type=float, help="seconds after which no test file starts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,6 +91,9 @@ class _Costs:
 
     def pytest_sessionfinish(self) -> None:
         self._path.parent.mkdir(exist_ok=True)
+        # Of files that this run left out, the costs of earlier runs are kept.
+        with contextlib.suppress(OSError):
+            self._files = json.loads(self._path.read_text(encoding="utf-8")) | self._files
         text = json.dumps(self._files, indent=1, sort_keys=True)
         self._path.write_text(text + "\n", encoding="utf-8")
 
@@ -129,6 +137,18 @@ class _Files(LoadScopeScheduling):
 
     _is_shared = not private_state.is_possible()
 
+    def __init__(self, config: pytest.Config, log: Producer | None) -> None:
+        super().__init__(config, log)
+        self._ends = time.monotonic() + (config.option.deadline or math.inf)
+        #: Test files that were not started before the deadline.
+        self.left: list[str] = []
+
+    def _reschedule(self, node: WorkerController) -> None:
+        if time.monotonic() > self._ends:
+            self.left += self.workqueue
+            self.workqueue.clear()
+        super()._reschedule(node)
+
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         if needs_the_machine(file) or (self._is_shared and _is_of_sessions(file)):
@@ -137,14 +157,28 @@ class _Files(LoadScopeScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Files:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> _Files:
     config.option.loadscopereorder = False  # the order is that of the collection, below
     return _Files(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no process is left with it at the end."""
-    items.sort(key=lambda item: _place(item.nodeid.partition("::")[0]))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left with it at the end.
+
+    With a deadline, the first files of the command line are the most important ones.
+    """
+    if not config.option.deadline:
+        items.sort(key=lambda item: _place(item.nodeid.partition("::")[0]))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    scheduler = getattr(config.pluginmanager.getplugin("dsession"), "sched", None)
+    if isinstance(scheduler, _Files) and scheduler.left:
+        terminalreporter.write_line(
+            f"deadline: {len(scheduler.left)} more test files are left to make test"
+        )
 
 
 def _place(file: str) -> int:

@@ -254,7 +254,6 @@ def test_verdicts_speak_of_what_was_measured(better: bool | None, word: str) -> 
     assert (found.verdict, found.word) == (HIGHER, word)
 
 
-@pytest.mark.long
 def test_equal_groups_raise_few_alarms_together() -> None:
     rng = np.random.default_rng(8)
 

@@ -163,7 +163,6 @@ def test_the_reference_can_be_said_and_must_be_known(tmp_path: Path) -> None:
     assert said.design.reference == "iron"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "sizing", "why"),
     [
@@ -194,7 +193,6 @@ def test_too_few_sizes_are_no_model_and_no_sizes_are_no_refusal(tmp_path: Path) 
     assert one.overhead.design.size is None
 
 
-@pytest.mark.long
 def test_the_page_draws_what_was_measured_and_what_it_costs(study: Audit) -> None:
     page = make(study, "tare audit study.csv")
     names = [f.name for f in page.sections[0].figures]

@@ -184,7 +184,6 @@ def test_the_specification_is_scored_by_what_the_file_says() -> None:
     assert scored.missing == ("statistic", "environment")
 
 
-@pytest.mark.long
 def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_path: Path) -> None:
     names = [f.name for f in findings(found)]
     assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
@@ -197,14 +196,12 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
     assert "tare audit x" in text
 
 
-@pytest.mark.long
 def test_a_page_takes_a_command_that_is_no_text(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     files.write(page.make(found, "tare audit --report u\udcff.html"), target)
     assert "u\\udcff.html" in target.read_text()
 
 
-@pytest.mark.long
 def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.md"
     written = files.write(page.make(found, "tare audit x"), target)

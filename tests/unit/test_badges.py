@@ -89,7 +89,6 @@ EXPERIMENTS: dict[str, Callable[[Behave, int], Results]] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 7, 45])
 @pytest.mark.parametrize("behave", NOISE)
 @pytest.mark.parametrize("name", EXPERIMENTS)

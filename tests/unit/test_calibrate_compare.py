@@ -78,7 +78,6 @@ def test_it_is_written_as_json(written: dict[str, Path], tmp_path: Path) -> None
     assert found["equals"][1]["on"] == []
 
 
-@pytest.mark.long
 def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
     page = tmp_path / "two.html"
     command.compare(written["laptop"], written["server"], None, None, page)
@@ -87,7 +86,6 @@ def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
         command.compare(written["laptop"], written["server"], None, None, tmp_path / "two.pdf")
 
 
-@pytest.mark.long
 def test_the_page_asked_for_says_how_to_make_it_again(
     written: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -147,7 +147,6 @@ def test_quota_and_value_are_two_columns(tmp_path: Path) -> None:
         sweep_file.read(write(tmp_path, LINE), value="quota")
 
 
-@pytest.mark.long
 def test_a_page_is_written_and_says_how_to_make_it_again(tmp_path: Path) -> None:
     file = write(tmp_path, LINE.replace("quota,gflops", "cpus,solves"))
     page = tmp_path / "fit.md"

@@ -21,8 +21,6 @@ from tare.render.words import sentence
 from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
-pytestmark = pytest.mark.long
-
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 STATUS = "/sys/devices/system/cpu/intel_pstate/status"

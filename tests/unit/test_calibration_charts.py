@@ -150,7 +150,6 @@ def test_one_value_at_each_step_has_no_interval():
     assert told["first"].args["rate"] == Amount(pytest.approx(2.8), "GFLOPS")
 
 
-@pytest.mark.long
 def test_many_trials_are_thinned_and_said():
     quotas = [0.1 * n for n in range(1, 1001) for _ in range(7)]
     rates = [28 * q for q in quotas]

@@ -170,7 +170,6 @@ def test_a_ceiling_is_no_line() -> None:
     assert len(back.b.linear) == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("samples", "least"), [(40, 34), pytest.param(200, 181, marks=pytest.mark.slow)]
 )

@@ -63,7 +63,6 @@ def matrix(measured) -> Matrix:
     return msgspec.structs.replace(found, answer=words.paragraph(fairness.answer(found)))
 
 
-@pytest.mark.long
 def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, measured, tmp_path):
     laid = page.of_matrix(matrix, measured, "tare calibrate --settings …")
     assert laid.answers == (matrix.answer,)
@@ -82,7 +81,6 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     assert "governor=performance,turbo=on" in written[0].read_text()
 
 
-@pytest.mark.long
 def test_settings_of_which_none_is_measured(matrix):
     nothing = msgspec.structs.replace(matrix, standings=(), answer=None)
     laid = page.of_matrix(nothing, {}, "tare calibrate")
@@ -90,7 +88,6 @@ def test_settings_of_which_none_is_measured(matrix):
     assert laid.answers == (message("calibration.settings.none"),)
 
 
-@pytest.mark.long
 def test_two_machines(jumping, steady, tmp_path):
     found = mapping(jumping, steady, ("H90", "server"))
     laid = page.of_two(found, jumping, steady, "tare calibrate compare")
@@ -106,7 +103,6 @@ def test_two_machines(jumping, steady, tmp_path):
     assert (tmp_path / "two-charts" / "mapping.svg") in written
 
 
-@pytest.mark.long
 def test_somebody_else_s_sweep(tmp_path):
     rates = [28.4 * q * (1 + 0.001 * (i % 3)) for i, q in enumerate(QUOTAS)]
     sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")

@@ -262,7 +262,6 @@ def test_hints_name_the_option(hint: str | None, told: str | None) -> None:
     assert (error.message, error.hint) == ("--hosts: 'x'", told)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

@@ -84,7 +84,6 @@ def test_of_one_series(values: np.ndarray, q: float) -> None:
     assert made.ci is None or inside(made.ci[0], made.value, made.ci[1])
 
 
-@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_of_two_series(data: st.DataObject) -> None:
@@ -126,7 +125,6 @@ def test_of_costs_over_sizes(values: np.ndarray, sizes: int) -> None:
     assert all(inside(f.low, f.value, f.high) for f in factors)
 
 
-@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_of_fingerprints(data: st.DataObject) -> None:
@@ -227,7 +225,6 @@ EXPERIMENTS: dict[str, Callable[[int], Results]] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 5, 7, 21])
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_of_every_finding(name: str, trials: int) -> None:

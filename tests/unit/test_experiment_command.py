@@ -53,7 +53,6 @@ def answers(folder: Path) -> pipeline.Answers:
     return pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
 
 
-@pytest.mark.long
 def test_a_report_prints_the_answer_and_where_the_page_is(
     folder: Path, reported: str, answers: pipeline.Answers
 ) -> None:
@@ -101,13 +100,11 @@ def test_the_rule_by_which_cells_are_shown_is_said() -> None:
     assert last == "… and 8 more cells in the report. Shown: the first 12"
 
 
-@pytest.mark.long
 def test_a_terminal_says_in_fifteen_lines_besides_the_table(reported: str) -> None:
     said = reported.splitlines()
     assert len(said) <= 15 + screen.MOST_ROWS
 
 
-@pytest.mark.long
 def test_json_alone_is_what_programs_get(folder: Path) -> None:
     told = json.loads(report(str(folder), "--json", "-"))
     assert told["written"] == [str(folder / "report.html")]
@@ -116,7 +113,6 @@ def test_json_alone_is_what_programs_get(folder: Path) -> None:
     assert told["headline"]
 
 
-@pytest.mark.long
 def test_a_report_elsewhere_leaves_the_folder_as_it_is(
     folder: Path, reported: str, tmp_path: Path
 ) -> None:

@@ -383,7 +383,6 @@ KEYS = st.sampled_from(
 TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
 
 
-@pytest.mark.long
 @given(
     st.fixed_dictionaries(
         {},

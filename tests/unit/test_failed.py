@@ -46,7 +46,6 @@ def test_the_commands_are_found() -> None:
     assert {(("compare",), "junit"), (("experiment", "run"), "json")} <= set(WRITING)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("path", "option"), WRITING, ids=lambda x: x if x in OPTIONS else None)
 def test_a_wrong_option(
     path: tuple[str, ...], option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -120,7 +119,6 @@ def test_an_interrupt_and_a_fault(
     assert json.loads(file.read_text())["error"]["exit_code"] == code
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

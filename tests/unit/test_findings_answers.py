@@ -386,7 +386,6 @@ def test_an_undecided_cost_is_told_with_its_estimate_and_interval() -> None:
     assert found.settle is not None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("experiments", [12, pytest.param(60, marks=pytest.mark.slow)])
 def test_equal_platforms_are_rarely_told_to_differ(experiments: int) -> None:
     """A/A: whole experiments where nothing differs, at most 5 % with any difference."""
@@ -409,7 +408,6 @@ def test_headline_answers_first_and_tells_failures_and_basis() -> None:
     assert names[-1] == "headline.failed"
 
 
-@pytest.mark.long
 def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
     results = make(noisy_docker, pinnings=("none", "spread"), trials=20, inputs=4)
     one, again = (
@@ -421,7 +419,6 @@ def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
         assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 2, 3, 7])
 def test_every_finding_stands_tiny_experiments(trials: int) -> None:
     results = make(
@@ -443,7 +440,6 @@ def test_no_good_trial_concludes_nothing() -> None:
     assert args(tuple(told[:1]), "cells.none_good") == {}
 
 
-@pytest.mark.long
 def test_rows_have_what_the_columns_promise() -> None:
     results = make(noisy_docker, pinnings=("none", "spread"), trials=25, inputs=4)
     for finding in all_findings(results, SUPPLIES.findings()):

@@ -62,7 +62,6 @@ def test_each_short_cell_is_counted(tmp_path: Path) -> None:
     assert found.answer in headline(results, all_findings(results, SUPPLIES.findings()))
 
 
-@pytest.mark.long
 def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
     """Every third trial was preceded by one of its cell and block that failed."""
     options = {"loads": ("none", "busy"), "workers": (1, 2), "iterations": 3, "inputs": 4}

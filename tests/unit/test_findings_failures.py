@@ -134,7 +134,6 @@ def results(folder: Path, *, failing: float, stopped: bool) -> Results:
 SAID = 'exit 1; standard error ends with "no <lock>" / "another one holds it"'
 
 
-@pytest.mark.long
 def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     [missing] = given_up(found)
@@ -171,7 +170,6 @@ def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     assert text(others["reasons"]) == SAID
 
 
-@pytest.mark.long
 def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> None:
     found = results(tmp_path, failing=0.3, stopped=False)
     assert given_up(found) == []

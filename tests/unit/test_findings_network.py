@@ -335,7 +335,6 @@ def test_few_trials_are_told_what_is_missing() -> None:
     assert only("few", ask("network_repetitions", carry))["least"] == 6
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 2, 5, 6, 7, 12])
 @pytest.mark.parametrize("budget", ["reset", "carry"])
 def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
@@ -417,7 +416,6 @@ def test_findings_are_data(carried: Results) -> None:
         assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
 
 
-@pytest.mark.long
 def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
     """A program that sends nothing, at four budgets: location and spread, 5 % each."""
     experiments = 40
@@ -433,7 +431,6 @@ def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
     assert spread <= most
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("experiments", [10, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.8}], ids=str)
 def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
@@ -450,7 +447,6 @@ def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(
     assert alarms <= stats.binom.ppf(0.99, experiments, 0.05)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("experiments", [10, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.5}], ids=str)
 def test_repetitions_that_deplete_their_budget_are_said_to(

@@ -222,7 +222,6 @@ def test_what_pinning_removes_of_pso_is_told() -> None:
     assert pinning["pso"].low > 1
 
 
-@pytest.mark.long
 def test_emulated_platforms_are_never_told_as_a_cost(
     sized: Results, findings: list[Finding]
 ) -> None:
@@ -500,7 +499,6 @@ def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     assert order == sorted(order)
 
 
-@pytest.mark.long
 def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
     for trials in (1, 3):
         results = make(

@@ -298,7 +298,6 @@ def test_a_comparison_s_medians_are_of_one_session() -> None:
     assert d.comparison.median_ratio == pytest.approx(1.2, rel=0.02)
 
 
-@pytest.mark.long
 def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     made = _slower_machine()
     folder = _folder(made, tmp_path / "out")
@@ -367,7 +366,6 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
         assert said[0] in _plain((tmp_path / name).read_text())
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("gate", "code"), [(0.5, 0), (0.03, 1)])
 def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: int) -> None:
     assert _told(judged(_compared(), (), tmp_path), tmp_path, gate) == code
@@ -389,7 +387,6 @@ def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     assert len(told["trials"]) == 24
 
 
-@pytest.mark.long
 def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
     made = sweeps.make(sweeps.Sweep(sessions={1: 1.0, 2: 0.5}), trials=14)
     trials = made.trial_table

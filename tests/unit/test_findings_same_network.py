@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 import synthetic
 from said import args, ids
 from situations import network_fingerprint as fingerprint
@@ -120,7 +119,6 @@ def test_baselines_of_another_network_do_not_agree() -> None:
     assert apart(old.network, a) is None
 
 
-@pytest.mark.long
 def test_page_of_a_fingerprint(tmp_path: Path) -> None:
     (page,) = files.write(
         network_fingerprint_page.make(fingerprint(9.4), "tare net fingerprint 192.0.2.1"),

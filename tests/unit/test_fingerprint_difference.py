@@ -118,7 +118,6 @@ def test_the_order_of_the_two_turns_the_ratio_round() -> None:
     assert (there.direction, back.direction) == ("worse", "better")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("machines", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_two_takes_of_one_machine_rarely_differ(machines: int) -> None:
     """Rounds that vary by 1 %, takes by 2 %: what is called a change is beyond 10 %."""

@@ -19,8 +19,6 @@ from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import place
 from tare.render.tables import lay
 
-pytestmark = pytest.mark.long
-
 
 def page(**asked):
     return fingerprint_page.make(

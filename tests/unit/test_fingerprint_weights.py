@@ -112,7 +112,6 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(
         assert sentence(said) in " ".join(told.split())
 
 
-@pytest.mark.long
 def test_the_page_is_written(found: Weights, tmp_path: Path) -> None:
     (written, *_) = files.write(page.make(found, "tare fingerprint"), tmp_path / "weights.html")
     text = written.read_text()

@@ -33,7 +33,6 @@ def secret(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.long
 def test_no_link_to_another_file_is_read(folder: Path, secret: Path) -> None:
     (folder / "experiment.toml").unlink()
     (folder / "experiment.toml").symlink_to(secret)
@@ -54,7 +53,6 @@ def test_pipes_and_links_are_refused_at_once(folder: Path, secret: Path, name: s
         store.load(folder)
 
 
-@pytest.mark.long
 def test_a_pipe_in_place_of_the_experiment_keeps_nobody_waiting(folder: Path) -> None:
     (folder / "experiment.toml").unlink()
     os.mkfifo(folder / "experiment.toml")
@@ -81,7 +79,6 @@ def test_a_store_that_reads_other_files_is_made_anew(folder: Path, secret: Path)
         assert views.fetchone() == (0,)
 
 
-@pytest.mark.long
 def test_charts_replace_links(folder: Path, secret: Path) -> None:
     first = files.write_charts(report.document(folder, SUPPLIES), "svg", folder / "charts")[0]
     first.unlink()

@@ -256,7 +256,6 @@ def test_ends_without_cpu_blame_no_network() -> None:
     assert found.high_gbps is None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("sd", [0.03, 0.1])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_no_bucket_is_not_called_one(sd: float, seed: int) -> None:
@@ -369,7 +368,6 @@ def test_phases_end_where_no_bucket_is_seen() -> None:
     assert sum(seconds for _, seconds in phases) == pytest.approx(60, rel=0.1)
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", range(100))
 def test_whatever_a_trace_holds_is_answered(seed: int) -> None:

@@ -100,7 +100,6 @@ def test_a_file_that_was_sorted_and_indented_is_recognised(
     assert [unit for unit, format in units if format.recognises(head, file)] == [name]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "file"), JSON_FILES)
 @given(data=st.data())
 @KEEP
@@ -128,7 +127,6 @@ def test_a_changed_value_never_breaks_the_reader(
     read_or_refuse(broken, name)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "file"), FILES)
 @given(data=st.data())
 @KEEP

@@ -64,7 +64,6 @@ def test_a_file_above_the_limit_is_not_parsed(
         json_file.load(written(tmp_path, "[" + " " * (1 << 20) + "]"))
 
 
-@pytest.mark.long
 def test_a_million_keys_are_only_many(tmp_path: Path) -> None:
     many = json.dumps({str(i): i for i in range(1_000_000)})
     assert len(json_file.load(written(tmp_path, many)).value) == 1_000_000

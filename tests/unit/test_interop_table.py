@@ -513,7 +513,6 @@ SEEDS = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(len(SEEDS)))
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -58,7 +58,6 @@ def test_elements_come_one_by_one_with_their_lines(tmp_path: Path) -> None:
     assert (second.name, second.line) == ("z", 3)
 
 
-@pytest.mark.long
 def test_elements_are_not_kept(tmp_path: Path) -> None:
     file = written(tmp_path, "<r>" + "<x/>" * 300_000 + "</r>")
     # The first are there before the file has been read to its end.
@@ -126,7 +125,6 @@ def test_an_endless_attribute_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         walked(tmp_path, "<r a='" + "x" * (2 << 20) + "'/>")
 
 
-@pytest.mark.long
 def test_what_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,6 @@ def authors() -> dict[str, dict[str, str]]:
         return {row["epoch"]: row for row in csv.DictReader(file)}
 
 
-@pytest.mark.long
 def test_what_the_authors_of_the_traces_found(
     identified: Identified, authors: dict[str, dict[str, str]]
 ) -> None:
@@ -87,7 +86,6 @@ def test_what_the_authors_of_the_traces_found(
     assert drops == identified.drops
 
 
-@pytest.mark.long
 def test_every_figure_has_an_interval_that_holds_it(identified: Identified) -> None:
     for one in identified.series:
         assert one["reasons"]
@@ -98,7 +96,6 @@ def test_every_figure_has_an_interval_that_holds_it(identified: Identified) -> N
                 assert low < one[name]["value"] < high
 
 
-@pytest.mark.long
 def test_many_series_are_a_table(identified: Identified) -> None:
     assert f"{identified.drops} × a drop" in identified.screen
     assert (

@@ -67,7 +67,6 @@ def refused(*words: object) -> TareError:
     return error
 
 
-@pytest.mark.long
 def test_a_measurement_is_kept_and_told(
     tmp_path: Path, key: Path, scripts: list[ScriptedEnds]
 ) -> None:
@@ -92,7 +91,6 @@ def test_a_measurement_is_kept_and_told(
         raise refused("measure", "192.0.2.1", "--key", key, "--out", out)
 
 
-@pytest.mark.long
 def test_a_crash_is_gone_on_from(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
     # The agent ends in the middle; the next one does not come to anything at all.
     scripts += [ScriptedEnds(over=(5, "killed")), ScriptedEnds(over=(0, "nobody listens"))]
@@ -143,7 +141,6 @@ def test_whoever_is_not_reached_leaves_no_folder(
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -170,7 +167,6 @@ def test_what_is_not_possible_is_said(words: Sequence[str], complaint: str) -> N
     assert error.hint
 
 
-@pytest.mark.long
 def test_resume_takes_nothing_else(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
     tare("measure", "192.0.2.1", "--key", key, "--duration", "10s", "--out", tmp_path / "m")
     error = refused("measure", "--out", tmp_path / "m", "--resume", "--duration", "2h")

@@ -267,7 +267,6 @@ def test_what_is_left(tmp_path: Path) -> None:
     assert folder.read(tmp_path / "m").left_ns() == {}
 
 
-@pytest.mark.long
 def test_ends_yield_a_phase_and_skip(tmp_path: Path) -> None:
     script = ScriptedEnds(lost=((20, 30),))
     with Ends(connect(), channel=script) as ends:

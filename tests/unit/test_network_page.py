@@ -39,7 +39,6 @@ def a_sweep(path: Path, **more: object) -> Path:
     return measure(path, ScriptedEnds(rate=lambda s: 1e8 * (1 + s), **more), *phases)
 
 
-@pytest.mark.long
 def test_page_of_a_bucket(tmp_path: Path) -> None:
     page = network_page.of([folder.read(a_bucket(tmp_path / "m"))], "tare net report m")
     names = [figure.name for figure in page.figures]
@@ -75,7 +74,6 @@ def test_no_line_is_drawn_through_a_long_rest() -> None:
     assert len(thin(start, start + 1, np.full(40, np.nan))) == 0
 
 
-@pytest.mark.long
 def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
     sweep = folder.read(a_sweep(tmp_path / "sweep", buffer=0.8))
     page = network_page.of([sweep], "tare net report sweep")
@@ -87,7 +85,6 @@ def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
     html.render(both)
 
 
-@pytest.mark.long
 def test_page_of_nothing(tmp_path: Path) -> None:
     with writer.create(tmp_path / "m", folder.read(a_sweep(tmp_path / "s")).asked):
         pass
@@ -147,7 +144,6 @@ def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, lim
     assert one.limit.id == limit
 
 
-@pytest.mark.long
 def test_a_name_is_no_script(tmp_path: Path) -> None:
     path = tmp_path / "m"
     measure(path, ScriptedEnds(), sending(0, 30), host="<script>alert(1)</script>")

@@ -125,7 +125,6 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
     return Stub(tmp_path, monkeypatch)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("cg", "used"), [("works", True), ("init", False), ("fails", False)])
 def test_control_groups_are_used_where_they_work(
     stub: Stub, monkeypatch: pytest.MonkeyPatch, cg: str, used: bool
@@ -147,7 +146,6 @@ def test_control_groups_are_used_where_they_work(
     assert list(stub.claims.iterdir()) == []
 
 
-@pytest.mark.long
 def test_boxes_are_never_shared(stub: Stub) -> None:
     with ThreadPoolExecutor() as threads:
         places = [stub.place(number, cg="off") for number in range(4)]

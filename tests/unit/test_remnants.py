@@ -334,7 +334,6 @@ def starving() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         busy.kill()
 
 
-@pytest.mark.long
 def test_who_was_ended_is_gone_however_busy_the_machine_is(
     starving: Callable[..., subprocess.Popen[bytes]],
 ) -> None:

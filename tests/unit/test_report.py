@@ -26,8 +26,6 @@ from tare.render import files, html, markdown, pictures, screen, words
 from tare.render.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.wiring import SUPPLIES
 
-pytestmark = pytest.mark.long
-
 CHARTS = sorted(SUPPLIES.charts())
 #: Situations that show every chart together.
 SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network",

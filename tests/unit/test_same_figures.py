@@ -192,7 +192,6 @@ def holds(shown: tuple[str, ...], value: float, low: float | None, high: float |
     return True
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_says_the_same_on_the_screen_on_the_page_and_in_json(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -451,7 +450,6 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
     )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])
 @pytest.mark.parametrize("n", [12, 60])
 def test_a_comparison_says_the_same_everywhere(

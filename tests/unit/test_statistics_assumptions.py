@@ -73,7 +73,6 @@ def test_equal_values_are_told_apart_from_steady_ones() -> None:
     assert found.normality.sentence == message("series.normality.equal")
 
 
-@pytest.mark.long
 @given(st.integers(0, 1000), st.floats(1e-9, 1e9), st.integers(6, 60))
 def test_the_unit_of_the_values_does_not_matter(seed: int, scale: float, n: int) -> None:
     x = np.random.default_rng(seed).lognormal(0, 0.5, n)
@@ -282,7 +281,6 @@ def test_modes_are_found_where_they_are() -> None:
     assert len(three.modes) == 3
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("n", [20, 100, 1000])
 @pytest.mark.parametrize("draw", ["normal", "lognormal", "t3", "rounded", "counts"])
 def test_one_mode_is_not_called_two(draw: str, n: int) -> None:
@@ -383,7 +381,6 @@ def test_order_does_not_see_the_distribution() -> None:
     assert (one.memory, one.step, one.drift) == (other.memory, other.step, other.drift)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("replicates", [100, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n", [20, 100, 1000])
 def test_shuffled_series_show_order_in_less_than_five_per_cent(n: int, replicates: int) -> None:

@@ -45,7 +45,6 @@ def test_many_differences_are_searched_for_as_few_are_sorted(
     assert brunner_munzel_interval(a, b) == pytest.approx(sorted_, abs=1e-9)
 
 
-@pytest.mark.long
 @given(st.integers(6, 30), st.integers(6, 30), st.floats(-5, 5))
 def test_a_shift_shifts_the_interval(m: int, n: int, shift: float) -> None:
     rng = np.random.default_rng(m * 100 + n)
@@ -75,7 +74,6 @@ def test_a_small_sample_of_large_spread_alarms_no_more_than_another() -> None:
     assert alarms <= stats.binom.ppf(0.99, 2000, 0.06)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("replicates", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_unpaired_comparisons_cover_the_true_ratio(replicates: int) -> None:
     """Nominal 95 %; lognormal, unequal n."""

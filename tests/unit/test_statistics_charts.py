@@ -39,7 +39,6 @@ def records(spec: Any) -> list[dict[str, Any]]:
     return [*rows, *named, *rest]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_every_chart_draws_by_itself_and_fetches_nothing(name: str) -> None:
     import vl_convert

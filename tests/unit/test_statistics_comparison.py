@@ -90,7 +90,6 @@ def test_cliffs_delta_is_its_definition(a: np.ndarray, b: np.ndarray) -> None:
     assert cliffs_delta(a, b) == pytest.approx(brute)
 
 
-@pytest.mark.long
 @settings(max_examples=20)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_statsmodels(p: list[float]) -> None:
@@ -162,7 +161,6 @@ def test_detectable_change_is_detected_with_the_stated_power() -> None:
     assert stats.binom.ppf(0.005, 300, 0.76) <= found <= stats.binom.ppf(0.995, 300, 0.84)
 
 
-@pytest.mark.long
 def test_a_family_of_equal_cells_rarely_has_a_difference() -> None:
     rng = np.random.default_rng(10)
     alarms = 0

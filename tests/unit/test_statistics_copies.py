@@ -50,7 +50,6 @@ def test_a_stretch_copied_elsewhere_is_placed() -> None:
     assert (found.length, found.first, found.second) == (12, 5, 60)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "probabilities", [[0.5, 0.5], [0.97, 0.03], [0.2] * 5, [0.9, 0.05, 0.05], [0.01] * 100]
 )

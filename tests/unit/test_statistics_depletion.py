@@ -71,7 +71,6 @@ def test_a_bucket_that_empties_half_way_is_seen_however_clear_the_step() -> None
     assert found.low < 5 < found.high
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("replicates", [400, pytest.param(2000, marks=pytest.mark.slow)])
 def test_trials_that_do_not_mind_are_seldom_said_to(replicates: int) -> None:
     """Independent values, whatever their distribution, and a budget that falls."""

@@ -82,7 +82,6 @@ def test_rows_of_one_trial_are_one_unit() -> None:
     assert by_trial.effects[0].p == pytest.approx(expected, abs=0.02)
 
 
-@pytest.mark.long
 def test_permutations_of_nothing_alarm_as_often_as_they_say() -> None:
     rng = np.random.default_rng(3)
     alarms = 0

@@ -55,7 +55,6 @@ def test_is_statsmodels(pairs: list[tuple[str, str]]) -> None:
         assert found.high == pytest.approx(min(1, theirs.kappa_upp), abs=1e-9)
 
 
-@pytest.mark.long
 @given(ratings, st.randoms())
 def test_order_names_and_sides_do_not_matter(pairs: list[tuple[str, str]], random: object) -> None:
     one = cohens_kappa([a for a, _ in pairs], [b for _, b in pairs])
@@ -68,7 +67,6 @@ def test_order_names_and_sides_do_not_matter(pairs: list[tuple[str, str]], rando
         assert a is None or a == pytest.approx(b)
 
 
-@pytest.mark.long
 def test_interval_covers() -> None:
     rng = np.random.default_rng(1)
     # Second rater copies in 60 %, and is at random otherwise: kappa is 0.6.

@@ -161,7 +161,6 @@ def test_the_unit_of_latency_does_not_matter(scale: float, seed: int, share: flo
         assert b.clear == a.clear
 
 
-@pytest.mark.long
 @given(seed=st.integers(0, 99))
 def test_order_does_not_matter(seed: int) -> None:
     at = sizes(4)

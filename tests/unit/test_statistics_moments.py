@@ -23,7 +23,6 @@ def sd(values: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.std(values, ddof=1, axis=axis))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("n", [20, 60, 1000, 5000])
 def test_is_scipys_percentile_bootstrap(n: int) -> None:
     values = np.random.default_rng(1).lognormal(0, 0.3, n)
@@ -168,7 +167,6 @@ SHAPES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 def test_coverage_is_what_simulation_one_by_one_finds(shape: str) -> None:
     values = SHAPES[shape](np.random.default_rng(10))

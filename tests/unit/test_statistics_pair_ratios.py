@@ -53,7 +53,6 @@ def test_equal_values_are_equal_as_far_as_the_clock_tells() -> None:
     assert found.high == pytest.approx(0.01, abs=1e-3)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("replicates", [50, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("quantile", [None, 0.9])
 def test_a_gate_errs_seldom_where_the_truth_is_the_gate(

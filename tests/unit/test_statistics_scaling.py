@@ -255,7 +255,6 @@ def test_too_many_steps_are_refused() -> None:
         scaling(x, x)
 
 
-@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 1000), st.floats(1e-6, 1e12))
 def test_units_and_order_do_not_matter(seed: int, scale: float) -> None:

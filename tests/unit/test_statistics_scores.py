@@ -560,7 +560,6 @@ def check_coverage(draw: Truths, n: int, trials: int, replicates: int) -> None:
     assert covered.min() >= stats.binom.ppf(0.01 / covered.size, replicates, 0.94), covered
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_intervals_cover(situation: str, trials: int) -> None:
@@ -610,7 +609,6 @@ def test_tests_err_as_seldom_as_they_claim(n: int, trials: int) -> None:
     assert (alarms <= stats.binom.ppf(0.998, replicates, [0.05, 0.06, 0.05, 0.06])).all(), alarms
 
 
-@pytest.mark.long
 def test_fifty_thousand_tasks_take_no_second() -> None:
     rng, n = np.random.default_rng(11), 50_000
     time = np.exp(rng.standard_normal((n, 1)) + 0.3 * rng.standard_normal((6, n, 1)))

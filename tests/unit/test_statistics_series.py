@@ -61,7 +61,6 @@ def test_levels_closer_than_the_tolerance_are_one() -> None:
     assert settle(values).shape == "flat"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("draw", ["normal", "lognormal", "standard_t"])
 def test_steady_series_rarely_change(draw: str) -> None:
     rng = np.random.default_rng(5)

@@ -54,7 +54,6 @@ def test_unit_and_offset_do_not_matter(scale: float, shift: float) -> None:
     assert other.verdict == one.verdict
 
 
-@pytest.mark.long
 def test_a_large_family_of_few_blocks_rarely_has_a_difference() -> None:
     """Holm asks for p = .004 here: the far tail must be right too."""
     rng = np.random.default_rng(9)
@@ -65,7 +64,6 @@ def test_a_large_family_of_few_blocks_rarely_has_a_difference() -> None:
     assert alarms <= stats.binom.ppf(0.99, 40, 0.05)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "outliers", "modes"])
 def test_a_family_of_equal_cells_rarely_has_a_difference(shape: str) -> None:
     rng = np.random.default_rng(4)
@@ -89,7 +87,6 @@ def test_many_pairs_together_are_known_better_than_each() -> None:
     assert whole.ratio == pytest.approx(np.exp(np.log(ratios).mean()))
 
 
-@pytest.mark.long
 def test_the_whole_of_equal_pairs_rarely_differs() -> None:
     rng = np.random.default_rng(8)
     alarms = 0
@@ -107,7 +104,6 @@ def test_the_whole_of_nothing_is_not_decided() -> None:
     assert (whole["all"].low, whole["all"].verdict) == (None, INCONCLUSIVE)
 
 
-@pytest.mark.long
 def test_workers_are_not_replicates() -> None:
     """Eight workers that share a trial's fate carry the information of one."""
     rng = np.random.default_rng(5)

@@ -169,7 +169,6 @@ def coverage() -> ModuleType:
     return module
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "target",
     [
@@ -281,7 +280,6 @@ def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
     assert args(remembering.refusal, "stopping.ordered")["tau"] > 1
 
 
-@pytest.mark.long
 def test_anytime_takes_longer_than_few_looks() -> None:
     rng = np.random.default_rng(29)
     target = {"anytime": True}

@@ -163,7 +163,6 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("n", [20, 200])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shape_never_lowers_a_verdict(shape: str, n: int) -> None:

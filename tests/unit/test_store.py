@@ -65,7 +65,6 @@ def test_what_was_written_is_read(results, folder):
     )
 
 
-@pytest.mark.long
 def test_findings_do_not_depend_on_the_store(results, folder):
     read = store.load(folder)
     # The invented results do not say how long a trial took.
@@ -93,7 +92,6 @@ def test_a_damaged_store_is_made_anew(folder):
     assert len(store.load(folder).trial_table) == 16 * 2
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "layout",
     [
@@ -122,7 +120,6 @@ def test_no_temporary_file_stays(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["journal", "plan.json", "store.duckdb"]
 
 
-@pytest.mark.long
 def test_readers_do_not_hinder_each_other(folder):
     with duckdb.connect(folder / "store.duckdb") as other:
         other.execute("CREATE TABLE origins (file VARCHAR, bytes BIGINT, modified_ns BIGINT)")
@@ -145,7 +142,6 @@ def test_a_folder_that_cannot_be_written_is_read(folder):
     folder.chmod(0o700)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("cut", [1, 5, 17])
 def test_the_last_line_may_be_cut(folder, cut):
     whole = lines_of(folder)
@@ -163,7 +159,6 @@ def test_a_tail_of_zeros_counts_as_cut(folder):
     assert len(store.load(folder).trial_table) == 32
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("garbage", "why"),
     [
@@ -190,7 +185,6 @@ def test_garbage_names_file_and_line(folder, garbage, why):
     assert not (folder / "store.duckdb").exists()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
@@ -320,7 +314,6 @@ def test_names_are_data(tmp_path):
     assert set(read.trial_table["workload"]) == {hostile}
 
 
-@pytest.mark.long
 def test_findings_are_stored(folder):
     found = all_findings(store.load(folder), SUPPLIES.findings())
     store.save_findings(folder, found)
@@ -339,7 +332,6 @@ def answered(tmp_path_factory):
     return folder
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_in_every_format(answered, tmp_path, table):
     folder = answered
