@@ -1,6 +1,6 @@
 """What holds under attack: coarse clocks, unequal spread, pairs that remember, families, gates.
 
-Rates by simulation; a test fails beyond the 99 % bound of what is claimed. ``make test-slow``.
+Rates by simulation; a test fails beyond the 99 % bound of what is claimed. ``make nightly``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Error rates by simulation, as claimed: 20,000 replicates, failing only beyond the 99 % bound.
 
-Minutes each; ``make test-slow``. Replicates are drawn in this process alone, from one seed.
+Minutes each; ``make nightly``. Replicates are drawn in this process alone, from one seed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 20,000 replicates of a clean series at the spread that is worst for it, 1000 to 2000 of the
 others (500 of a defect planted in 1000 trials, which takes longest); failing only beyond the 99 %
-bound of what is claimed. ``make test-slow``.
+bound of what is claimed. ``make nightly``.
 """
 
 from __future__ import annotations

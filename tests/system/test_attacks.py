@@ -41,7 +41,7 @@ REVOKE, USERS_KEYRING = 3, -4
 AS_CALLER = ("bare", "cgroup", "unshare", "bubblewrap")
 AS_ROOT = ("bubblewrap", "runc", "crun", "nspawn", "podman", "gvisor", "docker", "isolate", "vm")
 CASES = [*((stack, True) for stack in AS_CALLER), *((stack, False) for stack in AS_ROOT)]
-#: One of namespaces and one of a container; `make test-layers` tries the others.
+#: One of namespaces and one of a container; `make nightly` tries the others.
 QUICK = [("unshare", True), ("runc", False)]
 #: What is no harm: on the machine itself its loopback is anybody's; systemd-nspawn hands on a
 #: hierarchy of control groups that limits and counts nothing; a kernel of gVisor's is the sandbox's

@@ -19,7 +19,7 @@ PLATFORMS = (
     "bare", "cgroup", "unshare", "bubblewrap", "isolate", "runc", "crun", "nspawn", "podman",
     "docker", "docker/isolate", "docker/runc", "gvisor",
 )  # fmt: skip
-#: Of a test that is repeated on all of them in `make test-layers`.
+#: Of a test that is repeated on all of them in `make nightly`.
 REPRESENTATIVE = ("bare", "cgroup", "bubblewrap", "runc", "docker", "docker/runc")
 each_set = pytest.mark.parametrize(
     "names",

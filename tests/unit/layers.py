@@ -1,4 +1,4 @@
-"""Layers on which a test is always run; those on which it is repeated in `make test-layers` alone.
+"""Layers on which a test is always run; those on which it is repeated in `make nightly` alone.
 
 What differs between them are processes and namespaces that tare makes itself, and an engine.
 """
