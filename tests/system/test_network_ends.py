@@ -458,7 +458,7 @@ class TestHostileGuest:
     def test_bytes_are_counted_whatever_the_order(self, key: Path, tmp_path: Path) -> None:
         log = tmp_path / "serve.log"
         end = End(key, "127.0.0.1:0", "--bytes", "1000000", "--log", str(log))
-        for how in ("push", "ping", "late", "flood"):
+        for number_cut, how in enumerate(("push", "ping", "late", "flood"), 1):
             guest, stream = Guest(end), Guest(end)
             number = guest.begin("out" if how == "push" else "in")
             if how == "late":
@@ -481,6 +481,10 @@ class TestHostileGuest:
             assert moved < self.MOST, how
             for one in (guest, stream):
                 one.socket.close()
+            # The connection is closed before the reason is logged.
+            deadline = time.monotonic() + 30
+            while log.read_text().count("was cut") < number_cut and time.monotonic() < deadline:
+                time.sleep(0.01)
         end.close()
         cut = re.findall(
             r"was cut: .* 1000000 bytes .*; \S+ s, (\d+) bytes received, (\d+) sent, (\d+) of",
