@@ -63,9 +63,12 @@ test:
 nightly:
 	@tools/gate.py nightly $(STAGES)
 
-# More processes than CPUs: tests of real sessions mostly wait.
+# More processes than CPUs: tests of real sessions mostly wait. Collecting first compiles the tests
+# once; otherwise each process does.
+GATE := not slow and not layers and not applications
 pytest:
-	pytest --numprocesses 3 --costs .costs/tests.json -m "not slow and not layers and not applications"
+	@pytest --collect-only -m "$(GATE)" >/dev/null || pytest --collect-only -m "$(GATE)"
+	pytest --numprocesses 3 --costs .costs/tests.json -m "$(GATE)"
 
 test-agent: setup
 	$(CARGO) test $(AGENT) --workspace
