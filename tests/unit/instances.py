@@ -56,7 +56,8 @@ def started(stack: str, **given: object) -> Iterator[Started]:
                 yield Started(place.name, folder, instance, client.Agent(instance.channel))
             finally:
                 instance.close()
-            assert list(folder.iterdir()) == []
+            left = list(folder.iterdir())
+            assert left == [], left
         finally:
             with contextlib.suppress(OSError):
                 folder.rmdir()
