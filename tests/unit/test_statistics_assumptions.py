@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from said import args, ids
 from scipy import stats
@@ -73,6 +73,7 @@ def test_equal_values_are_told_apart_from_steady_ones() -> None:
     assert found.normality.sentence == message("series.normality.equal")
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.floats(1e-9, 1e9), st.integers(6, 60))
 def test_the_unit_of_the_values_does_not_matter(seed: int, scale: float, n: int) -> None:
     x = np.random.default_rng(seed).lognormal(0, 0.5, n)
@@ -108,9 +109,10 @@ def test_normality_is_scipys() -> None:
 def test_anderson_has_the_published_critical_value() -> None:
     """Stephens 1974: 0.752 / (1 + 0.75/n + 2.25/n²) is exceeded in 5 %."""
     rng, n = np.random.default_rng(2), 50
-    found = [normality(rng.standard_normal(n)) for _ in range(1000)]
+    found = [normality(rng.standard_normal(n)) for _ in range(200)]
     critical = 0.752 / (1 + 0.75 / n + 2.25 / n**2)
     assert all(f.anderson is not None and f.anderson_p is not None for f in found)
+    assert 0 < sum(f.anderson > critical for f in found) < 20
     for f in found:
         if abs(f.anderson - critical) > 0.01:
             assert (f.anderson > critical) == (f.anderson_p < 0.05)
@@ -281,10 +283,14 @@ def test_modes_are_found_where_they_are() -> None:
     assert len(three.modes) == 3
 
 
-@pytest.mark.parametrize("n", [20, 100, 1000])
+@pytest.mark.parametrize(
+    ("n", "replicates"),
+    [(20, 200), (100, 200), (1000, 60), pytest.param(1000, 200, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("draw", ["normal", "lognormal", "t3", "rounded", "counts"])
-def test_one_mode_is_not_called_two(draw: str, n: int) -> None:
-    rng, replicates = np.random.default_rng(3), 200
+def test_one_mode_is_not_called_two(draw: str, n: int, replicates: int) -> None:
+    """With 60 replicates, an error rate of 20 % fails in 93 % of seeds."""
+    rng = np.random.default_rng(3)
     draws = {
         "normal": lambda: rng.standard_normal(n),
         "lognormal": lambda: rng.lognormal(0, 0.5, n),

@@ -280,12 +280,9 @@ def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
     assert args(remembering.refusal, "stopping.ordered")["tau"] > 1
 
 
-def test_anytime_takes_longer_than_few_looks() -> None:
-    rng = np.random.default_rng(29)
-    target = {"anytime": True}
-    sizes = [
-        list(looks(rng.normal(1, 0.05, 3000), Target(0.01, **target)))[-1][0] for _ in range(30)
-    ]
+def test_anytime_takes_longer_than_few_looks(coverage: ModuleType) -> None:
+    rows = np.random.default_rng(29).normal(1, 0.05, (30, 3000))
+    sizes = coverage.stop(rows, Target(0.01, anytime=True, cap=3000)).size
     # By its authors' simulation 437; theirs looked on every trial, with another prior.
     assert 340 < np.mean(sizes) < 600
 
@@ -304,11 +301,11 @@ def test_several_metrics_stop_where_all_do() -> None:
     assert together({"wall_ns": done, "cpu_ns": capped}).reason == "cap"
 
 
-def test_intervals_that_hold_together_take_more_trials() -> None:
+def test_intervals_that_hold_together_take_more_trials(coverage: ModuleType) -> None:
     rng = np.random.default_rng(30)
     rows = 1 + 0.05 * rng.standard_normal((40, 2000))
-    alone = np.mean([list(looks(row, Target(0.01)))[-1][0] for row in rows])
-    of_two = np.mean([list(looks(row, Target(0.01, family=2)))[-1][0] for row in rows])
+    alone = coverage.stop(rows, Target(0.01, cap=2000)).size.mean()
+    of_two = coverage.stop(rows, Target(0.01, family=2, cap=2000)).size.mean()
     assert 1.1 < of_two / alone < 1.45  # (2.50 / 2.24)² = 1.24
 
 

@@ -163,10 +163,12 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
+@pytest.mark.parametrize("replicates", [100, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n", [20, 200])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_shape_never_lowers_a_verdict(shape: str, n: int) -> None:
-    rng, replicates = np.random.default_rng(3), 300
+def test_shape_never_lowers_a_verdict(shape: str, n: int, replicates: int) -> None:
+    """With 100 replicates, an error rate of 16 % fails in 89 % of seeds."""
+    rng = np.random.default_rng(3)
     verdicts = [trust(100 + SHAPES[shape](rng, n), trials_known=True) for _ in range(replicates)]
     doubts = sum(v.verdict != "TRUST" for v in verdicts)
     assert doubts <= stats.binom.ppf(0.99, replicates, 0.05)
