@@ -68,7 +68,7 @@ def series(
     return values * scale
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(series(), st.sampled_from([0.5, 0.9, 0.99, 0.01]))
 def test_of_one_series(values: np.ndarray, q: float) -> None:
     found = [
@@ -84,7 +84,7 @@ def test_of_one_series(values: np.ndarray, q: float) -> None:
     assert made.ci is None or inside(made.ci[0], made.value, made.ci[1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_of_two_series(data: st.DataObject) -> None:
     one_unit = series(scales=[data.draw(st.sampled_from([1e-9, 1.0, 1e12]))])
@@ -125,7 +125,7 @@ def test_of_costs_over_sizes(values: np.ndarray, sizes: int) -> None:
     assert all(inside(f.low, f.value, f.high) for f in factors)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_of_fingerprints(data: st.DataObject) -> None:
     """Any number of takes on each side, of any numbers of rounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 from pathlib import Path
 
@@ -232,6 +233,7 @@ def test_levels_are_those_of_the_newest_session_with_the_most_cells() -> None:
     assert judged(dataclasses.replace(made, trial_table=short), (), HERE).levels_of == 1
 
 
+@functools.cache
 def _slower_machine() -> Results:
     """Two platforms, 20 % apart, on a machine that doubles its times in the second session."""
     made = synthetic.make(
@@ -312,7 +314,8 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     assert levels == message("caveats.levels", session=2)
     caveat = page.index(sentence(changed_between))
     assert caveat < page.index('class="lead"')
-    text = report.write(folder, SUPPLIES, tmp_path / "both.md", sessions=(1, 2))[0].read_text()
+    both, *_ = report.write(folder, SUPPLIES, tmp_path / "both.md", findings=(), sessions=(1, 2))
+    text = both.read_text()
     assert f"> {sentence(changed_between)}" in _plain(text.split("\n##")[0])
     alone = report.write(folder, SUPPLIES, tmp_path / "one.md", sessions=(1,))[0].read_text()
     assert "machine changed" not in alone

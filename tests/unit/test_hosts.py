@@ -6,10 +6,9 @@ import functools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-import statsmodels.formula.api as smf
 from scipy import stats
+from statsmodels.regression.mixed_linear_model import MixedLM
 
 from tare.statistics.hosts import (
     Sessions,
@@ -70,10 +69,11 @@ def test_restricted_maximum_likelihood_is_the_same() -> None:
     """Of equally many sessions a host, as statsmodels has it for the sessions' means."""
     rng = np.random.default_rng(8)
     found_in = drawn(rng, (10, 3, 4), (0.05, 0.02, 0.0001))
-    table = pd.DataFrame({"y": 100 * found_in.mean, "host": found_in.host})
-    fitted = smf.mixedlm("y ~ 1", table, groups=table["host"]).fit(reml=True)
+    means = 100 * found_in.mean
+    fitted = MixedLM(means, np.ones_like(means), groups=found_in.host).fit(reml=True)
     found = components(found_in)
-    assert 100 * found.host.sd == pytest.approx(math.sqrt(fitted.cov_re.iloc[0, 0]), rel=1e-3)
+    (variance,) = np.ravel(fitted.cov_re)
+    assert 100 * found.host.sd == pytest.approx(math.sqrt(variance), rel=1e-3)
 
 
 def test_one_session_each_cannot_be_told_apart() -> None:
@@ -138,10 +138,14 @@ def test_one_host_that_is_10_percent_off_is_named(draws: int) -> None:
     assert false <= stats.binom.ppf(0.999, draws, 0.05)
 
 
+@pytest.mark.parametrize("draws", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("hosts", [7, 10, 16, 40])
-def test_hosts_of_which_none_is_odd_are_not_named(hosts: int) -> None:
-    """Where sessions add nothing, which is where most are named: Rosner's procedure."""
-    rng, draws = np.random.default_rng(hosts), 1000
+def test_hosts_of_which_none_is_odd_are_not_named(hosts: int, draws: int) -> None:
+    """Where sessions add nothing, which is where most are named: Rosner's procedure.
+
+    With 300 draws, an error rate of 13 % fails in 97 % of seeds.
+    """
+    rng = np.random.default_rng(hosts)
     named = [odd_hosts(rng.normal(0, 1, hosts), np.zeros(hosts)).p.min() < 0.05
              for _ in range(draws)]  # fmt: skip
     assert sum(named) <= stats.binom.ppf(0.999, draws, 0.05)

@@ -44,10 +44,14 @@ NASTY: list[Any] = [
     None, True, [], {}, "", "text", "\ud800\x1b[2J", 0, -1, 10**400, 1e308, math.nan, math.inf,
     -math.inf, [[]], {"": {}}, [None], [[-1, "x"]], {"value": []},
 ]  # fmt: skip
-KEEP = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+#: The strategies have examples for many hours: `make nightly` tries more of them.
+FEW, MANY = (
+    settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    for examples in (10, 100)
 )
 
 
@@ -102,10 +106,25 @@ def test_a_file_that_was_sorted_and_indented_is_recognised(
 
 @pytest.mark.parametrize(("name", "file"), JSON_FILES)
 @given(data=st.data())
-@KEEP
+@FEW
 def test_a_changed_value_never_breaks_the_reader(
     tmp_path: Path, name: str, file: Path, data: st.DataObject
 ) -> None:
+    read_with_changed_values(tmp_path, name, file, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "file"), JSON_FILES)
+@given(data=st.data())
+@MANY
+def test_many_changed_values_never_break_the_reader(
+    tmp_path: Path, name: str, file: Path, data: st.DataObject
+) -> None:
+    read_with_changed_values(tmp_path, name, file, data)
+
+
+def read_with_changed_values(tmp_path: Path, name: str, file: Path, data: st.DataObject) -> None:
+    """Replace or delete up to three values of a JSON document, and read it."""
     text = file.read_text()
     start = text.index("{") if name == "fio" else 0
     lines = text[start:].splitlines() if file.suffix == ".jsonl" else [text[start:]]
@@ -129,10 +148,25 @@ def test_a_changed_value_never_breaks_the_reader(
 
 @pytest.mark.parametrize(("name", "file"), FILES)
 @given(data=st.data())
-@KEEP
+@FEW
 def test_changed_bytes_never_break_the_reader(
     tmp_path: Path, name: str, file: Path, data: st.DataObject
 ) -> None:
+    read_with_changed_bytes(tmp_path, name, file, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "file"), FILES)
+@given(data=st.data())
+@MANY
+def test_many_changed_bytes_never_break_the_reader(
+    tmp_path: Path, name: str, file: Path, data: st.DataObject
+) -> None:
+    read_with_changed_bytes(tmp_path, name, file, data)
+
+
+def read_with_changed_bytes(tmp_path: Path, name: str, file: Path, data: st.DataObject) -> None:
+    """Replace up to three runs of bytes of a file, or cut it off, and read it."""
     raw = bytearray(file.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(raw)))
