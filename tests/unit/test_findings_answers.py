@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import msgspec
@@ -408,12 +409,16 @@ def test_headline_answers_first_and_tells_failures_and_basis() -> None:
     assert names[-1] == "headline.failed"
 
 
-def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
+@functools.cache
+def findings_of_noisy_docker() -> tuple[Results, tuple[Finding, ...]]:
+    """Return the results of an experiment with all its factors, and all findings."""
     results = make(noisy_docker, pinnings=("none", "spread"), trials=20, inputs=4)
-    one, again = (
-        all_findings(results, SUPPLIES.findings()),
-        all_findings(results, SUPPLIES.findings()),
-    )
+    return results, tuple(all_findings(results, SUPPLIES.findings()))
+
+
+def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
+    results, one = findings_of_noisy_docker()
+    again = tuple(all_findings(results, SUPPLIES.findings()))
     assert one == again
     for finding in one:
         assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
@@ -441,8 +446,7 @@ def test_no_good_trial_concludes_nothing() -> None:
 
 
 def test_rows_have_what_the_columns_promise() -> None:
-    results = make(noisy_docker, pinnings=("none", "spread"), trials=25, inputs=4)
-    for finding in all_findings(results, SUPPLIES.findings()):
+    for finding in findings_of_noisy_docker()[1]:
         for table in finding.tables:
             keys = {c.key for c in table.columns}
             assert all(set(row) >= keys for row in table.rows), table.title

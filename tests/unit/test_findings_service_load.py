@@ -76,12 +76,12 @@ def test_a_quantile_of_few_requests_is_not_shown(tmp_path):
     assert labels["post"]["response_p95_ns"] is None
 
 
-def test_a_difference_is_named_where_a_comparison_shows_it(tmp_path):
+def test_a_difference_is_named_where_a_comparison_shows_it():
     def slow(trial):
         return Served(seconds=10, median_ns=(8 if trial["platform"] == "docker" else 5) * MS)
 
     def shown(how):
-        results = served.make(tmp_path, how, trials=12).results
+        results = served.make(None, how, trials=12).results
         return found(results).summary.args["shown"].args
 
     (one,) = shown(slow)["differing"]
@@ -90,50 +90,50 @@ def test_a_difference_is_named_where_a_comparison_shows_it(tmp_path):
     assert shown(Served(seconds=10)) == {"differing": [], "more": 0, "others": 1}
 
 
-def test_a_factor_is_what_was_asked(tmp_path):
-    results = served.make(tmp_path, Served(rate=50)).results
+def test_a_factor_is_what_was_asked():
+    results = served.make(None, Served(rate=50)).results
     results.trial_table["rate"] = "50"
     assert {cell.asked.amount for cell in driven(results)} == {50}
 
 
-def test_a_load_that_needs_an_unknown_size_is_not_made_up(tmp_path):
-    made = served.make(tmp_path, arguments={"rate": "{cores}"})
+def test_a_load_that_needs_an_unknown_size_is_not_made_up():
+    made = served.make(None, arguments={"rate": "{cores}"})
     assert {cell.asked.amount for cell in driven(made.results)} == {None}
     assert text(found(made.results).tables[0].rows[0]["load_reached"]) == "100/s"
 
 
-def test_a_shared_cpu_is_said_in_its_row_and_in_the_answer(tmp_path):
+def test_a_shared_cpu_is_said_in_its_row_and_in_the_answer():
     def how(trial):
         return Served(own_cpus=0 if trial["platform"] == "docker" else 1)
 
-    finding = found(served.make(tmp_path, how).results)
+    finding = found(served.make(None, how).results)
     assert [row["driver_shared"] for row in finding.tables[0].rows] == [False, True]
     assert text(finding.tables[0].rows[1]["driver_cpus"]) == "0.20 shared"
     assert "service_load.shared" in ids(finding)
 
 
-def test_who_shared_cpus_is_not_known_of_an_older_tare(tmp_path):
-    finding = found(served.make(tmp_path, Served(own_cpus=None)).results)
+def test_who_shared_cpus_is_not_known_of_an_older_tare():
+    finding = found(served.make(None, Served(own_cpus=None)).results)
     assert "service_load.shared" not in ids(finding)
     assert text(finding.tables[0].rows[0]["driver_cpus"]) == "0.20"
 
 
-def test_a_load_generator_at_its_limit_is_named(tmp_path):
-    assert "service_load.busy" in ids(found(served.make(tmp_path, Served(used=0.97)).results))
+def test_a_load_generator_at_its_limit_is_named():
+    assert "service_load.busy" in ids(found(served.make(None, Served(used=0.97)).results))
 
 
-def test_a_closed_load_has_littles_law_next_to_it(tmp_path):
+def test_a_closed_load_has_littles_law_next_to_it():
     # In 80 ms, eight more requests start.
     all_wait = Served(median_ns=80 * MS)
-    finding = found(served.make(tmp_path, all_wait, load="closed", arguments={"users": 8}).results)
+    finding = found(served.make(None, all_wait, load="closed", arguments={"users": 8}).results)
     row = finding.tables[0].rows[0]
     assert row["littles_law_ns"] == pytest.approx(8e9 / row["request_throughput"])
     assert {"service_load.little", "service_load.closed_means"} <= ids(finding)
     assert text(row["load_reached"]) == "8 users"
 
 
-def test_labels_are_told_apart(tmp_path):
-    table = found(served.make(tmp_path, Served(fails=4)).results).tables[1]
+def test_labels_are_told_apart():
+    table = found(served.make(None, Served(fails=4)).results).tables[1]
     shares = {row["request_label"]: row["request_share"] for row in table.rows}
     errors = {row["request_label"]: row["request_error_share"] for row in table.rows}
     assert shares == {"home": pytest.approx(0.75), "post": pytest.approx(0.25)}
@@ -141,8 +141,8 @@ def test_labels_are_told_apart(tmp_path):
     assert errors == {"home": pytest.approx(1 / 3), "post": 0}
 
 
-def test_one_label_needs_no_table(tmp_path):
-    assert len(found(served.make(tmp_path, Served(labels=("page",))).results).tables) == 1
+def test_one_label_needs_no_table():
+    assert len(found(served.make(None, Served(labels=("page",))).results).tables) == 1
 
 
 def test_requests_that_are_missing_are_said(tmp_path):
@@ -180,8 +180,8 @@ def test_without_any_requests_the_trials_values_still_say_it(tmp_path):
     assert response_course.UNIT.draw(made.results, ()) is None
 
 
-def test_findings_that_speak_of_commands_are_silent(tmp_path):
-    results = served.make(tmp_path).results
+def test_findings_that_speak_of_commands_are_silent():
+    results = served.make(None).results
     names = {one.name for one in all_findings(results, SUPPLIES.findings())}
     assert "service_load" in names
     assert not names & {"platform_why", "network_spending", "network_repetitions"}
@@ -230,8 +230,8 @@ def test_a_course_has_the_quantiles_of_each_moment():
 
 
 @pytest.mark.parametrize("unit", [response_times.UNIT, response_course.UNIT])
-def test_charts_are_small_however_many_requests_there_are(tmp_path, unit):
-    results = served.make(tmp_path, Served(rate=2000, seconds=10), trials=2).results
+def test_charts_are_small_however_many_requests_there_are(unit):
+    results = served.make(None, Served(rate=2000, seconds=10), trials=2).results
     drawn = json.dumps(unit.draw(results, ()).to_dict())
     assert len(drawn) < 60_000
     assert unit.alternative(results, ())
@@ -246,8 +246,8 @@ def test_one_request_can_be_drawn(tmp_path):
         assert unit.alternative(results, ())
 
 
-def test_a_load_that_is_no_number_is_not_known(tmp_path):
-    results = served.make(tmp_path, arguments={"rate": "many"}).results
+def test_a_load_that_is_no_number_is_not_known():
+    results = served.make(None, arguments={"rate": "many"}).results
     assert {(cell.asked.kind, cell.asked.amount) for cell in driven(results)} == {("open", None)}
 
 
