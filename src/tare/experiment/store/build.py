@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from stat import S_ISREG
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import duckdb
@@ -26,9 +25,14 @@ from tare.results.finding import Finding
 FILE = "store.duckdb"
 #: No extension is ever fetched: the store works without a network.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
-#: What a store of this tare consists of: table, column, type.
+#: What a store of this tare consists of: statement that makes a table, number of its columns.
+#: DuckDB quotes some names in the statement. The number rules out a name that imitates columns.
 _LAYOUT = {
-    (table.name, column.name, column.type) for table in STORED.values() for column in table.columns
+    (
+        f"CREATE TABLE {table.name}({', '.join(f'{c.name} {c.type}' for c in table.columns)});",
+        len(table.columns),
+    )
+    for table in STORED.values()
 }
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
@@ -50,15 +54,22 @@ def connect(folder: Path, *, keep: bool = True) -> duckdb.DuckDBPyConnection:
     plan_file.read(folder)  # says best what is wrong with a folder that is none of tare's
     made_from = origins(folder)
     path = folder / FILE
+    with contextlib.suppress(OSError):
+        files.open_plain(path).close()
+        with contextlib.ExitStack() as closing:
+            # Never the file itself: DuckDB shares one instance of a path within a process, also
+            # after another file has taken its place.
+            store = closing.enter_context(duckdb.connect(config=_CONFIG))
+            if _attach(store, path, made_from):
+                closing.pop_all()
+                return store
+    rows: dict[str, Rows] = {**journals.read(folder), "origins": list(made_from)}
+    if keep:
+        with contextlib.suppress(StoreError):
+            return _keep(path, made_from, rows)
     with contextlib.ExitStack() as closing:
-        # Never the file itself: DuckDB shares one instance of a path within a process, also after
-        # another file has taken its place.
         store = closing.enter_context(duckdb.connect(config=_CONFIG))
-        if not _attach(store, path, made_from):
-            _fill(store, {**journals.read(folder), "origins": list(made_from)})
-            if keep:
-                with contextlib.suppress(StoreError):
-                    _keep(store, path, made_from)
+        _fill(store, rows)
         closing.pop_all()
     return store
 
@@ -66,32 +77,30 @@ def connect(folder: Path, *, keep: bool = True) -> duckdb.DuckDBPyConnection:
 def _attach(
     store: duckdb.DuckDBPyConnection, path: Path, origins: list[tuple[str, int, int]]
 ) -> bool:
-    """Attach a file to read from, if it has this layout and was made from these origins."""
-    name = str(path).replace("'", "''")
+    """Attach a file to read from, if it has this layout and was made from these origins.
+
+    Other files are out of the connection's reach afterwards.
+    """
     try:
-        # A view or a macro could be of any file that this user may read.
-        files.open_plain(path).close()
-        store.execute(f"ATTACH '{name}' AS kept (READ_ONLY, TYPE duckdb)")
+        store.execute(f"ATTACH {_quoted(path)} AS kept (READ_ONLY, TYPE duckdb)")
         store.execute("SET enable_external_access = false")
-        views = store.execute(
-            "SELECT count(*) FROM duckdb_views() WHERE database_name = 'kept' AND NOT internal"
-        ).fetchone()
-        columns = store.execute(
-            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        # A view or a macro could be of any file that this user may read. The statement names the
+        # schema unless it is the main one, in which no view has the name of a table.
+        tables = store.execute(
+            "SELECT replace(sql, '\"', ''), column_count FROM duckdb_tables() "
             "WHERE database_name = 'kept'"
         ).fetchall()
-        made_from = (
-            store.execute("SELECT file, bytes, modified_ns FROM kept.origins").fetchall()
-            if set(columns) == _LAYOUT and views == (0,)
-            else None
-        )
-        if made_from == origins:
+        if set(tables) == _LAYOUT and len(tables) == len(_LAYOUT):
             store.execute("USE kept")
-            return True
-        store.execute("DETACH kept")
+            made_from = store.execute("SELECT file, bytes, modified_ns FROM origins").fetchall()
+            return made_from == origins
     except (duckdb.Error, OSError):
-        pass  # absent, damaged, or no file
+        pass  # damaged, or no file
     return False
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def save_findings(folder: Path, found: Sequence[Finding]) -> None:
@@ -125,27 +134,33 @@ def save_findings(folder: Path, found: Sequence[Finding]) -> None:
         ]  # fmt: skip
     with connect(folder) as store:
         made_from = store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall()
-        _keep(store, folder / FILE, made_from, rows)
+        _keep(folder / FILE, made_from, rows, store).close()
 
 
 def _keep(
-    store: duckdb.DuckDBPyConnection,
     path: Path,
     origins: list[tuple[str, int, int]],
-    changed: Mapping[str, Rows] = MappingProxyType({}),
-) -> None:
-    """Write the tables of a store to a file, some with other rows, unless it would not be whole."""
+    rows: Mapping[str, Rows],
+    others: duckdb.DuckDBPyConnection | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Write tables to a file, unless it would not be whole, and return a connection to them."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".store-", dir=path.parent) as beside:
+        with (
+            tempfile.TemporaryDirectory(prefix=".store-", dir=path.parent) as beside,
+            contextlib.ExitStack() as closing,
+        ):
             fresh = Path(beside) / path.name
-            with duckdb.connect(fresh, config=_CONFIG) as target:
-                _fill(target, changed, store)
-                # What fails at closing is not reported.
-                target.execute("CHECKPOINT")
-            with duckdb.connect(config=_CONFIG) as reader:
-                if not _attach(reader, fresh, origins) or list(fresh.parent.iterdir()) != [fresh]:
-                    raise OSError(errno.EIO, "what was written cannot be read back")
+            # One instance writes and reads, since each takes as long to make as a small file.
+            store = closing.enter_context(duckdb.connect(config=_CONFIG))
+            store.execute(f"ATTACH {_quoted(fresh)} AS fresh (TYPE duckdb); USE fresh; BEGIN")
+            _fill(store, rows, others)
+            # What fails at closing is not reported.
+            store.execute("COMMIT; CHECKPOINT; USE memory; DETACH fresh")
+            if not _attach(store, fresh, origins) or list(fresh.parent.iterdir()) != [fresh]:
+                raise OSError(errno.EIO, "what was written cannot be read back")
             fresh.replace(path)
+            closing.pop_all()
+            return store
     except (OSError, duckdb.Error) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
