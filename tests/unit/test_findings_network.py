@@ -416,9 +416,9 @@ def test_findings_are_data(carried: Results) -> None:
         assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
 
 
-def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
+@pytest.mark.parametrize("experiments", [15, pytest.param(40, marks=pytest.mark.slow)])
+def test_levels_that_differ_in_nothing_are_seldom_called_different(experiments: int) -> None:
     """A program that sends nothing, at four budgets: location and spread, 5 % each."""
-    experiments = 40
     located = spread = 0
     for seed in range(experiments):
         found = networks(make(budgets(8, 4, 2)[1:], Program(sends={}), seed=seed, logged=False))

@@ -34,6 +34,7 @@ from tare.features.run.screen import _problems, missed, show, summarize, target_
 from tare.measure.comparison import session
 from tare.measure.comparison.session import Execution, Wanted
 from tare.readers.readings import failed
+from tare.render import markdown
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, message
 from tare.units import percent
@@ -166,11 +167,9 @@ def experiment(*names: str, case: Case, **changes: Any) -> Experiment:
 def page(folder: Path) -> str:
     """Return the page's text, without the marks of Markdown."""
     results = pipeline.results_of(folder)
-    answers = pipeline.answers(folder, results, SUPPLIES.findings())
-    written = report.write(
-        folder, SUPPLIES, folder / "report.md", answers.findings, results=results
-    )
-    return written[0].read_text().replace("\\", "")
+    answers = pipeline.answers(None, results, SUPPLIES.findings())
+    document = report.document(folder, SUPPLIES, answers.findings, results=results)
+    return markdown.render(document, "report-charts").replace("\\", "")
 
 
 def figures(text: str) -> list[tuple[str, ...]]:
