@@ -23,7 +23,9 @@ SECRET = "what only its owner may read"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return journals.write(synthetic.make(trials=12), tmp_path / "out", text="[experiment]")
+    return journals.write(
+        synthetic.make(workers=(1,), trials=6), tmp_path / "out", text="[experiment]"
+    )
 
 
 @pytest.fixture
@@ -80,10 +82,11 @@ def test_a_store_that_reads_other_files_is_made_anew(folder: Path, secret: Path)
 
 
 def test_charts_replace_links(folder: Path, secret: Path) -> None:
-    first = files.write_charts(report.document(folder, SUPPLIES), "svg", folder / "charts")[0]
+    document = report.document(folder, SUPPLIES)
+    first = files.write_charts(document, "svg", folder / "charts")[0]
     first.unlink()
     first.symlink_to(secret)
-    files.write_charts(report.document(folder, SUPPLIES), "svg", folder / "charts")
+    files.write_charts(document, "svg", folder / "charts")
     assert secret.read_text() == SECRET
     assert not first.is_symlink()
 

@@ -115,6 +115,15 @@ def test_one_column_of_another_type_makes_it_anew(folder):
     assert store.load(folder).fact("kernel") == "6.1.0"
 
 
+def test_a_column_whose_name_imitates_two_columns_makes_it_anew(results, folder):
+    store.load(folder)
+    *others, last = STORED["notes"].columns
+    name = "".join(f"{c.name} {c.type}, " for c in others) + last.name
+    with duckdb.connect(folder / "store.duckdb") as kept:
+        kept.execute(f'CREATE OR REPLACE TABLE notes ("{name}" {last.type})')
+    assert store.load(folder).notes == results.notes
+
+
 def test_no_temporary_file_stays(folder):
     store.load(folder)
     assert sorted(p.name for p in folder.iterdir()) == ["journal", "plan.json", "store.duckdb"]
