@@ -55,13 +55,8 @@ def serving(key: Path, port: int = 0, *tare: str) -> Iterator[tuple[str, subproc
         process.wait()
 
 
-def measure(*words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [TARE, "net", "measure", *(str(word) for word in words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def measure(*words: object) -> cli.Captured:
+    return cli.start("net", "measure", *map(str, words))
 
 
 def wait_for_intervals(path: Path, n: int) -> None:
