@@ -333,6 +333,8 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> 
         QUESTION.format(trials=6)
         .replace("Does it work?", "[link=x]?[/link] [/bold]")
         .replace('name = "quick"', 'name = "</script>[/b]"')
+        .replace('["bare", "unshare"]', '["bare"]')
+        .replace("[1, 2]", "[1]")
     )
     assert "[link=x]?[/link] [/bold]" in tare("experiment", "plan", str(file)).stdout
 
@@ -357,7 +359,7 @@ def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: 
         name = "naps"
         question = "Do fresh platforms and commands work in sequential order?"
         fingerprint = false
-        trials = 6
+        trials = 3
         fresh = "trial"
         tail = "stop"
         order = "sequential"
@@ -373,7 +375,7 @@ def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: 
     tare("experiment", "run", str(file), "--out", str(out))
     assert (out / "report.html").exists()
     said = [path.read_text().strip() for path in sorted((out / "output").glob("*.out"))]
-    assert sorted(said) == ["0.01"] * 12 + ["0.02"] * 12
+    assert sorted(said) == ["0.01"] * 6 + ["0.02"] * 6
 
 
 @pytest.mark.parametrize("platform", ["bare", "bubblewrap", "runc"])
