@@ -87,6 +87,7 @@ def test_hosts_measure_one_at_a_time_and_answer_together(file: Path) -> None:
     assert "not empty" in tare("experiment", "run", file, "--fleet", "local:3", code=14)
 
 
+@pytest.mark.slow  # `test_only_blocks_in_flight_are_lost` kills a worker as well
 def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
     file.write_text(FILE.format(trials=9))
     front = cli.start("experiment", "run", str(file), "--fleet", "local:2")
