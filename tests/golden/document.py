@@ -18,7 +18,7 @@ _WIDTH = 110
 _MAX_ROWS, _MAX_VALUES = 6, 12
 #: Items kept at the start of a longer list; its last one is kept as well.
 _FIRST = 2
-#: Lists with one entry per question or check, each of which is a result of its own.
+#: Lists with one entry per question or check: each entry is a separate result.
 _WHOLE = {"findings", "tables", "columns", "checks", "charts", "comparisons"}
 #: Key of what replaces the items between.
 _OMITTED = "…"

@@ -172,7 +172,7 @@ def until(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
 
 
 def measured(file: Path, box: int, trials: int = 1) -> Callable[[], bool]:
-    """Return whether a box has sent so many trials."""
+    """Return whether a box has sent this number of trials."""
     path = file.with_suffix("") / f"hosts/box{box}/journal/1.ndjson"
     return lambda: path.exists() and path.read_bytes().count(b'"record":"ended"') >= trials
 

@@ -219,7 +219,7 @@ def serve(descriptor: int, address: str) -> NoReturn:
         importlib.import_module(module.name)
     libc = ctypes.CDLL(None, use_errno=True)
     _fill_caches()
-    # Otherwise, a collection in a command copies all pages of what was loaded.
+    # Without it, garbage collection in a command copies the memory pages of all loaded modules.
     gc.collect()
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

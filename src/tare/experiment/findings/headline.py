@@ -35,7 +35,7 @@ class Headline:
     answers : tuple of Said
         The answer first, then what else matters; never empty.
     lead : str or None
-        Name of the finding that gives the first answer, whose badge stands beside it.
+        Name of the finding that gives the first answer; its badge is shown.
     notes : tuple of Said
         What holds for all answers: whether series can be trusted, the state of the machine.
     basis : tuple of Said
