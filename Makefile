@@ -31,7 +31,7 @@ demo:
 # Lint, and the tests that changed files can affect most directly; BASE=COMMIT compares with another
 # commit than HEAD. Tests that need rights or tools, or are far from the change, are left to make test.
 BASE ?= HEAD
-BUDGET ?= 75
+BUDGET ?= 65
 DEADLINE ?= 80
 check: setup
 	@$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
