@@ -28,6 +28,9 @@ demo:
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results || case $$? in 17|18) ;; *) exit 1;; esac
 
+# Tests that are not nightly.
+GATE := not slow and not layers and not applications
+
 # Lint, and the tests that changed files can affect most directly; BASE=COMMIT compares with another
 # commit than HEAD. Tests that need rights or tools, or are far from the change, are left to make test.
 BASE ?= HEAD
@@ -40,7 +43,7 @@ check: setup
 check-tests: setup
 	@files=$$(tools/affected.py tests --base $(BASE) --budget $(BUDGET)) || exit 1; \
 	[ -z "$$files" ] || pytest --numprocesses 2 --deadline $(DEADLINE) --costs .costs/check.json \
-		-m "not slow and not layers and not applications and not system" $$files || [ $$? -eq 5 ]
+		-m "$(GATE) and not system" $$files || [ $$? -eq 5 ]
 
 # Lint and tests of changed crates and of those that depend on them. With tare-cql, libraries have the
 # same features as in the other targets; with others, cargo would build them again.
@@ -65,7 +68,6 @@ nightly:
 
 # More processes than CPUs: tests of real sessions mostly wait. Collecting first compiles the tests
 # once; otherwise each process does.
-GATE := not slow and not layers and not applications
 pytest:
 	@pytest --collect-only -m "$(GATE)" >/dev/null || pytest --collect-only -m "$(GATE)"
 	pytest --numprocesses 3 --costs .costs/tests.json -m "$(GATE)"
