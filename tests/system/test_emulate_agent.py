@@ -156,14 +156,25 @@ def test_a_bucket_is_spent_by_what_is_sent(emulating: Emulating) -> None:
     # Nothing leaves but tokens, those that came back, and what the kernel gives at once.
     given_bits = BUCKET["capacity_bits"] + BUCKET["refill_bps"] * passed_s + 16 * MBIT
     assert state["sent_bytes"] * 8 < given_bits
-    # A rest brings tokens back; they are kept where only the rates change.
+    # What was sent before the agent turned the rate is owed, and repaid first: on a busy machine
+    # the agent runs late, so the wait for the first tokens has no fixed length.
+    while not (paid := emulating.look())["tokens_bits"]:
+        assert time.monotonic_ns() - began < 30e9, paid
+        time.sleep(0.02)
+    since = time.monotonic_ns()
     time.sleep(0.3)
+    rested_s = (time.monotonic_ns() - since) / 1e9
     rested = emulating.look()
-    assert rested["tokens_bits"] >= state["tokens_bits"] + 11 * MBIT
+    back_bits = rested["tokens_bits"] - paid["tokens_bits"]
+    # The idle hosts send each other's addresses at most.
+    assert back_bits >= BUCKET["refill_bps"] * rested_s - MBIT
     assert rested["rate_bps"] == BUCKET["high_bps"]
+    # Tokens are kept where only the rates change.
     emulating.shape({**BUCKET, "high_bps": 500 * MBIT})
     kept = emulating.look()
-    assert rested["tokens_bits"] <= kept["tokens_bits"] < BUCKET["capacity_bits"]
+    passed_s = (time.monotonic_ns() - since) / 1e9
+    since_rest_bits = kept["tokens_bits"] - rested["tokens_bits"]
+    assert 0 <= since_rest_bits <= BUCKET["refill_bps"] * passed_s
     emulating.shape({**BUCKET, "tokens_bits": 0, "refill_bps": 1})
     empty = emulating.look()
     assert (empty["tokens_bits"], empty["rate_bps"]) == (0, BUCKET["low_bps"])
