@@ -1,19 +1,16 @@
-"""A new session beside stored ones: how often equal versions are called different.
-
-As ``test_error_rates``: 20,000 replicates, failing only beyond the 99 % bound.
-"""
+"""A new session beside stored ones: how often equal versions are called different."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import stats
+from simulation import REPLICATES, at_most
 
 from tare.statistics.sessions import compare_with_sessions
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
-REPLICATES = 20_000
 #: SD between the trials of one session.
 WITHIN = 0.02
 
@@ -41,8 +38,8 @@ def levels(shape: str, rng: np.random.Generator, n: int) -> np.ndarray:
 
 def alarms(
     shape: str, sessions: int, spread: float, trials: int, new_trials: int
-) -> tuple[float, float]:
-    """Share of two-sided alarms, and of gates at 3 % that fail."""
+) -> tuple[int, int]:
+    """Count two-sided alarms, and gates at 3 % that fail."""
     rng = np.random.default_rng(7)
     different = failed = 0
     for _ in range(REPLICATES):
@@ -55,11 +52,7 @@ def alarms(
         assert c.high is not None
         different += c.low > 1 or c.high < 1
         failed += c.low > 1.03
-    return different / REPLICATES, failed / REPLICATES
-
-
-def at_most(share: float, rate: float) -> bool:
-    return round(share * REPLICATES) <= stats.binom.ppf(0.99, REPLICATES, rate)
+    return different, failed
 
 
 @pytest.mark.parametrize("sessions", [5, 10])

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from simulation import REPLICATES, at_most
 
 from tare.statistics.confirm import converges, repetitions, share_within
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-
-REPLICATES = 20_000
 
 SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "normal": lambda rng, n: rng.normal(100, 5, n),
@@ -29,7 +28,7 @@ def test_exchangeable_runs_are_seldom_said_not_to_converge(shape: str, n: int, q
     """At most 5 %, even where every movement of the quantile matters."""
     rng = np.random.default_rng(1)
     alarms = sum(not converges(SHAPES[shape](rng, n), 1e-9, q=q) for _ in range(REPLICATES))
-    assert alarms <= stats.binom.ppf(0.99, REPLICATES, 0.05), alarms / REPLICATES
+    assert at_most(alarms, 0.05), alarms / REPLICATES
 
 
 @pytest.mark.parametrize("n", [20, 50, 200])

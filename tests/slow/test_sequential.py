@@ -1,34 +1,18 @@
-"""Sequential comparisons: false alarms and coverage at the stop, by the product's own looks.
-
-20,000 replicates a scenario, failing only beyond the 99 % bound; about five minutes in all.
-"""
+"""Sequential comparisons: false alarms and coverage at the stop, by the product's own looks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.signal import lfilter
+from simulation import REPLICATES, Draw, at_most, autoregressive
 
 from tare.statistics.sequential import Look, decides, looks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
-REPLICATES = 20_000
 MARGIN = 0.02
 #: Pairs after which a comparison is given up.
 CAP = 100
-Draw = Callable[[np.random.Generator, int], np.ndarray]
-
-
-def autoregressive(rho: float) -> Draw:
-    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
-        noise = rng.standard_normal(n + 300) * np.sqrt(1 - rho**2)
-        return np.asarray(lfilter([1], [1, -rho], noise)[300:])
-
-    return draw
 
 
 def growing(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -71,10 +55,6 @@ def alarms(series: str, order: str, cv: float, final: bool = False, cap: int = C
         if look is not None and look.low is not None and look.high is not None:
             found += look.low > 1 or look.high < 1
     return found
-
-
-def at_most(found: int, rate: float) -> bool:
-    return found <= stats.binom.ppf(0.99, REPLICATES, rate)
 
 
 @pytest.mark.parametrize(("order", "cv"), [("coin", 0.02), ("turns", 0.01)])

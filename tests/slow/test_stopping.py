@@ -13,13 +13,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from scipy import stats
+from simulation import REPLICATES, at_most
 
 from tare.statistics.interim_analysis import Target
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-
-REPLICATES = 20_000
 
 
 def _load() -> ModuleType:
@@ -35,10 +33,6 @@ def _load() -> ModuleType:
 
 coverage = _load()
 SCENARIOS = {s.name: s for s in coverage.SCENARIOS}
-
-
-def at_most(alarms: int, rate: float, replicates: int) -> bool:
-    return bool(alarms <= stats.binom.ppf(0.99, replicates, rate))
 
 
 def ends(name: str, cv: float, target: Target, replicates: int) -> tuple[np.ndarray, np.ndarray]:
@@ -69,8 +63,7 @@ def ends(name: str, cv: float, target: Target, replicates: int) -> tuple[np.ndar
     ],
 )
 def test_medians_are_covered_at_the_stop(name: str, cv: float, claim: float) -> None:
-    replicates = REPLICATES if cv > 0.01 and not name.startswith("AR .8") else 5000
-    reached, covered = ends(name, cv, Target(0.01), replicates)
+    reached, covered = ends(name, cv, Target(0.01), REPLICATES)
     assert reached.mean() > 0.9
     assert at_most(int((reached & ~covered).sum()), 1 - claim, int(reached.sum()))
 

@@ -1,8 +1,6 @@
 """Verdicts on series whose truth is known: clean ones are trusted, planted defects are found.
 
-20,000 replicates of a clean series at the spread that is worst for it, 1000 to 2000 of the
-others (500 of a defect planted in 1000 trials, which takes longest); failing only beyond the 99 %
-bound of what is claimed. ``make nightly``.
+Fewer replicates of series of 1,000 trials, which take longest.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.signal import lfilter
+from simulation import REPLICATES, Draw, at_least, at_most, autoregressive
 
 from tare.readers.series import Defect
 from tare.statistics.mixed_units import mixed_units
@@ -22,9 +20,6 @@ from tare.statistics.trust import trust
 from tare.statistics.warmup import settle, warm_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-
-REPLICATES = 20_000
-Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 #: With mean 0 and SD 1.
 SHAPES: dict[str, Draw] = {
@@ -56,14 +51,6 @@ ODD: dict[str, Draw] = {
     "97 % equal": lambda rng, n: rng.permutation(np.where(np.arange(n) < 0.03 * n, 6.0, 0.0)),
     **{f"{k} ticks": ticks(k) for k in (2, 3, 5, 10)},
 }
-
-
-def at_most(alarms: int, rate: float, replicates: int = REPLICATES) -> bool:
-    return alarms <= stats.binom.ppf(0.99, replicates, rate)
-
-
-def at_least(found: int, rate: float, replicates: int) -> bool:
-    return found >= stats.binom.ppf(0.01, replicates, rate)
 
 
 @pytest.mark.parametrize("n", [20, 100, 1000])
@@ -108,14 +95,6 @@ def test_order_tells_nothing_by_chance(shape: str, n: int) -> None:
     found = [order_of(SHAPES[shape](rng, n)) for _ in range(replicates)]
     alarms = sum(o is not None and o.matters for o in found)
     assert at_most(alarms, 0.05, replicates), alarms / replicates
-
-
-def remembering(rho: float) -> Draw:
-    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
-        noise = rng.standard_normal(n + 300) * np.sqrt(1 - rho**2)
-        return np.asarray(lfilter([1], [1, -rho], noise)[300:])
-
-    return draw
 
 
 def pulses(period: int, height: float) -> Draw:
@@ -165,8 +144,8 @@ def with_change(change: Callable[[np.ndarray], np.ndarray]) -> Draw:
 #: What is found in 90 % or more, and from which n on. Sizes are in SDs of single trials: with a
 #: spread of 2 % and a target of 1 %, 1 SD is two targets.
 PLANTED: dict[str, tuple[Draw, tuple[int, ...]]] = {
-    "AR(.5)": (remembering(0.5), (100, 1000)),
-    "AR(.8)": (remembering(0.8), (100, 1000)),
+    "AR(.5)": (autoregressive(0.5), (100, 1000)),
+    "AR(.8)": (autoregressive(0.8), (100, 1000)),
     "drift of 0.8 SD": (with_change(lambda t: 0.8 * t), (1000,)),
     "drift of 1.5 SD": (with_change(lambda t: 1.5 * t), (100, 1000)),
     "drift of 3.5 SD": (with_change(lambda t: 3.5 * t), (20, 100)),
@@ -176,7 +155,7 @@ PLANTED: dict[str, tuple[Draw, tuple[int, ...]]] = {
     "warm-up of 10 %, 5 SD": (with_change(lambda t: 5.0 * (t < 0.1)), (20, 100)),
     "warm-up of 20 %, 1.5 SD": (with_change(lambda t: 1.5 * (t < 0.2)), (100, 1000)),
     "warm-up of 20 %, 4 SD": (with_change(lambda t: 4.0 * (t < 0.2)), (20, 100)),
-    "AR(−.8)": (remembering(-0.8), (30, 100, 1000)),
+    "AR(−.8)": (autoregressive(-0.8), (30, 100, 1000)),
     "every 2nd 5 SD": (pulses(2, 5), (30, 100, 1000)),
     "every 3rd 10 SD": (pulses(3, 10), (30, 100, 1000)),
     "every 5th 25 SD": (pulses(5, 25), (30, 100, 1000)),
@@ -214,7 +193,7 @@ def test_planted_defects_are_found(planted: str, n: int) -> None:
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.85)])
 def test_alternation_is_found_in_short_series(n: int, rate: float) -> None:
     rng, replicates = np.random.default_rng(12), 5000
-    draw = remembering(-0.8)
+    draw = autoregressive(-0.8)
     found = sum(
         trust(100 + 2 * draw(rng, n), trials_known=True).verdict == "DOUBT"
         for _ in range(replicates)

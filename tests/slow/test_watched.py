@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from simulation import REPLICATES
 
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.watched import watched_bounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
-REPLICATES = 20_000
 LEAST = 0.94
 #: As a run of 10 s has them; looked at after every trial at first, then as fast as eyes are.
 SIZES = sorted({*range(2, 61), *(int(60 * 1.1**k) for k in range(1, 18))})
