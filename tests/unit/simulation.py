@@ -2,7 +2,7 @@
 
 A rate claimed as "at most r" fails beyond the 99th percentile of a binomial with r. Fewer
 replicates fail no more often, and notice less. Noticed with power 0.95, where the claim is 5 %:
-a true rate of 8.2 % in 1,000 replicates, 7.1 % in 2,000, 6.5 % in 4,000, 5.6 % in 20,000.
+a true rate of 8.1 % in 1,000 replicates, 7.1 % in 2,000, 6.5 % in 4,000, 5.6 % in 20,000.
 """
 
 from __future__ import annotations
