@@ -42,7 +42,7 @@ check: setup
 
 check-tests: setup
 	@files=$$(tools/affected.py tests --base $(BASE) --budget $(BUDGET)) || exit 1; \
-	[ -z "$$files" ] || pytest --numprocesses 2 --deadline $(DEADLINE) --costs .costs/check.json \
+	[ -z "$$files" ] || pytest --numprocesses 2 --deadline=$(DEADLINE) --costs=.costs/check.json \
 		-m "$(GATE) and not system" $$files || [ $$? -eq 5 ]
 
 # Lint and tests of changed crates and of those that depend on them. With tare-cql, libraries have the
@@ -70,20 +70,20 @@ nightly:
 # once; otherwise each process does.
 pytest:
 	@pytest --collect-only -m "$(GATE)" >/dev/null || pytest --collect-only -m "$(GATE)"
-	pytest --numprocesses 3 --costs .costs/tests.json -m "$(GATE)"
+	pytest --numprocesses 3 --costs=.costs/tests.json -m "$(GATE)"
 
 test-agent: setup
 	$(CARGO) test $(AGENT) --workspace
 
 test-layers: test-tools
-	pytest --numprocesses 2 --costs .costs/layers.json -m "layers and not applications"
+	pytest --numprocesses 2 --costs=.costs/layers.json -m "layers and not applications"
 
 test-slow: test-tools
-	pytest --numprocesses 2 --costs .costs/slow.json -m "slow and not applications"
+	pytest --numprocesses 2 --costs=.costs/slow.json -m "slow and not applications"
 
 # Needs a mirror of Debian, and some gigabytes.
 test-applications: test-tools
-	pytest --costs .costs/applications.json -m applications
+	pytest --costs=.costs/applications.json -m applications
 
 test-tools: setup
 	@tools/packages test
