@@ -85,7 +85,7 @@ def test_tables_have_stages_files_and_reasons_of_skips(gate: ModuleType) -> None
 
 
 def test_no_file_of_costs_is_mistaken_for_a_file_of_tests() -> None:
-    """Given apart from its option, a file that exists counts as tests, and hides tests/conftest.py."""
+    """Apart from its option, an existing file would count as tests, and hide tests/conftest.py."""
     lines = TOOL.parents[1].joinpath("Makefile").read_text().replace("\\\n", " ").splitlines()
     runs = [line for line in lines if "--costs" in line]
     assert len(runs) == 5
