@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -106,9 +107,12 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
     from tare.platforms.docker import engine
     from tare.platforms.docker import image as images
 
-    client = engine.connect()
-    image = images.own(client)  # stands in for an image that somebody else made
-    client.close()
+    # Not the image that tare keeps: clean-ups of other sessions may remove that.
+    image = f"{session}-of-the-user:1"
+    with engine.connected() as client, tempfile.TemporaryFile() as packed:
+        images.pack(packed)
+        packed.seek(0)
+        client.api.import_image_from_data(packed, repository=f"{session}-of-the-user", tag="1")
     shared = f"/dev/shm/{session}"
     place = platforms.Place(
         name=f"{session}-0",
@@ -135,3 +139,5 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
         assert "tare-agent" in written(records)
     finally:
         instance.close()
+        with engine.connected() as client:
+            client.images.remove(image)
