@@ -19,13 +19,14 @@ from statsmodels.tsa.stattools import adfuller
 
 from tare.render.words import sentence
 from tare.results.message import Deviation, Message, message
+from tare.statistics import order as ordered
 from tare.statistics.assumptions import assumptions
 from tare.statistics.changes import changes
 from tare.statistics.downsample import MOST, course_of
 from tare.statistics.independence import independence, ljung_box, runs_p
 from tare.statistics.modes import dip, modes, spread_ties
 from tare.statistics.normality import normality
-from tare.statistics.order import order_of
+from tare.statistics.order import alternation, drift, memory, normal_scores, order_of, step
 from tare.statistics.outliers import outliers
 from tare.statistics.stationarity import dickey_fuller, stationarity
 from tare.statistics.warmup import warm_up
@@ -395,6 +396,22 @@ def test_shuffled_series_show_order_in_less_than_five_per_cent(n: int, replicate
     alarms = sum(o is not None and o.matters for o in found)
     assert alarms <= stats.binom.ppf(0.99, replicates, 0.05)
     assert alarms > 0
+
+
+@pytest.mark.parametrize("statistic", [memory, alternation, step, drift])
+@pytest.mark.parametrize("n", [20, 100, 1000])
+def test_shuffled_series_exceed_each_threshold_in_its_share(
+    n: int, statistic: Callable[[np.ndarray], float]
+) -> None:
+    """All of them have 5 %, so that a wrong threshold hides among the others."""
+    rng, replicates = np.random.default_rng(1), 1000
+    name = statistic.__name__
+    scores, limit = normal_scores(np.arange(float(n))), ordered._limit(name, n)
+    found = sum(statistic(rng.permutation(scores)) > limit for _ in range(replicates))
+    # Shares are rounded, and of few values some have more.
+    share = ordered._LEVELS[name]
+    least, most = stats.binom.ppf([0.001, 0.999], replicates, [share / 3, 1.5 * share])
+    assert least <= found <= most
 
 
 def test_long_series_are_condensed_in_one_reading() -> None:
