@@ -96,6 +96,31 @@ def test_a_layer_inside_itself_has_a_folder_of_its_own() -> None:
     assert not set(outer) & set(own)
 
 
+@pytest.mark.parametrize(
+    ("unit", "name", "option"),
+    [
+        pytest.param(
+            NSPAWN, "co:lon", r"--bind-ro=/tmp/co\:lon:/tmp/co\:lon", id="nspawn, colon"
+        ),
+        pytest.param(
+            NSPAWN, r"back\slash", r"--bind-ro=/tmp/back\\slash:/tmp/back\\slash",
+            id="nspawn, backslash",
+        ),
+        pytest.param(
+            PODMAN, 'com,ma "quoted"',
+            '--mount="type=bind","source=/tmp/com,ma ""quoted""",'
+            '"destination=/tmp/com,ma ""quoted""","ro=true"',
+            id="podman, quotes",
+        ),
+    ],
+)  # fmt: skip
+def test_special_characters_of_a_path_are_escaped_in_options(
+    unit: Layer, name: str, option: str
+) -> None:
+    place = msgspec.structs.replace(PLACE, files=(f"/tmp/{name}",))
+    assert option in unit.wrap(ARGV, GUEST, place)
+
+
 def test_the_monitor_of_podman_starts_in_what_is_removed() -> None:
     inner = msgspec.structs.replace(GUEST, depth=1)
     words = PODMAN.wrap(ARGV, inner, PLACE)
