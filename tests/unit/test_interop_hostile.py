@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import math
@@ -44,6 +45,12 @@ NASTY: list[Any] = [
     None, True, [], {}, "", "text", "\ud800\x1b[2J", 0, -1, 10**400, 1e308, math.nan, math.inf,
     -math.inf, [[]], {"": {}}, [None], [[-1, "x"]], {"value": []},
 ]  # fmt: skip
+#: One file with values of each format.
+SMALL = (
+    "hyperfine/one.json", "pyperf/command.json", "google-benchmark/once.json", "jmh/one.json",
+    "criterion/sample.json", "pytest-benchmark/saved.json", "go-benchmark/events.json",
+    "iperf3/tcp.json", "fio/failed.json", "tare-json/run.json",
+)  # fmt: skip
 #: The strategies have examples for many hours: `make nightly` tries more of them.
 FEW, MANY = (
     settings(
@@ -125,6 +132,17 @@ def test_many_changed_values_never_break_the_reader(
 
 def read_with_changed_values(tmp_path: Path, name: str, file: Path, data: st.DataObject) -> None:
     """Replace or delete up to three values of a JSON document, and read it."""
+    documents = documents_of(name, file)
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = place(documents, data)
+        documents = changed(documents, path, data.draw(st.sampled_from([*NASTY, ...])))
+        if not documents:
+            break
+    read_or_refuse(written(documents, tmp_path / file.name), name)
+
+
+def documents_of(name: str, file: Path) -> list[Any]:
+    """Parse a file of one JSON document, or of several."""
     text = file.read_text()
     start = text.index("{") if name == "fio" else 0
     lines = text[start:].splitlines() if file.suffix == ".jsonl" else [text[start:]]
@@ -135,15 +153,40 @@ def read_with_changed_values(tmp_path: Path, name: str, file: Path, data: st.Dat
             value, end = json.JSONDecoder().raw_decode(rest.lstrip())
             rest = rest.lstrip()[end:]
             documents.append(value)
-    for _ in range(data.draw(st.integers(1, 3))):
-        path = place(documents, data)
-        documents = changed(documents, path, data.draw(st.sampled_from([*NASTY, ...])))
-        if not documents:
-            break
-    broken = tmp_path / file.name
-    # Surrogates are escaped, as the tools escape them.
-    broken.write_text("\n".join(json.dumps(document) for document in documents) or "{}")
-    read_or_refuse(broken, name)
+    return documents
+
+
+def written(documents: list[Any], file: Path) -> Path:
+    """Write JSON documents; surrogates are escaped, as the tools escape them."""
+    file.write_text("\n".join(json.dumps(document) for document in documents) or "{}")
+    return file
+
+
+def first_places(value: Any) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the path to the first value of each key, elements of a list alike."""
+    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    rest: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = [(value, (), ())]
+    while rest:
+        value, key, path = rest.pop()
+        found.setdefault(key, path)
+        if isinstance(value, dict):
+            rest += [(v, (*key, k), (*path, k)) for k, v in value.items()]
+        elif isinstance(value, list):
+            rest += [(v, (*key, 0), (*path, i)) for i, v in reversed([*enumerate(value)])]
+    return found
+
+
+@pytest.mark.parametrize("new", [math.inf, "text"])
+@pytest.mark.parametrize(("name", "file"), [f for f in JSON_FILES if f.id in SMALL])
+def test_a_changed_value_of_any_key_never_breaks_the_reader(
+    tmp_path: Path, name: str, file: Path, new: object
+) -> None:
+    """Changes that are drawn miss most keys."""
+    documents = documents_of(name, file)
+    for path in first_places(documents).values():
+        broken = written(changed(documents, path, new) if path else [new], tmp_path / file.name)
+        with contextlib.suppress(InputError):
+            sound(readers.read(broken, Columns(), name))
 
 
 @pytest.mark.parametrize(("name", "file"), FILES)
