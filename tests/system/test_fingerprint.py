@@ -220,7 +220,9 @@ def test_platforms_are_weighed_beside_the_first(tmp_path: Path) -> None:
     told = json.loads(target.read_text())
     bare, layer, double = told["platforms"]
     assert bare["costs"] == []
-    assert layer["starting"]["warm"]["n"] >= 5
+    # A busy machine has fewer rounds within the budget.
+    assert layer["starting"]["warm"]["n"] >= 2
+    assert layer["starting"]["stop"]["n"] > layer["starting"]["warm"]["n"]
     assert layer["holding"]["around_memory_bytes"] > 0
     known = {"trial.wall", "syscall.getpid", "network.connect.whole"}
     # Its own loopback is all the network that it has.

@@ -307,6 +307,12 @@ class Engine:
         """Leave hosts out that have not become laboratories; Dask says one error for all."""
         client: Any = self._client
         able = client.run(laboratory.is_able, on_error="return")
+        # Others may still be set up: what is asked of a host before it has its resource is lost.
+        client.run(
+            laboratory.claim,
+            workers=[address for address, is_able in able.items() if is_able is True],
+            on_error="return",
+        )
         for host in self.hosts.values():
             if host.ended is None and able.get(host.address) is not True:
                 self._refuse_unlike(host, error)
