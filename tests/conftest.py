@@ -153,7 +153,8 @@ class _Files(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if needs_the_machine(file) or (self._is_shared and _is_of_sessions(file)):
             return "machine"
-        return file
+        # Tests there share nothing, and one file of them would keep a process busy for an hour.
+        return nodeid if file.startswith("tests/slow/") else file
 
 
 @pytest.hookimpl(optionalhook=True)
