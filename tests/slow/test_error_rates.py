@@ -33,13 +33,13 @@ SHAPES: dict[str, Draw] = {
 def test_stability_of_equal_cells(shape: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A family of two cells and their whole: any "less" or "more stable" in at most 5 %."""
     monkeypatch.setattr(spread, "_RESAMPLES", 999)  # coarser p-values, a fifth of the time
-    rng = np.random.default_rng(1)
+    rng, replicates = np.random.default_rng(1), 2_000
     draw, alarms = SHAPES[shape], 0
-    for i in range(REPLICATES):
+    for i in range(replicates):
         pairs = [(draw(rng, n), draw(rng, n)) for _ in range(2)]
         single, whole = spread.compare_spreads(pairs, seed=i, groups=["a", "a"])
         alarms += any(c.verdict.differs for c in [*single, *whole.values()])
-    assert at_most(alarms, 0.05), alarms / REPLICATES
+    assert at_most(alarms, 0.05, replicates), alarms / replicates
 
 
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "t3", "outliers"])
@@ -48,7 +48,7 @@ def test_a_spread_that_is_known_well_is_told_as_larger(
 ) -> None:
     """B's spread 30 % larger, within the margin: "less stable" in most; equal ones in at most 5 %.
 
-    On common blocks 1,000 replicates, since each takes 20 ms.
+    On common blocks 500 replicates, since each takes 20 ms: a rate of 9.6 % is noticed.
     """
     monkeypatch.setattr(spread, "_RESAMPLES", 999)
     rng = np.random.default_rng(3)
@@ -59,10 +59,10 @@ def test_a_spread_that_is_known_well_is_told_as_larger(
         return [sum(c.verdict.direction == way for c in words) for way in ("higher", "lower")]
 
     unpaired = functools.partial(compare_spread_unpaired, resamples=999)
-    for replicates, judged in ((1000, spread.compare_spread), (REPLICATES, unpaired)):
+    for replicates, judged in ((500, spread.compare_spread), (2_000, unpaired)):
         assert at_most(sum(rates(replicates, 1.0, judged)), 0.05, replicates)
-        less, more = rates(replicates, 1.3, judged)
-        assert less > 0.75 * replicates
+        less, more = rates(replicates // 2, 1.3, judged)
+        assert less > 0.75 * replicates / 2
         assert more <= 0.001 * replicates
 
 

@@ -20,7 +20,10 @@ def benchmark() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        # It imports another file of its folder.
+        patch.syspath_prepend(str(file.parent))
+        spec.loader.exec_module(module)
     return module
 
 
