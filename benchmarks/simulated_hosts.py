@@ -30,7 +30,7 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.plan import Plan
 from tare.experiment.session import session
 from tare.experiment.session.resume_state import Past
-from tare.features.fleet.laboratory import Asked, Laboratory, Refusal
+from tare.features.fleet.laboratory import Asked, Laboratory, Planned, Refusal
 
 TEXT = """
 [experiment]
@@ -86,7 +86,7 @@ class Scripted(Laboratory):
         await super().setup(worker)
         self._host = int(str(worker.name).rpartition("-")[2])
 
-    def plan(self, asked: Asked) -> Plan | Refusal:
+    def plan(self, asked: Asked) -> Planned | Refusal:
         self.end()
         try:
             # What the machine has is looked up once for all hosts that it plays.

@@ -46,9 +46,9 @@ def strike(kind: str, front: int, rng: random.Random) -> None:
     """Kill the scheduler, one worker or one link, or a worker and the link of another one."""
     lines = dict(processes.children(front))
     if kind == "scheduler":
-        os.kill(next(pid for pid, line in lines.items() if "dask_scheduler" in line), 9)
+        os.kill(next(pid for pid, line in lines.items() if "fleet node scheduler" in line), 9)
         return
-    workers = [pid for pid, line in lines.items() if "dask_worker" in line]
+    workers = [pid for pid, line in lines.items() if "fleet node host-" in line]
     killed, victim = rng.sample(workers, 2)
     if "worker" in kind:
         os.kill(killed, signal.SIGKILL)

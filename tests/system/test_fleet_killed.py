@@ -27,7 +27,7 @@ def test_whoever_kills_the_front_kills_its_local_hosts(file: Path) -> None:  # n
         journal_file = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
         while front.poll() is None and not journal_file.exists():
             time.sleep(0.1)
-        started = [pid for pid, line in children(front.pid) if "distributed" in line]
+        started = [pid for pid, line in children(front.pid) if "fleet node" in line]
         assert len(started) >= 3
         front.kill()
     for _ in range(300):

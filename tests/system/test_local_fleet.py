@@ -10,9 +10,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import cli
+import dask
 import pytest
 from distributed import Client
 from processes import children
@@ -20,6 +22,7 @@ from processes import children
 from tare import open as open_results
 from tare.experiment import journal
 from tare.experiment.journal import TrialEnd, TrialStart
+from tare.features.fleet import certificate
 from tare.features.fleet import folder as folders
 
 pytestmark = [
@@ -96,7 +99,7 @@ def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
     while front.poll() is None and not (victim.exists() and ended(victim) > 3):
         time.sleep(0.02)
     for pid, line in children(front.pid):
-        if "--name host-2" in line:
+        if "fleet node host-2" in line:
             os.kill(pid, signal.SIGKILL)
     said = "".join(front.communicate(120))
     assert front.returncode == 18, said
@@ -112,11 +115,6 @@ def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
         assert good.groupby("cell").size().tolist() == [9, 9]
         # Each block is of one session.
         assert not good.duplicated(["session", "block", "cell"]).any()
-
-
-def test_without_tls_no_other_machine_is_reached(file: Path) -> None:
-    said = tare("experiment", "run", file, "--fleet", "tcp://192.0.2.1:8786", code=10)
-    assert "without TLS" in said
 
 
 def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
@@ -135,55 +133,86 @@ def test_the_file_says_who_measures_and_how_many_at_once(file: Path) -> None:
     assert second[0] < first[-1]
 
 
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Own]:
+    """Return a scheduler that a user started, with certificates."""
+    (tmp_path / "own").mkdir()
+    with contextlib.ExitStack() as stack:
+        yield Own(tmp_path / "own", stack)
+
+
+class Own:
+    """A scheduler of a user's own, and its workers."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        made = certificate.make()
+        for name in ("certificate", "key"):
+            (folder / name).write_text(getattr(made, name))
+        prefix = "DASK_DISTRIBUTED__COMM__"
+        files = {
+            f"{prefix}TLS__{role}__{name}": str(folder / file)
+            for role in ("SCHEDULER", "WORKER", "CLIENT")
+            for name, file in (("CERT", "certificate"), ("KEY", "key"))
+        }
+        self.environment = os.environ | files | {
+            f"{prefix}TLS__CA_FILE": str(folder / "certificate"),
+            f"{prefix}REQUIRE_ENCRYPTION": "true",
+        }  # fmt: skip
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.address = f"tls://127.0.0.1:{self.port}"
+        self._start("scheduler", "--host", self.address, "--no-dashboard")
+
+    def _start(self, role: str, *words: str, **others: str) -> None:
+        started = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{role}", *words],
+            env=self.environment | others, cwd=self._folder, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._stack.callback(started.wait)
+        self._stack.callback(started.terminate)
+
+    def worker(self, name: str, **environment: str) -> None:
+        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
+        host = ("--host", "tls://127.0.0.1", "--name", name)
+        self._start("worker", self.address, *host, *words, **environment)
+
+    def wait(self, count: int) -> None:
+        with (
+            dask.config.set(dask.config.collect_env(self.environment)),
+            Client(self.address, timeout=60, set_as_default=False) as client,
+        ):
+            client.wait_for_workers(count, timeout=60)
+
+
 @pytest.mark.slow
-def test_a_host_that_comes_late_measures_as_well(file: Path) -> None:
+def test_a_host_that_comes_late_measures_as_well(file: Path, own: Own) -> None:
     file.write_text(FILE.format(trials=40))
-    words = [*cli.TARE, "experiment", "run", str(file), "--fleet", "local:1"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as front:
-        begun = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
-        while front.poll() is None and not begun.exists():
-            time.sleep(0.1)
-        started = dict(children(front.pid))
-        scheduler = next(pid for pid, line in started.items() if "dask_scheduler" in line)
-        line = next(line for line in started.values() if "dask_worker" in line).split()
-        late = [word.replace("host-1", "late") for word in line]
-        with subprocess.Popen(["nsenter", "-t", str(scheduler), "-n", *late]) as worker:
-            assert front.wait(120) == 0
-            worker.terminate()
+    own.worker("host-1")
+    own.wait(1)
+    words = ["experiment", "run", str(file), "--fleet", own.address]
+    front = cli.start(*words, env=own.environment)
+    begun = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
+    while front.poll() is None and not begun.exists():
+        time.sleep(0.1)
+    own.worker("late")
+    front.communicate(120)
+    assert front.returncode == 0
     found = {host.name: host for host in folders.read(file.with_suffix("")).hosts}
     assert found["host-1"].joined_s == 0 < found["late"].joined_s
     assert {(host.ended, host.blocks) for host in found.values()} == {("finished", 40)}
     assert "late came" in tare("fleet", "report", file.with_suffix(""))
 
 
-def test_a_host_with_another_tare_is_left_out_alone(file: Path, tmp_path: Path) -> None:
+def test_a_host_with_another_tare_is_left_out_alone(file: Path, tmp_path: Path, own: Own) -> None:
     file.write_text(FILE.format(trials=1))
     (tmp_path / "other/tare").mkdir(parents=True)
     (tmp_path / "other/tare/__init__.py").touch()
-    other = os.environ | {"PYTHONPATH": str(tmp_path / "other")}
-    dask = [sys.executable, "-m", "distributed.cli"]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    host, port = address.split(":")
-    worker = [f"{dask[-1]}.dask_worker", f"tcp://{address}", "--host", host, "--nthreads", "1"]
-    worker += ["--no-nanny", "--no-dashboard", "--memory-limit", "0", "--name"]
-    scheduler = [f"{dask[-1]}.dask_scheduler", "--host", host, "--port", port, "--no-dashboard"]
-    with contextlib.ExitStack() as stack:
-        for words, environment in (
-            (scheduler, None), ([*worker, "same"], None), ([*worker, "other"], other),
-        ):  # fmt: skip
-            started = subprocess.Popen(
-                [*dask[:-1], *words], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL
-            )
-            stack.callback(started.wait)
-            stack.callback(started.terminate)
-        wait_for_workers(address, 2)
-        said = tare("experiment", "run", file, "--fleet", f"tcp://{address}", code=18)
-    assert "other: it cannot do what it is asked" in said
+    own.worker("same")
+    own.worker("other", PYTHONPATH=str(tmp_path / "other"))
+    own.wait(2)
+    done = cli.run("experiment", "run", str(file), "--fleet", own.address, env=own.environment)
+    assert done.returncode == 18, done.stderr
+    assert "other: it cannot do what it is asked" in done.stdout + done.stderr
     found = {host.name: host.ended for host in folders.read(file.with_suffix("")).hosts}
     assert found == {"same": "finished", "other": "refused"}
-
-
-def wait_for_workers(address: str, count: int) -> None:
-    with Client(f"tcp://{address}", timeout=60, set_as_default=False) as client:
-        client.wait_for_workers(count, timeout=60)

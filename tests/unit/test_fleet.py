@@ -14,14 +14,10 @@ from typer.testing import CliRunner
 from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import journal
 from tare.experiment.session import budget
+from tare.features.fleet import certificate, laboratory, work
 from tare.features.fleet import folder as fleet_folder
-from tare.features.fleet import laboratory, work
 from tare.features.fleet.laboratory import Hello, Refusal, Told
 from tare.wiring import command_line
-
-
-def test_a_scheduler_of_this_machine_needs_no_certificates() -> None:
-    work.admit("tcp://127.0.0.1:8786")
 
 
 @pytest.mark.parametrize("file", [None, "/no/such.pem"])
@@ -35,39 +31,52 @@ def test_without_certificates_no_other_is_reached(file: str | None) -> None:
     assert "Certificates" in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize("address", ["tcp://scheduler:8786", "tcp://10.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://scheduler:8786", "tcp://10.0.0.1:1", "tcp://127.0.0.1:8786", "tcp://[::1]:8786"],
+)
 def test_others_are_refused_without_tls(address: str) -> None:
     with pytest.raises(UsageError, match="without TLS") as refused:
         work.admit(address)
     assert "tls://" in (refused.value.hint or "")
 
 
-def test_a_configuration_that_asks_for_encryption_is_kept_to() -> None:
-    with (
-        dask.config.set({"distributed.comm.require-encryption": True}),
-        pytest.raises(UsageError, match="asks for encryption"),
-    ):
-        work.admit("tcp://127.0.0.1:8786")
+def sent(reply: laboratory.Reply) -> bytes:
+    return laboratory._sent(reply)
 
 
 @pytest.mark.parametrize(
-    ("found", "is_sound"),
+    "reply",
     [
-        (Told(b"", None, None), True),
-        (Told(b"", "finished", Refusal("why", None), blocks=3, began_ns=1, ended_ns=2), True),
-        (Told(b"", "nonsense", None), False),  # type: ignore[arg-type]
-        (Told(b"", blocks=-(10**30)), False),
-        (Told("text"), False),  # type: ignore[arg-type]
-        (Told(b"", began_ns=2, ended_ns=1), False),
-        (Hello("1", "a", "m", "s", 2), True),
-        (Hello("1", "a", "m", "s", "two"), False),  # type: ignore[arg-type]
-        (Refusal(7, None), False),  # type: ignore[arg-type]
-        ({"version": "1"}, False),
-        (42, False),
+        Told(b"", None, None),
+        Told(b"\xff\n", "finished", Refusal("why", None), blocks=3, began_ns=1, ended_ns=2),
+        Hello("1", "a", "m", "s", 2),
+        Refusal("why", "hint"),
+        laboratory.Looked((), ()),
+        laboratory.Listening("10.0.0.1:7"),
+        laboratory.Probed(b"{}"),
     ],
 )
-def test_what_a_worker_sends_may_be_anything(found: object, is_sound: bool) -> None:
-    assert laboratory.is_sound(found) == is_sound
+def test_a_reply_is_read_as_it_was_sent(reply: laboratory.Reply) -> None:
+    assert laboratory.read(sent(reply)) == reply
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        sent(Told(b"", "nonsense", None)),  # type: ignore[arg-type]
+        sent(Told(b"", blocks=-1)),
+        sent(Told("text")),  # type: ignore[arg-type]
+        sent(Told(b"", began_ns=1, ended_ns=2)).replace(b"\xa8began_ns\x01", b"\xa8began_ns\x03"),
+        sent(Told(b"", ended_ns=10**19)),
+        sent(Hello("1", "a", "m", "s", "two")),  # type: ignore[arg-type]
+        sent(Hello("\xe9", "a", "m", "s", 2)).replace(b"\xc3", b"\xff"),
+        sent(Refusal(7, None)),  # type: ignore[arg-type]
+        b"", b"\x91" * 100_000, Hello("1", "a", "m", "s", 2), {"version": "1"}, 42, None,
+    ],
+)  # fmt: skip
+def test_what_a_worker_sends_may_be_anything(found: object) -> None:
+    assert laboratory.read(found) is None
 
 
 @pytest.mark.parametrize("name", ["hosts", "hosts/box", "hosts/box/journal"])
@@ -114,11 +123,17 @@ def test_half_an_address_is_refused_at_once(address: str) -> None:
         work.admit(address)
 
 
-def test_where_nobody_listens_it_is_said_at_once() -> None:
+def test_where_nobody_listens_it_is_said_at_once(tmp_path: Path) -> None:
     began = time.monotonic()
+    made = certificate.make()
+    for name in ("certificate", "key"):
+        (tmp_path / name).write_text(getattr(made, name))
+    files = {"ca-file": tmp_path / "certificate", "client.cert": tmp_path / "certificate",
+             "client.key": tmp_path / "key"}  # fmt: skip
     with (
+        dask.config.set({f"distributed.comm.tls.{name}": str(one) for name, one in files.items()}),
         pytest.raises(PlatformError, match="no scheduler answers"),
-        work.connected("tcp://127.0.0.1:1"),
+        work.connected("tls://127.0.0.1:1"),
     ):
         pass
     assert time.monotonic() - began < 5

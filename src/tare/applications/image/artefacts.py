@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from tare.applications.image import sdist, tree
 from tare.applications.image.running import run
 from tare.errors import ExperimentError, PlatformError
+from tare.host import python
 from tare.platforms import programs
 from tare.results.message import Said, message
 from tare.workloads.application import Application, Artefact
@@ -174,7 +174,7 @@ def pip() -> list[str]:
     for name in ("pip", "pip3"):
         if shutil.which(name):
             return [name]
-    return [sys.executable, "-m", "pip"]
+    return python.module("pip")
 
 
 class File(NamedTuple):

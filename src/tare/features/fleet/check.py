@@ -18,7 +18,7 @@ from tare.experiment.journal import MachineFigure
 from tare.experiment.supplies import Supplies
 from tare.features.fleet import laboratory
 from tare.features.fleet.engine import Engine, Progress
-from tare.features.fleet.laboratory import Looked, Refusal
+from tare.features.fleet.laboratory import Listening, Looked, Probed, Refusal, Reply
 from tare.networks import peering
 from tare.statistics.hosts import FEWEST_ODD, odd_hosts
 from tare.statistics.statistic import FloatArray
@@ -149,7 +149,7 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     for host, looked in engine.each(laboratory.look, supplies, watch=watch.at):
         if isinstance(looked, Refusal):
             engine.refuse(host, looked)
-        elif not isinstance(looked, Looked) or not laboratory.is_sound(looked):
+        elif not isinstance(looked, Looked):
             engine.refuse(host, Refusal("what it sent is none of tare's", None))
         else:
             found[host.name] = HostCheck(
@@ -202,10 +202,10 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     each_s = _PLAIN_S if search_s is None else search_s + _WAY_S
     watch = _Watch(engine.progress, "network", sum(map(len, turns)), len(turns) * each_s)
     for host, found in engine.each(laboratory.listen, key, lasts):
-        if isinstance(found, Refusal):
+        if isinstance(found, Listening):
+            where[host.name] = found.address
+        elif isinstance(found, Refusal):
             unheard[host.name] = found.why
-        else:
-            where[host.name] = str(found)
     for pairs in turns:
         asked = [(a, b) for a, b in pairs if a in where and b in where]
         for a, b in [pair for pair in pairs if pair not in asked]:
@@ -219,10 +219,10 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     return done
 
 
-def _way(source: str, target: str, found: object) -> Way:
-    if isinstance(found, bytes):
+def _way(source: str, target: str, found: Reply | None) -> Way:
+    if isinstance(found, Probed):
         try:
-            read = network_file.decode(found, f"the network from {source} to {target}")
+            read = network_file.decode(found.document, f"the network from {source} to {target}")
             return Way(source=source, target=target, found=read)
         except TareError as error:
             return Way(source=source, target=target, why=error.message)

@@ -104,10 +104,10 @@ def check(
 
 
 @app.command(hidden=True)
-def node() -> None:
-    """Be a scheduler or a worker of a run, as the standard input says.
+def node(role: Annotated[str, typer.Argument(help="For readers of ps.")] = "") -> None:
+    """Run the scheduler or a worker of a fleet, by orders on standard input.
 
-    --fleet ssh: starts these, and sends what they are to be.
+    --fleet local: and --fleet ssh: start these.
 
         tare fleet node
     """

@@ -22,7 +22,15 @@ from tare.agent import client as agent
 from tare.errors import PlatformError
 from tare.features.fleet import laboratory
 from tare.features.fleet.folder import Ended
-from tare.features.fleet.laboratory import Hello, Laboratory, Refusal, Told, name_of, resource
+from tare.features.fleet.laboratory import (
+    Hello,
+    Laboratory,
+    Refusal,
+    Reply,
+    Told,
+    name_of,
+    resource,
+)
 
 #: So often it is looked whether the scheduler is still there.
 _LOOK_S = 1.0
@@ -209,6 +217,8 @@ class Engine:
         Hosts that were to be there and are not among the scheduler's.
     drop : callable or None
         Ends what plays a host that is lost, where that is in the way of others.
+    restart : str
+        What somebody does about a scheduler that is gone, before the same command with --resume.
     """
 
     def __init__(
@@ -218,8 +228,10 @@ class Engine:
         wanted: Sequence[str] = (),
         refused: Mapping[str, Refusal] | None = None,
         drop: Callable[[str], None] | None = None,
+        restart: str = "",
     ) -> None:
         self._client = client
+        self._restart = restart
         self._wanted = wanted
         self._refused = refused or {}
         self._drop = drop
@@ -233,7 +245,7 @@ class Engine:
         #: Tasks that are over, and workers that came or went.
         self._heard: queue.SimpleQueue[Future[Any] | Joined | Gone] = queue.SimpleQueue()
         #: What tasks have brought, and workers that came: nobody has taken it yet.
-        self._found: deque[tuple[Host, Any] | Joined] = deque()
+        self._found: deque[tuple[Host, Reply | None] | Joined] = deque()
         #: Tasks that were fetched, until hosts have been asked for more: Dask would say first that
         #: it needs them no more, and what it sends next waits 10 ms.
         self._fetched: list[Future[Any]] = []
@@ -268,7 +280,7 @@ class Engine:
                 if unlike is not None:
                     self._refuse_unable(unlike)
                 for host, said in self.each(laboratory.hello, most_s=_GREETING_S):
-                    if isinstance(said, Hello) and laboratory.is_sound(said):
+                    if isinstance(said, Hello):
                         self.greeted(host, said)
                     else:
                         self.refuse(host, Refusal("what it says of itself is none of tare's", None))
@@ -382,7 +394,7 @@ class Engine:
         *given: Any,
         most_s: float = math.inf,
         watch: Callable[[int], None] | None = None,
-    ) -> list[tuple[Host, Any]]:
+    ) -> list[tuple[Host, Reply | None]]:
         """Have all hosts that are left do something; one that fails, or is late, is left out."""
         for host in self.hosts.values():
             if host.ended is None:
@@ -391,12 +403,12 @@ class Engine:
 
     def rest(
         self, most_s: float = math.inf, watch: Callable[[int], None] | None = None
-    ) -> list[tuple[Host, Any]]:
+    ) -> list[tuple[Host, Reply | None]]:
         """Wait until nothing is under way; return what it brought, in the order of the hosts.
 
         ``watch`` is told about once a second how many have brought something.
         """
-        found: list[tuple[Host, Any]] = []
+        found: list[tuple[Host, Reply | None]] = []
         ends = time.monotonic() + most_s
         while self.is_busy:
             if watch is not None:
@@ -420,8 +432,10 @@ class Engine:
         """Tell whether there is something to take, or one of some hosts is asked something."""
         return bool(self._found) or any(host in some for host in self.under_way.values())
 
-    def next(self) -> tuple[Host, Any] | Joined | None:
+    def next(self) -> tuple[Host, Reply | None] | Joined | None:
         """Wait for the next task that is over; None: it brought nothing, or none was heard of.
+
+        A reply of None is none of this tare's.
 
         Raises
         ------
@@ -451,7 +465,7 @@ class Engine:
                 self._miss(one.address)
             elif (asked := self.under_way.pop(one, None)) is not None:
                 over.append((asked, one))
-        self._found += self._fetch(over)
+        self._found += [(host, laboratory.read(sent)) for host, sent in self._fetch(over)]
 
     def _miss(self, address: str) -> None:
         """Give a host up that is gone: what it is asked, or would be, would wait for ever."""
@@ -510,7 +524,7 @@ class Engine:
         if self._client.status != "running":
             raise PlatformError(
                 "the scheduler is gone; all blocks that had been fetched are kept",
-                "start it and its workers again, then the same command with --resume",
+                f"{self._restart}the same command with --resume",
             )
 
     def refuse(self, host: Host, why: Refusal) -> None:

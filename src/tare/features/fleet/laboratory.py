@@ -16,14 +16,13 @@ import platform
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -44,8 +43,7 @@ from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
 from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
-from tare.features.fleet.node import TARE
-from tare.host import lease
+from tare.host import lease, python
 from tare.platforms import session_folder
 
 #: By which a worker finds it.
@@ -65,14 +63,13 @@ _PAUSED = frozenset({
 _BEATS = 3
 #: The rarest.
 _MOST_BEAT_S = 30.0
-#: Longer than any machine is up.
-_MOST_NS = 10**18
+#: No machine is up longer.
+Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=10**18)]
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 180.0
 
 
-@dataclass(frozen=True)
-class Hello:
+class Hello(msgspec.Struct, frozen=True, tag=True):
     """Who a host is."""
 
     version: str
@@ -95,24 +92,21 @@ class Asked:
     supplies: Supplies | None = None
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, tag=True):
     """Why a host cannot do what it is asked."""
 
     why: str
     hint: str | None
 
 
-@dataclass(frozen=True)
-class Looked:
+class Looked(msgspec.Struct, frozen=True, tag=True):
     """What a host is, and what it can do."""
 
     facts: tuple[MachineFact, ...]
     figures: tuple[MachineFigure, ...]
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(msgspec.Struct, frozen=True, tag=True):
     """What a task has found."""
 
     #: Whole lines of the host's journal, since those of the task before.
@@ -123,80 +117,104 @@ class Told:
     #: Where the session has just begun: its plan, with what was frozen.
     plan: Plan | None = None
     #: How many blocks were measured.
-    blocks: int = 0
+    blocks: Annotated[int, msgspec.Meta(ge=0)] = 0
     #: From when to when something was measured, on the machine's monotonic clock.
-    began_ns: int = 0
-    ended_ns: int = 0
+    began_ns: Nanoseconds = 0
+    ended_ns: Nanoseconds = 0
     #: CPU time of the worker's other threads meanwhile, which a session without it has not.
-    own_cpu_ns: int = 0
+    own_cpu_ns: Nanoseconds = 0
+
+    def __post_init__(self) -> None:
+        if self.ended_ns < self.began_ns:
+            raise ValueError("it ended before it began")
 
 
-def is_sound(found: object) -> bool:
-    """Tell whether a task has brought what one of these does: it may be anything."""
-    if not isinstance(found, Hello | Refusal | Plan | Told | Looked):
-        return False
-    light = replace(found, lines=b"") if isinstance(found, Told) else found
+class Planned(msgspec.Struct, frozen=True, tag=True):
+    """What a host would measure."""
+
+    plan: Plan
+
+
+class Listening(msgspec.Struct, frozen=True, tag=True):
+    """Where a host waits for measurements of the network to it."""
+
+    address: str
+
+
+class Probed(msgspec.Struct, frozen=True, tag=True):
+    """The network to another host, as ``tare net fingerprint --json`` writes it."""
+
+    document: bytes
+
+
+#: All that a host sends.
+Reply = Hello | Refusal | Looked | Told | Planned | Listening | Probed
+_replies = msgspec.msgpack.Decoder(Reply)
+
+
+def read(sent: object) -> Reply | None:
+    """Return what a host has sent; None: no reply of this tare.
+
+    A host may send anything: replies are bytes, parsed here, and no objects that Dask unpickled.
+    """
+    if not isinstance(sent, bytes):
+        return None
     try:
-        msgspec.convert(msgspec.to_builtins(light), type(found))
-    except Exception:
-        # What was sent may lack any part of it.
-        return False
-    if isinstance(found, Plan):
-        return bool(found.cells)
-    if isinstance(found, Told):
-        times = (found.began_ns, found.ended_ns - found.began_ns, found.own_cpu_ns)
-        return isinstance(found.lines, bytes) and all(
-            0 <= value <= _MOST_NS for value in (*times, found.blocks)
+        reply: Reply = _replies.decode(sent)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if isinstance(reply, Planned) and not reply.plan.cells else reply
+
+
+def hello() -> bytes:
+    """Return the host's :class:`Hello`."""
+    return _sent(
+        Hello(
+            tare.__version__,
+            client.digest(),
+            machine_facts.boot_id() or "",
+            platform.release(),
+            len(os.sched_getaffinity(0)),
         )
-    return True
-
-
-def hello() -> Hello:
-    """Say who this is."""
-    return Hello(
-        tare.__version__,
-        client.digest(),
-        machine_facts.boot_id() or "",
-        platform.release(),
-        len(os.sched_getaffinity(0)),
     )
 
 
-def look(supplies: Supplies) -> Looked | Refusal:
-    """Return what this machine is and can do, while nothing else of a fleet measures on it."""
+def look(supplies: Supplies) -> bytes:
+    """Return what this machine is and can do, while no other host on it measures."""
     try:
         with _alone():
             found = tuple(supplies.probing(_Silent())("before"))
     except TareError as error:
-        return Refusal(error.message, error.hint)
+        return _sent(Refusal(error.message, error.hint))
     last = max((one.take for one in found), default=0)
     figures = [one for one in found if isinstance(one, MachineFigure) and one.take == last]
-    return Looked(tuple(machine_facts.facts(machine_facts.topology())), tuple(figures))
+    facts = tuple(machine_facts.facts(machine_facts.topology()))
+    return _sent(Looked(facts, tuple(figures)))
 
 
-def listen(key: bytes, seconds: float) -> str | Refusal:
-    """Be the other end of network probes for so long at most; return where."""
-    return _own().listen(key, seconds)
+def listen(key: bytes, seconds: float) -> bytes:
+    """Be the other end of network probes for at most `seconds`; returns where."""
+    return _sent(_own().listen(key, seconds))
 
 
-def probe(key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
-    """Measure the network to where another host listens, as ``tare net fingerprint`` does."""
-    return _own().probe(key, where, search_s)
+def probe(key: bytes, where: str, search_s: float | None) -> bytes:
+    """Measure the network to a host that listens, as ``tare net fingerprint`` does."""
+    return _sent(_own().probe(key, where, search_s))
 
 
-def plan(asked: Asked) -> Plan | Refusal:
-    """Look whether this host has what the experiment needs; return what it would measure."""
-    return _own().plan(asked)
+def plan(asked: Asked) -> bytes:
+    """Check whether this host has what the experiment needs; returns what it would measure."""
+    return _sent(_own().plan(asked))
 
 
-def begin(made: Plan, past: Past) -> Told:
+def begin(made: Plan, past: Past) -> bytes:
     """Start a session; it measures nothing but what a plan is frozen by."""
-    return _own().begin(made, past)
+    return _sent(_own().begin(made, past))
 
 
-def block(count: int) -> Told:
-    """Measure so many blocks, or fewer where the session ends before."""
-    return _own().step(count)
+def block(count: int) -> bytes:
+    """Measure `count` blocks, or fewer where the session ends before."""
+    return _sent(_own().step(count))
 
 
 def stay() -> None:
@@ -204,9 +222,13 @@ def stay() -> None:
     _own().stay()
 
 
-def end() -> Told:
-    """End the session before its end, as whoever asked for it has been interrupted."""
-    return _own().end()
+def end() -> bytes:
+    """End the session before its end: the run that it belongs to was interrupted."""
+    return _sent(_own().end())
+
+
+def _sent(reply: Reply) -> bytes:
+    return msgspec.msgpack.encode(reply)
 
 
 def resource(name: str) -> str:
@@ -268,8 +290,10 @@ class Laboratory(WorkerPlugin):
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].stop()
         self._beats = asyncio.create_task(_beat(own, min(self.ttl_s / _BEATS, _MOST_BEAT_S)))
-        #: Where others of the fleet reach this host.
-        self._reached_at = str(urlsplit(own.address).hostname)
+        #: Where other hosts measure the network to this one.
+        self._reached_at = getattr(own, "reached_at", None) or str(urlsplit(own.address).hostname)
+        #: Ends a session in the thread that measures, whose network may be another one.
+        self._executor = own.executors["default"]
         #: Held by whoever uses the session.
         self._busy = threading.RLock()
         self._patience: threading.Timer | None = None
@@ -282,13 +306,14 @@ class Laboratory(WorkerPlugin):
         if self._listening is not None:
             self._listening.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.to_thread(self.end), _END_S)
+            loop = asyncio.get_running_loop()
+            await asyncio.wait_for(loop.run_in_executor(self._executor, self.end), _END_S)
         own: Any = worker
         self._beats.cancel()
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].start()
 
-    def listen(self, key: bytes, seconds: float) -> str | Refusal:
+    def listen(self, key: bytes, seconds: float) -> Listening | Refusal:
         """Start the other end of network probes."""
         found = socket.getaddrinfo(self._reached_at, None, type=socket.SOCK_STREAM)
         own = ipaddress.ip_address(str(found[0][4][0]))
@@ -305,7 +330,7 @@ class Laboratory(WorkerPlugin):
         with socket.create_server((str(own), 0), family=family) as free:
             port = free.getsockname()[1]
         where = f"{own}:{port}" if own.version == _IPV4 else f"[{own}]:{port}"
-        words = (sys.executable, *TARE, "net", "serve", "--bind", where, "--key", str(file))
+        words = python.tare("net", "serve", "--bind", where, "--key", str(file))
         process = subprocess.Popen(
             ["timeout", f"{seconds:.0f}", *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -316,14 +341,14 @@ class Laboratory(WorkerPlugin):
         opened.callback(process.stdout.close)
         if not process.stdout.readline():
             return Refusal("nothing can listen at its address", f"tare net serve --bind {where}")
-        return where
+        return Listening(where)
 
-    def probe(self, key: bytes, where: str, search_s: float | None) -> bytes | Refusal:
+    def probe(self, key: bytes, where: str, search_s: float | None) -> Probed | Refusal:
         """Measure the network to another host."""
         with private_folder() as folder, _alone():
             file, found = folder / "network.key", folder / "network.json"
             _secret(file, key)
-            words = [sys.executable, *TARE, "net", "fingerprint", where, "--quick", "--no-store"]
+            words = python.tare("net", "fingerprint", where, "--quick", "--no-store")
             words += ["--key", str(file), "--json", str(found)]
             if search_s is not None:
                 words += ["--duration", f"{search_s:.0f}s"]
@@ -334,9 +359,9 @@ class Laboratory(WorkerPlugin):
             if not found.exists():
                 why = ended.stderr[-2000:].decode(errors="replace").strip().splitlines()
                 return Refusal(why[0] if why else f"exit code {ended.returncode}", None)
-            return found.read_bytes()
+            return Probed(found.read_bytes())
 
-    def plan(self, asked: Asked) -> Plan | Refusal:
+    def plan(self, asked: Asked) -> Planned | Refusal:
         """Look whether this host has what the experiment needs."""
         from tare.experiment import plan as plans
 
@@ -348,7 +373,7 @@ class Laboratory(WorkerPlugin):
         except TareError as error:
             return Refusal(error.message, error.hint)
         self._asked, self._prepared = asked, prepared
-        return plans.make(prepared.experiment, prepared.cells)
+        return Planned(plans.make(prepared.experiment, prepared.cells))
 
     def begin(self, made: Plan, past: Past) -> Told:
         """Start the session that was planned."""
@@ -360,7 +385,7 @@ class Laboratory(WorkerPlugin):
         self._number(past.sessions)
         self._session = self._blocks(made, past)
         self._read = 0
-        return replace(self.step(0), plan=plan_file.read(folder))
+        return msgspec.structs.replace(self.step(0), plan=plan_file.read(folder))
 
     def _blocks(self, made: Plan, past: Past) -> Generator[None, None, str]:
         """Return the session, of which nothing has taken place yet."""

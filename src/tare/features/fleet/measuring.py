@@ -22,7 +22,7 @@ from tare.features.fleet import folder as own_folders
 from tare.features.fleet import laboratory
 from tare.features.fleet.engine import Engine, Host, Joined
 from tare.features.fleet.folder import HOSTS
-from tare.features.fleet.laboratory import Asked, Hello, Refusal, Told
+from tare.features.fleet.laboratory import Asked, Hello, Planned, Refusal, Reply, Told
 
 #: Hosts of a run that is interrupted have so long to end what they do.
 _END_S = 20.0
@@ -88,23 +88,22 @@ class Measuring:
             self._interrupt()
             raise
 
-    def _answered(self, host: Host, found: object) -> None:
-        """Go on with a host by what it has brought."""
-        if not laboratory.is_sound(found):
-            self._fail(host, "what it sent is none of tare's")
-        elif isinstance(found, Hello):
+    def _answered(self, host: Host, found: Reply | None) -> None:
+        """Continue with a host by its reply."""
+        if isinstance(found, Hello):
             self._engine.greeted(host, found)
             if host.ended is None:
                 self._engine.submit(host, laboratory.plan, self._asked)
         elif isinstance(found, Refusal):
             self._engine.refuse(host, found)
-        elif isinstance(found, Plan):
-            self._folder_of(host, found)
-        else:
-            assert isinstance(found, Told)
+        elif isinstance(found, Planned):
+            self._folder_of(host, found.plan)
+        elif isinstance(found, Told):
             self._take(host, found)
             if host.ended is None:
                 self._turns.append((host, laboratory.block, (self._spec.blocks,)))
+        else:
+            self._fail(host, "what it sent is none of tare's")
 
     def _fail(self, host: Host, why: str) -> None:
         """Give a host up that does not send what it is to."""

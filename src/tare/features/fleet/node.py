@@ -1,7 +1,7 @@
-"""A scheduler or a worker of a run's own, for as long as whoever started it is there.
+"""A node of a fleet: the scheduler or a worker of one run.
 
-All that it needs comes by its standard input, as one line, the key among it; after that a sign of
-life every few seconds. Where the input ends, or is silent, so does this.
+Its orders come as one line of standard input, the key of the run among them, followed by a
+heartbeat every few seconds. A node ends when its input ends or is silent.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import select
 import signal
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import dask
@@ -25,20 +26,28 @@ from distributed import Scheduler, Worker
 
 import tare
 from tare.errors import PlatformError, TareError, UsageError
-from tare.experiment import remnants
 from tare.features.fleet.certificate import Certificate
-from tare.features.fleet.local import SETTINGS
-from tare.host import lease
+from tare.features.fleet.laboratory import private_folder
+from tare.host import python
+from tare.networks import namespaces
 
-#: This tare, to Python; no module of the folder where it happens to run is one of its own.
-TARE = ("-P", "-m", "tare.wiring")
-#: Nothing listens anywhere else.
+#: Dask's settings of a node, whatever is configured on its machine for other clusters.
+SETTINGS = {
+    # A host whose machine or link has failed is noticed after so long.
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
+    "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0",
+    "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true",
+    # Pages over HTTP could be read by everybody who reaches the port.
+    "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+    "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+}
 LOOPBACK = "127.0.0.1"
-#: So often whoever started it gives a sign of life; silent for so long, he is gone.
+#: Seconds between heartbeats, and of silence after which a node ends.
 BEAT_S, SILENT_S = 4.0, 20.0
-#: Between being asked to end and leaving whatever is under way.
+#: Seconds between the request to end and the end of a block that is still being measured.
 END_S = 8.0
-#: What an answer over the loopback, or a tunnel of ssh, takes.
+#: Seconds that an answer over loopback, or a tunnel of ssh, may take.
 REACH_S = 10.0
 #: A certificate, its key and a few names take a tenth of this.
 _MOST_BYTES = 1 << 14
@@ -65,14 +74,42 @@ class Tunnels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to be; a scheduler, where there is no worker's name."""
+    """What a node does.
+
+    Attributes
+    ----------
+    mark : str
+        Begins the line of its answer; a login may print other lines.
+    worker : str, optional
+        The worker's name; without one, it is the scheduler.
+    address : str
+        Where it listens.
+    scheduler : str, optional
+        A worker's scheduler, where that is reached without tunnels.
+    tunnels : Tunnels, optional
+        By which ssh connects a worker with its scheduler.
+    namespace : str, optional
+        Network namespace of what a worker measures; Dask's connections are in none that it shares
+        with measured programs.
+    reached_at : str, optional
+        Address of that namespace, at which other hosts measure the network.
+    """
 
     version: str
-    #: Begins the answer.
     mark: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
     certificate: Certificate
     worker: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$")] | None = None
+    address: str = LOOPBACK
+    scheduler: str | None = None
     tunnels: Tunnels | None = None
+    namespace: str | None = None
+    reached_at: str | None = None
+
+
+def orders(certificate: Certificate, **others: Any) -> Orders:
+    """Return orders for a node of this version."""
+    mark = secrets.token_hex(16)
+    return Orders(version=tare.__version__, mark=mark, certificate=certificate, **others)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,51 +186,79 @@ def _answer(orders: Orders, answer: Answer) -> None:
 
 async def _be(orders: Orders, end: _End) -> None:
     asked = asyncio.Event()
-    end.listen(asyncio.get_running_loop(), asked)
-    async with _node(orders) as (node, port):
-        _answer(orders, Answer(port=port))
-        # Who reads the other end of these must not be waited for.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-        waits = [asyncio.ensure_future(one) for one in (asked.wait(), node.finished())]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        end.at_most()
+    loop = asyncio.get_running_loop()
+    end.listen(loop, asked)
+    loop.add_signal_handler(signal.SIGTERM, asked.set)
+    with private_folder() as folder:
+        # Dask would keep its files in a folder of a known name in /tmp, and follow links there.
+        dask.config.set({"temporary-directory": str(folder)})
+        async with _node(orders) as (node, port):
+            _answer(orders, Answer(port=port))
+            # A full pipe, which nobody reads, would block this process.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            waits = [asyncio.ensure_future(one) for one in (asked.wait(), node.finished())]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            end.at_most()
 
 
 @contextlib.asynccontextmanager
 async def _node(orders: Orders) -> AsyncIterator[tuple[Any, int]]:
-    """Start what is asked for; yield it, and the port that it has."""
+    """Start the node; yield it, and its port."""
     if orders.version != tare.__version__:
         raise PlatformError(f"it has tare {tare.__version__}, and this is {orders.version}")
-    security = orders.certificate.security()
-    common = {"security": security, "dashboard": False, "dashboard_address": f"{LOOPBACK}:0"}
-    if orders.worker is None or orders.tunnels is None:
+    common = {
+        "security": orders.certificate.security(),
+        "host": orders.address,
+        "dashboard": False,
+        "dashboard_address": f"{orders.address}:0",
+    }
+    if orders.worker is None:
         schedule: Callable[..., Any] = Scheduler
-        async with schedule(host=LOOPBACK, port=0, protocol="tls", **common) as scheduler:
+        async with schedule(port=0, protocol="tls", **common) as scheduler:
             yield scheduler, scheduler.port
         return
+    work: Callable[..., Any] = Worker
+    worker = work(
+        name=orders.worker, nthreads=1, memory_limit=0, death_timeout=REACH_S,
+        executor=_executor(orders), **_connections(orders), **common,
+    )  # fmt: skip
+    # For the laboratory, which finds it on its worker.
+    worker.reached_at = orders.reached_at
+    async with worker:
+        yield worker, worker.port
+
+
+def _connections(orders: Orders) -> dict[str, Any]:
+    """Return a worker's scheduler, and by which port it is reached itself."""
     ports = orders.tunnels
+    if ports is None:
+        return {"scheduler_ip": orders.scheduler, "protocol": "tls"}
     reach(ports.scheduler, orders.certificate)
     try:
         socket.create_server((LOOPBACK, ports.own)).close()
     except OSError as error:
         raise PortError(f"port {ports.own} is taken there: {error.strerror}") from error
-    name, work = lease.new_name(), Worker
-    with remnants.lease(name), tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
-        async with work(
-            f"tls://{LOOPBACK}:{ports.scheduler}", name=orders.worker, nthreads=1, host=LOOPBACK,
-            port=ports.own, contact_address=f"tls://{LOOPBACK}:{ports.there}", memory_limit=0,
-            death_timeout=REACH_S, local_directory=folder, **common,
-        ) as worker:  # fmt: skip
-            yield worker, ports.own
+    return {
+        "scheduler_ip": f"tls://{LOOPBACK}:{ports.scheduler}",
+        "port": ports.own,
+        "contact_address": f"tls://{LOOPBACK}:{ports.there}",
+    }
+
+
+def _executor(orders: Orders) -> ThreadPoolExecutor | None:
+    """Return the one thread that measures, in the network of what it measures."""
+    if orders.namespace is None:
+        return None
+    return ThreadPoolExecutor(1, initializer=namespaces.enter, initargs=(orders.namespace,))
 
 
 class _End:
-    """Sees to it that this process ends."""
+    """Ends this process."""
 
     def listen(self, loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
-        """Set an event where whoever started this is gone, or wants its end."""
+        """Set an event once the process that started this one has ended, or asks for the end."""
 
         def listening() -> None:
             while select.select([0], [], [], SILENT_S)[0] and os.read(0, 1024):
@@ -205,12 +270,12 @@ class _End:
         threading.Thread(target=listening, daemon=True).start()
 
     def at_most(self) -> None:
-        """Give what is under way a while, and then leave it."""
+        """End after `END_S`, whatever is still being measured."""
         timer = threading.Timer(END_S, _leave)
         timer.daemon = True
         timer.start()
 
 
 def _leave() -> None:
-    """Become what cleans up after this process, whose agents end with it."""
-    os.execv(sys.executable, [sys.executable, *TARE, "cleanup"])
+    """Replace this process, whose agents end with it, by its clean-up."""
+    os.execv(sys.executable, python.tare("cleanup"))

@@ -9,21 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import random
-import re
-import secrets
 import shlex
 import shutil
-import signal
 import socket
-import subprocess
-import sys
-import threading
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
-
-import msgspec
 
 import tare
 from tare.errors import PlatformError, UsageError
@@ -31,19 +22,14 @@ from tare.features.fleet import certificate as certificates
 from tare.features.fleet import node
 from tare.features.fleet.certificate import Certificate
 from tare.features.fleet.laboratory import Refusal, name_of
-from tare.features.fleet.local import WITH_US
-from tare.features.fleet.node import LOOPBACK, Answer, Orders, PortError, Tunnels
+from tare.features.fleet.node import LOOPBACK, Answer, PortError, Tunnels, orders
+from tare.features.fleet.processes import READY_S, NodeProcess, NodeProcesses, printable
 from tare.platforms.ssh import HOST, connection
 
-#: Until a host that has not answered is given up: a slow one loads tare first.
-READY_S = 60.0
 #: Other ports are tried so often.
 TRIES = 3
 #: Ports on hosts are guessed among those from which no connection is made by itself.
 _PORTS = range(10_000, 32_768)
-#: How long a host may take to end everything, and to clean up.
-END_S = node.END_S + 10.0
-_LINE_BYTES = 4096
 #: Where a login that is none leaves out what is installed for one user.
 _SCRIPT = "PATH=$PATH:$HOME/.local/bin; export PATH; exec tare fleet node"
 
@@ -101,19 +87,13 @@ def ssh(given: str) -> Iterator[Started]:
     if shutil.which("ssh") is None:
         raise PlatformError("ssh is not installed", "sudo apt install openssh-client")
     made = certificates.make()
-    with _Processes() as processes:
-        mark = secrets.token_hex(16)
-        orders = Orders(version=tare.__version__, mark=mark, certificate=made)
-        scheduler = processes.start([sys.executable, *node.TARE, "fleet", "node"], orders)
-        answer = scheduler.answer(monotonic() + READY_S)
-        if answer is None or answer.why is not None:
-            why = scheduler.last_words() if answer is None else answer.why
-            raise PlatformError(f"the scheduler does not come up: {why}")
-        refused = _start(asked, answer.port, made, processes)
+    with NodeProcesses() as processes:
+        port = processes.scheduler(orders(made))
+        refused = _start(asked, port, made, processes)
         if len(refused) == len(asked):
             first = next(iter(refused.values()))
             raise PlatformError(f"no host takes part; {_reasons(refused)}", first.hint)
-        yield Started(f"tls://{LOOPBACK}:{answer.port}", made.security(), refused)
+        yield Started(f"tls://{LOOPBACK}:{port}", made.security(), refused)
 
 
 def _reasons(refused: Mapping[str, Refusal]) -> str:
@@ -125,7 +105,7 @@ def _reasons(refused: Mapping[str, Refusal]) -> str:
 
 
 def _start(
-    asked: dict[str, str], port: int, made: Certificate, processes: _Processes
+    asked: dict[str, str], port: int, made: Certificate, processes: NodeProcesses
 ) -> dict[str, Refusal]:
     """Start a worker on each host; return those where that cannot be done."""
     refused: dict[str, Refusal] = {}
@@ -155,15 +135,12 @@ def _start(
 
 
 def _begin(
-    name: str, host: str, port: int, made: Certificate, processes: _Processes
-) -> tuple[_Process, Tunnels]:
+    name: str, host: str, port: int, made: Certificate, processes: NodeProcesses
+) -> tuple[NodeProcess, Tunnels]:
     there, own = random.sample(_PORTS, 2)
     tunnels = Tunnels(scheduler=there, own=own, there=_free())
-    mark = secrets.token_hex(16)
-    orders = Orders(
-        version=tare.__version__, mark=mark, certificate=made, worker=name, tunnels=tunnels
-    )
-    return processes.start(command(host, tunnels, port), orders), tunnels
+    words = command(host, tunnels, port)
+    return processes.start(words, orders(made, worker=name, tunnels=tunnels)), tunnels
 
 
 def command(host: str, tunnels: Tunnels, port: int) -> list[str]:
@@ -183,163 +160,23 @@ def _free() -> int:
         return int(free.getsockname()[1])
 
 
-def _refusal(host: str, answer: Answer | None, process: _Process) -> Refusal:
+def _refusal(host: str, answer: Answer | None, process: NodeProcess) -> Refusal:
     """Return why a host does not take part, and what to do about it."""
     same = f"ssh {host} tare --version   (which must print tare {tare.__version__})"
     if answer is not None:
         tunnels = f"AllowTcpForwarding yes   (in /etc/ssh/sshd_config on {host})"
-        why = _plain(answer.why or "")
-        return Refusal(why, tunnels if answer.ports else _plain(answer.hint or same))
-    said, code = process.last_words(), process.code
+        why = printable(answer.why or "")
+        return Refusal(why, tunnels if answer.ports else printable(answer.hint or same))
+    said, code = process.last_line(), process.code
     if code is None:
         why = f"no answer in {READY_S:g} s ({said})"
         return Refusal(why, f"ssh {host} true   (until it ends at once)")
     if code == 127:
         return Refusal(f"there is no tare on its PATH ({said})", same)
-    hint = connection.mend(process.words(), host)
+    hint = connection.mend(process.output(), host)
     if code == 255:
         return Refusal(
             f"ssh: {said.removeprefix('ssh: ')}",
             hint or f"ssh {host} true   (until it asks nothing)",
         )
     return Refusal(f"its tare does not start: {said}", same)
-
-
-def _plain(text: str) -> str:
-    """Return what a host says as what can be shown."""
-    return re.sub(r"[^ -~]", "?", text)[:400]
-
-
-class _Process:
-    """A node that was started, by ssh or here; what it prints is read until it ends."""
-
-    def __init__(self, argv: Sequence[str], orders: Orders) -> None:
-        self._process = subprocess.Popen(
-            [*WITH_US, *argv],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            # Ctrl-C is the front's to handle.
-            start_new_session=True,
-        )
-        self._mark = orders.mark.encode()
-        self._answer: Answer | None = None
-        self._heard = threading.Event()
-        #: What else it printed last: ssh's complaints, or a login's greetings.
-        self._words: deque[str] = deque(maxlen=20)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        self._write(msgspec.json.encode(orders) + b"\n")
-
-    def _read(self) -> None:
-        out = self._process.stdout
-        assert out is not None
-        with contextlib.suppress(OSError, ValueError):
-            for line in _lines(out.fileno()):
-                if self._answer is None and line.startswith(self._mark):
-                    self._answer = _decoded(line.removeprefix(self._mark))
-                    self._heard.set()
-                elif text := _plain(line.decode(errors="replace").strip()):
-                    self._words.append(text)
-        self._heard.set()
-
-    def _write(self, data: bytes) -> None:
-        assert self._process.stdin is not None
-        # That it is gone is seen from what it does not answer.
-        with contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(data)
-
-    def beat(self) -> None:
-        """Give it a sign of life."""
-        self._write(b"\n")
-
-    def answer(self, ends: float) -> Answer | None:
-        """Wait for what it answers; None: nothing, until it ended or that time came."""
-        self._heard.wait(max(0.0, ends - monotonic()))
-        return self._answer
-
-    @property
-    def code(self) -> int | None:
-        """Its exit code; None: it has not ended."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
-        return self._process.returncode
-
-    def words(self) -> str:
-        """Return what it printed but for its answer."""
-        return "\n".join(self._words)
-
-    def last_words(self) -> str:
-        """Return the last line of that."""
-        return self._words[-1] if self._words else "it printed nothing"
-
-    def close(self) -> None:
-        """Have it end: its input does."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-
-    def wait(self, ends: float) -> None:
-        """Wait until it has ended; it is made to at that time."""
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
-            if number is not None:
-                self._process.send_signal(number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(max(1.0, ends - monotonic()))
-                break
-        self._reader.join(1)
-
-
-def _lines(file: int) -> Iterator[bytes]:
-    """Yield lines; of one that is too long, pieces."""
-    with open(file, "rb", closefd=False) as lines:
-        while line := lines.readline(_LINE_BYTES):
-            yield line
-
-
-def _decoded(text: bytes) -> Answer:
-    try:
-        return msgspec.json.decode(text, type=Answer)
-    except msgspec.DecodeError as error:
-        return Answer(why=f"its answer cannot be read: {error}")
-
-
-class _Processes:
-    """All nodes that were started, which are given signs of life; a context manager."""
-
-    def __init__(self) -> None:
-        self._all: list[_Process] = []
-        self._over = threading.Event()
-        self._beating = threading.Thread(target=self._beat, daemon=True)
-
-    def __enter__(self) -> _Processes:
-        self._beating.start()
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        # The scheduler, which was the first, is there until the others have ended.
-        self.end(self._all[1:])
-        self.end(self._all)
-        self._over.set()
-        self._beating.join()
-
-    def _beat(self) -> None:
-        while not self._over.wait(node.BEAT_S):
-            for one in [*self._all]:
-                one.beat()
-
-    def start(self, argv: Sequence[str], orders: Orders) -> _Process:
-        """Start one."""
-        process = _Process(argv, orders)
-        self._all.append(process)
-        return process
-
-    def end(self, some: Sequence[_Process]) -> None:
-        """End some, all at once."""
-        for one in some:
-            one.close()
-        ends = monotonic() + END_S
-        for one in some:
-            one.wait(ends)
-        self._all = [one for one in self._all if one not in some]

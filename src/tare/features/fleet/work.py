@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import dask
 import msgspec
 from distributed import Client, Security
 
@@ -29,7 +28,7 @@ from tare.features.fleet.check import Check
 from tare.features.fleet.engine import Engine, Host, Progress
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.laboratory import Asked, Laboratory, Refusal
-from tare.features.fleet.local import MOST, START_S, local
+from tare.features.fleet.local import MOST, local
 from tare.features.fleet.measuring import Measuring
 from tare.features.fleet.ssh import ssh
 
@@ -41,7 +40,6 @@ _DOCS = "docs/how-to/fleet.md"
 #: What makes them.
 _CERTIFICATES = f"see {_DOCS}, Certificates"
 _LOCAL, _SSH = "local:", "ssh:"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Connected(NamedTuple):
@@ -51,6 +49,8 @@ class Connected(NamedTuple):
     refused: dict[str, Refusal]
     #: Ends what plays a host, on this machine.
     drop: Callable[[str], None] | None
+    #: What to do about a scheduler that is gone, before the same command again.
+    restart: str
 
 
 @contextlib.contextmanager
@@ -68,15 +68,16 @@ def connected(address: str) -> Iterator[Connected]:
         expected, refused = 0, dict[str, Refusal]()
         security: object = None
         drop: Callable[[str], None] | None = None
+        restart = ""
         if address.startswith(_LOCAL):
             expected = _count(address)
-            address, drop = stack.enter_context(local(expected))
-            security = _open()
+            address, security, drop = stack.enter_context(local(expected))
         elif address.startswith(_SSH):
             started = stack.enter_context(ssh(address.removeprefix(_SSH)))
             address, security, refused = started.address, started.security, started.refused
         else:
             admit(address)
+            restart = "start it and its workers again, then "
         # What it has to say about its own connections, tare says in its own words.
         # Dask's loggers have levels of their own.
         for name in ("asyncio", *logging.root.manager.loggerDict):
@@ -92,18 +93,12 @@ def connected(address: str) -> Iterator[Connected]:
             )
             if expected:
                 wait: Callable[..., None] = client.wait_for_workers
-                wait(expected, timeout=START_S)
+                wait(expected, timeout=ANSWER_S)
         except (OSError, TimeoutError, ValueError) as error:
             raise PlatformError(
                 f"no scheduler answers at {address}: {error}", f"dask scheduler   (see {_DOCS})"
             ) from error
-        yield Connected(client, refused, drop)
-
-
-def _open() -> Security:
-    """Return how to reach a network that nobody else is in, whatever Dask's configuration asks."""
-    make: Callable[..., Security] = Security
-    return make(require_encryption=False)
+        yield Connected(client, refused, drop, restart)
 
 
 def _count(address: str) -> int:
@@ -125,30 +120,24 @@ def admit(address: str) -> None:
             f"{address!r}: not the address of a scheduler, with its port",
             "tls://HOST:8786, ssh:box1,box2, or local:4",
         )
-    if parts.scheme == "tcp" and parts.hostname not in _LOOPBACK:
+    if parts.scheme == "tcp":
         raise UsageError(
-            f"{address!r}: without TLS, whoever reaches the scheduler can run anything on "
-            "all hosts",
+            f"{address!r}: without TLS, whoever listens there or reaches the scheduler can run "
+            "anything here and on all hosts, other users of this machine included",
             f"tls://…, with certificates   {_CERTIFICATES}",
         )
-    if parts.scheme == "tcp" and dask.config.get("distributed.comm.require-encryption", None):
-        raise UsageError(
-            f"{address!r}: Dask's configuration asks for encryption (require-encryption)",
-            f"tls://{parts.netloc}, or take that out of the configuration",
+    try:
+        # Of the certificates that Dask's configuration names.
+        security: Callable[[], Any] = Security
+        secured = security().get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise PlatformError(
+            f"the certificates of Dask's configuration cannot be used: {error}", _CERTIFICATES
+        ) from error
+    if secured is None:
+        raise PlatformError(
+            f"{address!r}: Dask's configuration names no certificate", _CERTIFICATES
         )
-    if parts.scheme == "tls":
-        try:
-            # What Dask's configuration names.
-            security: Callable[[], Any] = Security
-            secured = security().get_connection_args("client")["ssl_context"]
-        except OSError as error:
-            raise PlatformError(
-                f"the certificates of Dask's configuration cannot be used: {error}", _CERTIFICATES
-            ) from error
-        if secured is None:
-            raise PlatformError(
-                f"{address!r}: Dask's configuration names no certificate", _CERTIFICATES
-            )
 
 
 def execute(
@@ -193,7 +182,9 @@ def execute(
             if not address.startswith((_LOCAL, _SSH)):
                 _link(fleet.client, progress)
             wanted = experiment.fleet.hosts
-            engine = Engine(fleet.client, progress, wanted, fleet.refused, fleet.drop)
+            engine = Engine(
+                fleet.client, progress, wanted, fleet.refused, fleet.drop, fleet.restart
+            )
             engine.asked_s = asked_s
             try:
                 with engine.reached(plugin):

@@ -1,0 +1,18 @@
+"""How tare starts Python: no module of the current folder is imported, whoever may write there."""
+
+from __future__ import annotations
+
+import sys
+
+#: -P: `python -m` would otherwise search the current folder first, also where root runs it.
+_ISOLATED = (sys.executable, "-P")
+
+
+def module(name: str, *words: str) -> list[str]:
+    """Return the command that runs a module of this environment."""
+    return [*_ISOLATED, "-m", name, *words]
+
+
+def tare(*words: str) -> list[str]:
+    """Return the command that runs this tare."""
+    return module("tare.wiring", *words)
