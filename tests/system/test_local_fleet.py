@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cli
-import dask
 import pytest
 from distributed import Client
 from processes import children
@@ -147,6 +146,7 @@ class Own:
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self._folder, self._stack = folder, stack
         made = certificate.make()
+        self._security = made.security()
         for name in ("certificate", "key"):
             (folder / name).write_text(getattr(made, name))
         prefix = "DASK_DISTRIBUTED__COMM__"
@@ -177,11 +177,17 @@ class Own:
         host = ("--host", "tls://127.0.0.1", "--name", name)
         self._start("worker", self.address, *host, *words, **environment)
 
+    def tare(self, *words: str | Path) -> subprocess.Popen[str]:
+        """Start tare with the certificates, which Dask reads when it is imported."""
+        return subprocess.Popen(
+            [*cli.TARE, *map(str, words)],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
     def wait(self, count: int) -> None:
-        with (
-            dask.config.set(dask.config.collect_env(self.environment)),
-            Client(self.address, timeout=60, set_as_default=False) as client,
-        ):
+        with Client(
+            self.address, timeout=60, set_as_default=False, security=self._security
+        ) as client:
             client.wait_for_workers(count, timeout=60)
 
 
@@ -190,14 +196,13 @@ def test_a_host_that_comes_late_measures_as_well(file: Path, own: Own) -> None:
     file.write_text(FILE.format(trials=40))
     own.worker("host-1")
     own.wait(1)
-    words = ["experiment", "run", str(file), "--fleet", own.address]
-    front = cli.start(*words, env=own.environment)
-    begun = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
-    while front.poll() is None and not begun.exists():
-        time.sleep(0.1)
-    own.worker("late")
-    front.communicate(120)
-    assert front.returncode == 0
+    with own.tare("experiment", "run", file, "--fleet", own.address) as front:
+        begun = file.with_suffix("") / "hosts/host-1/journal/1.ndjson"
+        while front.poll() is None and not begun.exists():
+            time.sleep(0.1)
+        own.worker("late")
+        said, _ = front.communicate(timeout=120)
+    assert front.returncode == 0, said
     found = {host.name: host for host in folders.read(file.with_suffix("")).hosts}
     assert found["host-1"].joined_s == 0 < found["late"].joined_s
     assert {(host.ended, host.blocks) for host in found.values()} == {("finished", 40)}
@@ -211,8 +216,9 @@ def test_a_host_with_another_tare_is_left_out_alone(file: Path, tmp_path: Path, 
     own.worker("same")
     own.worker("other", PYTHONPATH=str(tmp_path / "other"))
     own.wait(2)
-    done = cli.run("experiment", "run", str(file), "--fleet", own.address, env=own.environment)
-    assert done.returncode == 18, done.stderr
-    assert "other: it cannot do what it is asked" in done.stdout + done.stderr
+    with own.tare("experiment", "run", file, "--fleet", own.address) as front:
+        said, _ = front.communicate(timeout=120)
+    assert front.returncode == 18, said
+    assert "other: it cannot do what it is asked" in said
     found = {host.name: host.ended for host in folders.read(file.with_suffix("")).hosts}
     assert found == {"same": "finished", "other": "refused"}
