@@ -34,6 +34,8 @@ from typing import Literal
 
 import msgspec
 
+from tare.decoding import Decoder
+
 #: Version of this schema; front and agent refuse each other when it differs.
 SCHEMA: int = {version}
 
@@ -41,7 +43,7 @@ SCHEMA: int = {version}
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What everything that crosses the stream has in common."""'''
 
-FOOTER = '''_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+FOOTER = '''_decoder = Decoder[Record](Record)
 
 
 def decode(line: bytes) -> Record:
@@ -49,10 +51,8 @@ def decode(line: bytes) -> Record:
 
     Raises
     ------
-    msgspec.DecodeError
-        If the line is no JSON.
-    msgspec.ValidationError
-        If it is no record: unknown kind or field, missing field, wrong type.
+    DecodeError
+        If it is no record: no JSON, an unknown kind or field, a missing field, a wrong type.
     """
     return _decoder.decode(line)
 '''

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from tare.agent import record
+from tare.decoding import DecodeError
 from tare.errors import AgentError
 
 if TYPE_CHECKING:
@@ -343,13 +344,9 @@ class Agent:
             raise AgentError(f"the agent's stream ended before its answer was complete ({said})")
         try:
             return record.decode(line)
-        except msgspec.ValidationError as error:
+        except DecodeError as error:
             raise AgentError(
                 f"the agent sent what is no record ({error}): {line[:200]!r}"
-            ) from error
-        except msgspec.DecodeError as error:
-            raise AgentError(
-                f"the agent's stream holds garbage ({error}): {line[:200]!r}"
             ) from error
 
 

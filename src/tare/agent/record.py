@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from tare.decoding import Decoder
+
 #: Version of this schema; front and agent refuse each other when it differs.
 SCHEMA: int = 6
 
@@ -998,7 +1000,7 @@ Shape = Unshaped | Bucket | Steps
 Workload = Kernel | Command
 
 
-_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+_decoder = Decoder[Record](Record)
 
 
 def decode(line: bytes) -> Record:
@@ -1006,9 +1008,7 @@ def decode(line: bytes) -> Record:
 
     Raises
     ------
-    msgspec.DecodeError
-        If the line is no JSON.
-    msgspec.ValidationError
-        If it is no record: unknown kind or field, missing field, wrong type.
+    DecodeError
+        If it is no record: no JSON, an unknown kind or field, a missing field, a wrong type.
     """
     return _decoder.decode(line)

@@ -24,6 +24,7 @@ from tare.applications.rows import (
     RowsError,
     csv_pieces,
 )
+from tare.decoding import DecodeError, Decoder
 from tare.results.message import Amount, Message, message
 
 #: Of one trial, and of its different stages.
@@ -239,9 +240,9 @@ _COMPRESSED = {
 }  # fmt: skip
 #: Events that are read at a time.
 _PIECE = 10_000
-_events = msgspec.json.Decoder(_Event)
-_ends = msgspec.json.Decoder(_TaskEnd)
-_added = msgspec.json.Decoder(_ExecutorAdded)
+_events = Decoder[_Event](_Event)
+_ends = Decoder[_TaskEnd](_TaskEnd)
+_added = Decoder[_ExecutorAdded](_ExecutorAdded)
 
 
 def _spark(data: bytes, hosts: Mapping[str, int]) -> pa.Table:
@@ -271,7 +272,7 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
                 host = _added.decode(line).info.host
                 if host not in hosts:
                     raise RowsError(message("tasks.host", host=host[:LONGEST]))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DecodeError as error:
             why = str(error)[:LONGEST]
             raise RowsError(message("tasks.event", line=number, why=why)) from None
 

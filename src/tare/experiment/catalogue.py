@@ -9,6 +9,7 @@ import msgspec
 
 from tare import registry
 from tare.agent import client
+from tare.decoding import DecodeError, decode
 from tare.errors import AgentError
 from tare.registry import Catalogue, Description, Metric, Probe
 
@@ -31,8 +32,8 @@ def catalogue() -> Catalogue:
     command = [str(client.binary()), "describe"]
     done = subprocess.run(command, capture_output=True, check=False)
     try:
-        described = msgspec.json.decode(done.stdout, type=_Described)
-    except msgspec.DecodeError as error:
+        described = decode(done.stdout, _Described)
+    except DecodeError as error:
         said = done.stderr.decode(errors="replace").strip() or str(error)
         raise AgentError(f"the agent does not describe itself: {said}", "make setup") from error
     return Catalogue(

@@ -15,6 +15,7 @@ import msgspec
 
 from tare import files as whole_file
 from tare.agent import record
+from tare.decoding import DecodeError, Decoder, decode
 from tare.errors import StoreError
 from tare.experiment.plan import VERSION
 
@@ -362,7 +363,7 @@ def read(path: Path) -> Iterator[Line]:
     return lines(path, _decoder)
 
 
-def lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
+def lines(path: Path, decoder: Decoder[T]) -> Iterator[T]:
     """Read a journal whose lines a decoder knows.
 
     A last line that was cut, as a ``kill -9`` leaves it, is no error: nothing after the last
@@ -385,7 +386,7 @@ def lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
                 yield decoder.decode(text)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise StoreError(
             f"line {number} of {path} is damaged: {error}",
             "restore the file from a copy; or, to do without what follows, delete that line "
@@ -397,7 +398,7 @@ def is_journal(data: bytes) -> bool:
     """Tell whether some bytes are whole lines of a journal."""
     try:
         _decoder.decode_lines(data)
-    except (msgspec.DecodeError, RecursionError):
+    except DecodeError:
         return False
     return data.endswith(b"\n") or not data
 
@@ -409,7 +410,7 @@ class _First(msgspec.Struct):
 
 def _check_first(text: bytes, path: Path) -> None:
     """Refuse a file that begins with no session, or one of another version."""
-    first = msgspec.json.decode(text, type=_First)
+    first = decode(text, _First)
     if first.record != "session" or first.version is None:
         raise StoreError(f"line 1 of {path} is damaged: it is to begin with a session")
     if first.version != VERSION:
@@ -420,4 +421,4 @@ def _check_first(text: bytes, path: Path) -> None:
         )
 
 
-_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+_decoder = Decoder[Line](Line)

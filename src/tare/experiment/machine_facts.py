@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tare.agent import client
+from tare.decoding import builtins
 from tare.errors import AgentError
 from tare.experiment.journal import MachineFact
 from tare.host import state
@@ -41,7 +41,7 @@ def topology() -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise AgentError(f"the machine's topology cannot be read: {done.stderr.strip()}")
-    parsed: dict[str, Any] = json.loads(done.stdout)
+    parsed: dict[str, Any] = builtins(done.stdout)
     return parsed
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import ExperimentError, StoreError
 from tare.experiment.file import changes
 from tare.experiment.plan import VERSION, Plan
@@ -99,8 +100,8 @@ class _Fleet(msgspec.Struct):
 def lost(folder: Path) -> dict[str, str]:
     """Return hosts that have measured, as a fleet's record says, but have no results: name, why."""
     try:
-        record = msgspec.json.decode(content(folder / FLEET), type=_Fleet)
-    except (OSError, msgspec.DecodeError, RecursionError):
+        record = decode(content(folder / FLEET), _Fleet)
+    except (OSError, DecodeError):
         return {}
     measured = (host.name for host in record.hosts if host.blocks)
     lacking = ((name, _lacking(folder / HOSTS, name)) for name in measured)
@@ -130,10 +131,10 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 def decoded(data: bytes, kind: type[T], version: int, path: Path) -> T:
     """Return what a file of a folder holds, of one version; raises StoreError."""
     try:
-        found = msgspec.json.decode(data, type=_Versioned).version
+        found = decode(data, _Versioned).version
         if found == version:
-            return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
+            return decode(data, kind)
+    except DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}", "restore it from a copy") from error
     raise StoreError(
         f"{path} was written by another tare (layout {found}, this one reads {version})",

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.results.message import Said
 
@@ -134,10 +135,8 @@ def folders() -> set[Path]:
     found: set[Path] = set()
     for path in _files():
         # One that was cut short, or another version wrote, names none.
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            found |= {
-                Path(one) for one in msgspec.json.decode(path.read_bytes(), type=Lease).folders
-            }
+        with contextlib.suppress(OSError, DecodeError):
+            found |= {Path(one) for one in decode(path.read_bytes(), Lease).folders}
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 
 #: What `tare selftest` found at last.
@@ -55,8 +56,8 @@ def folder() -> Path:
 def read(name: str) -> dict[str, Any] | None:
     """Return a document of the folder; None where there is none that can be read."""
     try:
-        return msgspec.json.decode(_bytes(folder() / name), type=dict[str, Any])
-    except (OSError, RuntimeError, msgspec.DecodeError):
+        return decode(_bytes(folder() / name), dict[str, Any])
+    except (OSError, RuntimeError, DecodeError):
         return None  # RuntimeError: a user without a home, or brackets without end
 
 

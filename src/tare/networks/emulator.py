@@ -13,6 +13,7 @@ from typing import IO, NamedTuple, Self
 import msgspec
 
 from tare.agent import client, record
+from tare.decoding import DecodeError, Decoder
 from tare.errors import AgentError, PlatformError
 from tare.networks.replay import resolved
 from tare.networks.shaping import draws
@@ -29,7 +30,7 @@ _WORDS_LIMIT = 4096
 #: Who is told how the hosts are; on a thread of the emulator's.
 Listener = Callable[[record.HostStates], None]
 
-_decoder: msgspec.json.Decoder[record.EmulateRecord] = msgspec.json.Decoder(record.EmulateRecord)
+_decoder = Decoder[record.EmulateRecord](record.EmulateRecord)
 
 
 class Emulator:
@@ -293,7 +294,7 @@ class _Talk:
         try:
             while line := lines.readline(client.LINE_LIMIT):
                 self._take(_decoder.decode(line))
-        except msgspec.DecodeError as error:
+        except DecodeError as error:
             self._fault = f"the agent sent what is no record ({error}): {line[:200]!r}"
         finally:
             self._answers.put(None)

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tare.agent import client
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.lease import Remnant, session_of
@@ -52,8 +53,8 @@ def _interfaces() -> list[Remnant]:
         with contextlib.suppress(OSError):
             for path in sorted(folder.glob("tare-*.interface")):
                 # What was cut short was written before anything was changed.
-                with contextlib.suppress(OSError, msgspec.DecodeError):
-                    note = msgspec.json.decode(path.read_bytes(), type=Note)
+                with contextlib.suppress(OSError, DecodeError):
+                    note = decode(path.read_bytes(), Note)
                     what = f"shaping of the interface {note.interface}"
                     remnants.append(Remnant(path.name, what, partial(_release, path, note)))
     return remnants

@@ -10,6 +10,7 @@ import msgspec
 
 from tare.agent import record
 from tare.agent.client import Channel
+from tare.decoding import decode
 from tare.errors import AgentError
 from tare.platforms.layer import Ground, Layer, Place
 from tare.registry import Description
@@ -54,7 +55,7 @@ class _Silent:
         """Answer with ``done`` alone."""
         if not self._open:
             raise AgentError("the null platform was closed")
-        job = msgspec.json.decode(line, type=record.Job)
+        job = decode(line, record.Job)
         self._lines.append(msgspec.json.encode(record.Done(id=job.id, records=0)))
 
     def receive(self, timeout_s: float | None) -> bytes | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tare.agent import client
+from tare.decoding import builtins
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
@@ -162,7 +163,7 @@ class Podman(Layer):
             return []
         said = _asked("ps", "--all", "--format=json", f"--filter=label={LABEL}.user={os.geteuid()}")
         try:
-            found = json.loads(said.stdout or "[]")
+            found = builtins(said.stdout or "[]")
         except ValueError:
             return []
         return [
@@ -274,7 +275,7 @@ def _own_limits() -> tuple[str, ...]:
 def _about() -> dict[str, Any]:
     said = _asked("info", "--format=json")
     try:
-        about: dict[str, Any] = json.loads(said.stdout)
+        about: dict[str, Any] = builtins(said.stdout)
     except ValueError as error:
         why = said.stderr.strip()
         raise PlatformError(f"podman tells nothing of itself: {why}", "podman info") from error

@@ -12,6 +12,7 @@ import msgspec
 
 from tare import registry
 from tare.agent import client, record
+from tare.decoding import DecodeError
 from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.host import lease
 from tare.platforms import processes, quota, session_folder
@@ -457,7 +458,7 @@ def greeted(channel: client.Channel, patience_s: float) -> client.Channel:
 def _check_hello(line: bytes) -> None:
     try:
         hello = isinstance(record.decode(line), record.Hello)
-    except msgspec.DecodeError as error:
+    except DecodeError as error:
         raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
     if not hello:
         raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")

@@ -10,6 +10,7 @@ import msgspec
 from jinja2 import TemplateError
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import InputError, StoreError
 from tare.render import comment, data, junit, words
 from tare.render.large_table import LargeTable
@@ -123,7 +124,7 @@ def load(file: Path) -> Report:
     if len(content) > MOST_BYTES:
         raise InputError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint)
     try:
-        found = msgspec.json.decode(content, type=_Saved)
+        found = decode(content, _Saved)
         if found.format != FORMAT:
             raise InputError(f"{file} is no saved report", hint)
         version = found.version
@@ -132,8 +133,8 @@ def load(file: Path) -> Report:
                 f"{file} is of version {version}, and this tare reads version {VERSION}",
                 "render it with the tare that wrote it",
             )
-        document = msgspec.json.decode(content, type=Report)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        document = decode(content, Report)
+    except DecodeError as error:
         raise InputError(f"{file} is no saved report: {error}", hint) from error
     _check(document, file)
     return document

@@ -21,6 +21,7 @@ import msgspec
 from tare.applications.image import tree
 from tare.applications.image.lock import Package
 from tare.applications.image.running import remove
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.host import cache
 from tare.host.cache import Kept
@@ -78,8 +79,8 @@ def look(name: str) -> Entry | None:
     _check_folder()
     lock = _locked(name, fcntl.LOCK_SH)
     try:
-        about = msgspec.json.decode((folder() / name / ABOUT).read_bytes(), type=About)
-    except (OSError, msgspec.DecodeError):
+        about = decode((folder() / name / ABOUT).read_bytes(), About)
+    except (OSError, DecodeError):
         os.close(lock)
         return None
     os.utime(lock)
@@ -171,8 +172,8 @@ def _make_locked(name: str, make: Callable[[Path], tuple[Package, ...]]) -> bool
 
 def _is_whole(path: Path) -> bool:
     try:
-        msgspec.json.decode((path / ABOUT).read_bytes(), type=About)
-    except (OSError, msgspec.DecodeError):
+        decode((path / ABOUT).read_bytes(), About)
+    except (OSError, DecodeError):
         return False
     return True
 
@@ -233,9 +234,9 @@ def _shrink(kept: str, size_bytes: int) -> None:
         if path.name == kept:
             continue
         try:
-            about = msgspec.json.decode((path / ABOUT).read_bytes(), type=About)
+            about = decode((path / ABOUT).read_bytes(), About)
             others.append(Kept(path, about.size_bytes, lock.stat().st_mtime_ns))
-        except (OSError, msgspec.DecodeError):
+        except (OSError, DecodeError):
             _discard(path)
     for path in cache.excess(others, MOST_BYTES - size_bytes):
         _discard(path)

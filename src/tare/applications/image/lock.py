@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from tare.decoding import DecodeError, decode
 from tare.errors import ExperimentError
 from tare.workloads.application import Artefact, Sha256
 
@@ -58,8 +59,8 @@ def parse(data: bytes) -> Lock:
     try:
         if len(data) > MOST_BYTES:
             raise ExperimentError(f"the lock of the image is larger than {MOST_BYTES} bytes")
-        return msgspec.json.decode(data, type=Lock)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return decode(data, Lock)
+    except DecodeError as error:
         raise ExperimentError(
             f"the lock of the image cannot be read: {error}",
             "the same command without the lock makes one",

@@ -14,11 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
-import msgspec
-
 from tare import workloads
 from tare.agent import record
 from tare.agent.client import Answer, SilenceError
+from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.metrics import OF_HOSTS
 from tare.experiment.plan import instances
@@ -150,7 +149,7 @@ class Member:
         """End the services; return whether the agent of their instance has no job any more."""
         try:
             if self._answer is not None:
-                with contextlib.suppress(TareError, msgspec.DecodeError):
+                with contextlib.suppress(TareError, DecodeError):
                     self._control.end()
             return self._is_idle()
         finally:

@@ -19,6 +19,7 @@ import msgspec
 from tare import workloads
 from tare.agent import client, record
 from tare.agent.client import ProcessChannel, SilenceError
+from tare.decoding import Decoder
 from tare.errors import AgentError
 from tare.experiment.session.answers import nothing
 from tare.experiment.session.failing import Why
@@ -48,7 +49,7 @@ LAST_LINES = 3
 _Who = Literal["supervise", "attend", "serve", "driver"]
 _Reached = TypeVar("_Reached", record.ServicesReset, record.ServicesReady)
 
-_reports: msgspec.json.Decoder[record.ServicesReport] = msgspec.json.Decoder(record.ServicesReport)
+_reports = Decoder[record.ServicesReport](record.ServicesReport)
 
 
 @dataclass

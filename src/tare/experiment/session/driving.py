@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-
 from tare import platforms, workloads
 from tare.agent import client, record
 from tare.agent.client import Answer, SilenceError
+from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError
 from tare.experiment.session import control, single_execution
 from tare.experiment.session.control import Control
@@ -251,9 +250,9 @@ class Driving:
         try:
             if self._control.ready():
                 self._load()
-        except (TareError, msgspec.DecodeError) as error:
+        except (TareError, DecodeError) as error:
             fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
-        with contextlib.suppress(AgentError, msgspec.DecodeError):
+        with contextlib.suppress(AgentError, DecodeError):
             self._control.end()
 
     def _load(self) -> None:

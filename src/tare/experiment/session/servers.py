@@ -6,10 +6,9 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from tare import workloads
 from tare.agent import client, record
+from tare.decoding import DecodeError
 from tare.errors import AgentError, TrialError
 from tare.experiment.session import single_execution
 from tare.networks.listening import waiting
@@ -129,7 +128,7 @@ class _Server:
                     said.append(": ".join(part for part in (got.message, got.evidence) if part))
                 if isinstance(got, record.Done):
                     return "; ".join(said) or "by itself, without a fault"
-        except (AgentError, msgspec.DecodeError) as error:
+        except (AgentError, DecodeError) as error:
             if self._channel.process.poll() is None:
                 return "; ".join(said) or None
             said.append(str(error))

@@ -6,11 +6,11 @@ from os import PathLike
 from pathlib import Path
 
 import duckdb
-import msgspec
 import pandas as pd
 
 from tare.applications.requests import REQUESTS
 from tare.applications.tasks import TASKS
+from tare.decoding import builtins
 from tare.experiment import plan_file
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import TIME
@@ -99,7 +99,7 @@ def load(folder: str | PathLike[str], *, keep: bool = True) -> Results:
 
 def _decoded(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     for column in columns:
-        decoded = [msgspec.json.decode(text) for text in frame[column]]
+        decoded = [builtins(text) for text in frame[column]]
         frame[column] = pd.Series(decoded, dtype=object)
     return frame
 
@@ -115,7 +115,7 @@ def _with_seen(instances: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
 
 def _with_levels(trials: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
     """Give each factor a column in place of the JSON of all levels."""
-    levels = [msgspec.json.decode(text) for text in trials.pop("levels")]
+    levels = [builtins(text) for text in trials.pop("levels")]
     for factor in factors:
         trials[factor] = pd.Series([one.get(factor) for one in levels], dtype=object)
     return trials

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.experiment import store
 from tare.experiment.sweep import analysis
@@ -70,23 +71,23 @@ def read(path: Path) -> tuple[Calibration, ...]:
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
-        versions = msgspec.json.decode(data, type=_Versioned | list[_Versioned])
+            raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        versions = decode(data, _Versioned | list[_Versioned])
         several = versions if isinstance(versions, list) else [versions]
         for one in several:
             if one.points is None and one.sentence is not None:
-                raise msgspec.DecodeError(
+                raise DecodeError(
                     "it holds no points of a sweep; what `tare calibrate fit` writes is no "
                     "measurement of a machine"
                 )
             _check_version(one.version, path)
-        decoded = msgspec.json.decode(data, type=Calibration | list[Calibration])
+        decoded = decode(data, Calibration | list[Calibration])
         found = tuple(decoded) if isinstance(decoded, list) else (decoded,)
         if not found:
-            raise msgspec.DecodeError("it holds none")
+            raise DecodeError("it holds none")
         for calibration in found:
             _check(calibration)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise StoreError(f"{path} is no calibration: {error}", _MAKES_ONE) from error
     return found
 
@@ -103,12 +104,12 @@ def _check_version(version: int, path: Path) -> None:
 def _check(found: Calibration) -> None:
     """Raise DecodeError for what no measurement brings."""
     if not 0 < len(found.points) <= _MOST_POINTS:
-        raise msgspec.DecodeError(f"it has {len(found.points)} points")
+        raise DecodeError(f"it has {len(found.points)} points")
     if found.workers < 1 or not 0 < found.period_s <= 10:
-        raise msgspec.DecodeError("its workers or its period are not possible")
+        raise DecodeError("its workers or its period are not possible")
     steps = [p.cpus for p in found.points]
     if any(b <= a for a, b in itertools.pairwise(steps)):
-        raise msgspec.DecodeError("its points are not in the order of their CPUs")
+        raise DecodeError("its points are not in the order of their CPUs")
     for point in found.points:
         _check_point(point)
     for model in (found.asked, found.delivered):
@@ -116,27 +117,27 @@ def _check(found: Calibration) -> None:
             _check_model(model)
     for regime in found.regimes:
         if not 0 < regime.start <= regime.end or not _sane(regime.relative_speed):
-            raise msgspec.DecodeError("it has a range that is none")
+            raise DecodeError("it has a range that is none")
 
 
 def _check_point(point: Point) -> None:
     at = f"the point at {point.cpus:g} CPUs"
     if not 0 < point.cpus < _SANE:
-        raise msgspec.DecodeError("it has a point without CPUs")
+        raise DecodeError("it has a point without CPUs")
     if point.n < 1 or any(
         values and len(values) != point.n
         for values in (point.trials, point.rates, point.deliveries)
     ):
-        raise msgspec.DecodeError(f"{at} has not one value for each of its {point.n} trials")
+        raise DecodeError(f"{at} has not one value for each of its {point.n} trials")
     for interval in (point.rate, point.delivered):
         if interval is not None and not _possible(interval):
-            raise msgspec.DecodeError(f"{at} has a value that nothing measures")
+            raise DecodeError(f"{at} has a value that nothing measures")
     further = (
         point.clock_hz, point.frequency_hz, point.throttled_share, point.throttled_s,
         point.steal_cpus, point.thermal_throttles, point.residual, *point.rates, *point.deliveries,
     )  # fmt: skip
     if not all(_sane(value) for value in further if value is not None):
-        raise msgspec.DecodeError(f"{at} has a value that nothing measures")
+        raise DecodeError(f"{at} has a value that nothing measures")
 
 
 def _possible(interval: Interval) -> bool:
@@ -159,9 +160,9 @@ def _check_model(model: Scaling) -> None:
         )
     )
     if not model.segments or not all(_sane(n) for n in numbers if n is not None):
-        raise msgspec.DecodeError("its model is not of this world")
+        raise DecodeError("its model is not of this world")
     if any(not 0 < s.start <= s.end for s in model.segments):
-        raise msgspec.DecodeError("its model has a piece that is none")
+        raise DecodeError("its model has a piece that is none")
 
 
 def _sane(*numbers: float) -> bool:

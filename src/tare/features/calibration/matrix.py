@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import ExperimentError, StoreError
 from tare.experiment.specification import Experiment
 from tare.experiment.sweep.document import Interval
@@ -187,13 +188,13 @@ def read(folder: Path, known: Sequence[str]) -> Matrix:
         raise StoreError(f"cannot read {path}: {error.strerror}", _MAKES_ONE) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
-        version = msgspec.json.decode(data, type=_Versioned).version
+            raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        version = decode(data, _Versioned).version
         if version == VERSION:
-            found = msgspec.json.decode(data, type=Matrix)
+            found = decode(data, Matrix)
             _check(found, known)
             return found
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}", _MAKES_ONE) from error
     raise StoreError(
         f"{path} was written by another tare (version {version}, this one reads {VERSION})",
@@ -204,19 +205,19 @@ def read(folder: Path, known: Sequence[str]) -> Matrix:
 def _check(found: Matrix, known: Sequence[str]) -> None:
     """Raise DecodeError for what no ``--settings`` asks for."""
     if not set(found.asked) <= set(known) or not all(found.asked.values()):
-        raise msgspec.DecodeError("it asks for settings that there are not")
+        raise DecodeError("it asks for settings that there are not")
     if math.prod(map(len, found.asked.values())) > MOST:
-        raise msgspec.DecodeError(f"it asks for more than {MOST} sweeps")
+        raise DecodeError(f"it asks for more than {MOST} sweeps")
     # Folders, too: a name may not lead out of that of the matrix.
     due = [(one.settings, one.folder) for one in combinations(found.asked)]
     if [(one.settings, one.folder) for one in found.combinations] != due:
-        raise msgspec.DecodeError("its combinations are not those of the settings it asks for")
+        raise DecodeError("its combinations are not those of the settings it asks for")
     if len({name for _, name in due}) < len(due):
-        raise msgspec.DecodeError("two of its combinations are the same")
+        raise DecodeError("two of its combinations are the same")
     if found.experiment.window is None:
-        raise msgspec.DecodeError("its experiment is no sweep")
+        raise DecodeError("its experiment is no sweep")
     if not 0 < found.each_s < _LONGEST_S:
-        raise msgspec.DecodeError("its windows take a time that is not possible")
+        raise DecodeError("its windows take a time that is not possible")
 
 
 def became(

@@ -31,6 +31,7 @@ from distributed.utils import thread_state  # type: ignore[attr-defined]
 
 import tare
 from tare.agent import client
+from tare.decoding import DecodeError, Decoder
 from tare.errors import TareError
 from tare.experiment import file as experiment_file
 from tare.experiment import journal, machine_facts, pipeline, plan_file, remnants, session
@@ -149,7 +150,7 @@ class Probed(msgspec.Struct, frozen=True, tag=True):
 
 #: All that a host sends.
 Reply = Hello | Refusal | Looked | Told | Planned | Listening | Probed
-_replies = msgspec.msgpack.Decoder(Reply)
+_replies = Decoder[Reply](Reply, packed=True)
 
 
 def read(sent: object) -> Reply | None:
@@ -160,8 +161,8 @@ def read(sent: object) -> Reply | None:
     if not isinstance(sent, bytes):
         return None
     try:
-        reply: Reply = _replies.decode(sent)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        reply = _replies.decode(sent)
+    except DecodeError:
         return None
     return None if isinstance(reply, Planned) and not reply.plan.cells else reply
 

@@ -25,6 +25,7 @@ import msgspec
 from distributed import Scheduler, Worker
 
 import tare
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError, TareError, UsageError
 from tare.features.fleet.certificate import Certificate
 from tare.features.fleet.laboratory import private_folder
@@ -170,8 +171,8 @@ def _read() -> Orders:
     line = sys.stdin.buffer.readline(_MOST_BYTES)
     signal.alarm(0)
     try:
-        return msgspec.json.decode(line, type=Orders)
-    except msgspec.DecodeError as error:
+        return decode(line, Orders)
+    except DecodeError as error:
         raise UsageError(
             f"no orders on the standard input ({error})",
             "tare experiment run FILE --fleet ssh:HOST   (with the same tare on both machines)",

@@ -17,6 +17,7 @@ from time import monotonic
 
 import msgspec
 
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.features.fleet import node
 from tare.features.fleet.node import Answer, Orders
@@ -139,8 +140,8 @@ def _lines(file: int) -> Iterator[bytes]:
 
 def _decoded(text: bytes) -> Answer:
     try:
-        return msgspec.json.decode(text, type=Answer)
-    except msgspec.DecodeError as error:
+        return decode(text, Answer)
+    except DecodeError as error:
         return Answer(why=f"its answer cannot be read: {error}")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from tare.decoding import Decoder
 from tare.experiment import journal
 from tare.features.tasks.runs import Result
 from tare.results.message import Said
@@ -48,7 +49,7 @@ Line = (
     | journal.SessionEnd
     | Run
 )
-_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+_decoder = Decoder[Line](Line)
 
 
 def read(folder: Path) -> Iterator[Line]:

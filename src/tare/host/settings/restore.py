@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from tare import files, registry
+from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
@@ -176,8 +177,8 @@ def _all() -> list[Kept]:
     for folder in leases.places():
         with contextlib.suppress(OSError):
             for path in folder.glob("tare-*.settings"):
-                with contextlib.suppress(OSError, msgspec.DecodeError):
-                    found.append(msgspec.json.decode(path.read_bytes(), type=Kept))
+                with contextlib.suppress(OSError, DecodeError):
+                    found.append(decode(path.read_bytes(), Kept))
     return found
 
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.experiment import store
 from tare.measure.baseline.agreement import disagreements, refusal, unlike_settings
@@ -42,11 +43,11 @@ def read(
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(
+            raise DecodeError(
                 text(message("baseline.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
             )
-        found = msgspec.json.decode(data, type=Baseline)
-    except msgspec.DecodeError as error:
+        found = decode(data, Baseline)
+    except DecodeError as error:
         raise StoreError(
             text(message("baseline.none", path=named, why=str(error))),
             "name a folder of results, or a file that tare run --save wrote",

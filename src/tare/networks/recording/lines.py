@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.agent.record import Connected, Gap, Interval, MeasureOver, PhaseOver
+from tare.decoding import Decoder
 
 #: Of the trace and of what was asked; raised where an older tare could not read it.
 VERSION = 2
@@ -63,13 +64,13 @@ _QuickLine = Stretch | Phase | Connected | QuickInterval | Gap | PhaseOver | Mea
 #: Of what happens while a phase lasts, to whoever waits for it.
 Happening = Connected | Interval | Gap | PhaseOver
 
-_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
-_quick: msgspec.json.Decoder[_QuickLine] = msgspec.json.Decoder(_QuickLine)
+_decoder = Decoder[Line](Line)
+_quick = Decoder[_QuickLine](_QuickLine)
 _encoder = msgspec.json.Encoder()
 
 
 def decode(line: bytes) -> Line:
-    """Read one line; raises :class:`msgspec.DecodeError` for what is none."""
+    """Read one line; raises :class:`DecodeError` for what is none."""
     return _decoder.decode(line)
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 import tare
 from tare import files
 from tare.agent.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
+from tare.decoding import DecodeError
 from tare.errors import StoreError
 from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Phase, Stretch
@@ -129,7 +128,7 @@ class Reader:
     def _read(self, data: bytes) -> lines.Line | None:
         try:
             return self.decode(data)
-        except msgspec.DecodeError as error:
+        except DecodeError as error:
             self._damaged += 1
             if self._damaged > _MOST_DAMAGED:
                 raise StoreError(

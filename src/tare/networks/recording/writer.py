@@ -18,6 +18,7 @@ import msgspec
 import tare
 from tare import files
 from tare.agent.record import Direction, Sending
+from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Line, Stretch
@@ -76,15 +77,15 @@ def read_asked(folder: Path) -> Asked:
         ) from error
     try:
         if len(data) > _ASKED_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_ASKED_LIMIT} bytes")
-        version = msgspec.json.decode(data, type=_Versioned).version
+            raise DecodeError(f"it is larger than {_ASKED_LIMIT} bytes")
+        version = decode(data, _Versioned).version
         if version not in READ:
             raise StoreError(
                 f"{path} is of version {version}; this tare ({tare.__version__}) reads {VERSION}",
                 "read it with the tare that measured it",
             )
-        return msgspec.json.decode(data, type=Asked)
-    except msgspec.DecodeError as error:
+        return decode(data, Asked)
+    except DecodeError as error:
         raise StoreError(f"{path} is no measurement of a network: {error}", _MEASURES) from error
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tare.agent.client import SocketChannel
+from tare.decoding import builtins
 from tare.errors import AgentError, PlatformError
 
 #: Of the console, in an error.
@@ -254,7 +255,7 @@ class GuestChannel(SocketChannel):
                 for word in ("qmp_capabilities", order):
                     stream.write(json.dumps({"execute": word}).encode() + b"\n")
                     stream.flush()
-                    while "return" not in (said := json.loads(stream.readline())):
+                    while "return" not in (said := builtins(stream.readline())):
                         if "error" in said:
                             raise PlatformError(f"QEMU refuses {word}: {said['error']['desc']}")
                 return list(said["return"])

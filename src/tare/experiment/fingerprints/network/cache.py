@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tare.decoding import DecodeError
 from tare.errors import StoreError
 from tare.experiment.fingerprints.network import file
 from tare.experiment.fingerprints.network.difference import DECIDING, Difference, between, decisive
@@ -77,7 +78,7 @@ def kept() -> tuple[NetworkFingerprint, ...]:
         some = tuple(one for one in some if one.version == VERSION)
         for one in some:
             file.check(one)
-    except msgspec.DecodeError:
+    except DecodeError:
         return ()
     return some
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tare import files
+from tare import decoding, files
+from tare.decoding import DecodeError
 from tare.errors import StoreError
 from tare.experiment.fingerprints.network.document import KIND, VERSION, Figure, NetworkFingerprint
 from tare.experiment.fingerprints.network.identified import Estimate, Identification
@@ -56,19 +57,19 @@ def decode(data: bytes, name: str) -> NetworkFingerprint:
     """
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
-        about = msgspec.json.decode(data, type=_Versioned)
+            raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        about = decoding.decode(data, _Versioned)
         if about.kind != KIND:
-            raise msgspec.DecodeError("it is not of a network")
+            raise DecodeError("it is not of a network")
         if about.version != VERSION:
             raise StoreError(
                 f"{name} was written by another tare (version {about.version} of the file, this "
                 f"one reads {VERSION})",
                 _TAKES.replace("takes one", "takes it again"),
             )
-        found = msgspec.json.decode(data, type=NetworkFingerprint)
+        found = decoding.decode(data, NetworkFingerprint)
         check(found)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise StoreError(f"{name} is no fingerprint of a network: {error}", _TAKES) from error
     return found
 
@@ -86,13 +87,13 @@ def write(fingerprint: NetworkFingerprint, path: Path) -> None:
 
 
 def check(found: NetworkFingerprint) -> None:
-    """Raise :class:`msgspec.DecodeError` for what no measurement brings."""
+    """Raise :class:`DecodeError` for what no measurement brings."""
     for name, figure in _figures(found):
         if figure.ci is not None and not figure.ci[0] <= figure.value <= figure.ci[1]:
-            raise msgspec.DecodeError(f"{name} lies outside its interval")
+            raise DecodeError(f"{name} lies outside its interval")
     sizes = [write.write_bytes for write in found.writes]
     if sizes != sorted(set(sizes)):
-        raise msgspec.DecodeError("its writes are not in order of their size")
+        raise DecodeError("its writes are not in order of their size")
     if found.shaping is not None:
         _check_shaping(found.shaping)
 
@@ -111,11 +112,11 @@ def _check_shaping(shaping: Identification) -> None:
             continue
         numbers = (value.ci[0], value.value, value.ci[1])
         if not all(math.isfinite(x) and 0 <= x <= _MOST for x in numbers):
-            raise msgspec.DecodeError("what shapes it has a value that nothing measures")
+            raise DecodeError("what shapes it has a value that nothing measures")
         if not numbers[0] <= numbers[1] <= numbers[2]:
-            raise msgspec.DecodeError("what shapes it has a value outside its interval")
+            raise DecodeError("what shapes it has a value outside its interval")
     texts = [*shaping.reasons, *shaping.key, *shaping.key.values()]
     if not all(isinstance(text, str) for text in texts):
-        raise msgspec.DecodeError("what shapes it has reasons that are no text")
+        raise DecodeError("what shapes it has reasons that are no text")
     if len(texts) > _MOST_TOLD or any(len(str(text)) > _LONGEST for text in texts):
-        raise msgspec.DecodeError("what shapes it is told in more words than anybody reads")
+        raise DecodeError("what shapes it is told in more words than anybody reads")

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.experiment.fingerprints.machine.document import VERSION, Fingerprint
 from tare.features.machine.fingerprint import weights
@@ -45,8 +46,8 @@ def read(path: Path) -> Fingerprint | Weights:
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT >> 20} MiB")
-        about = msgspec.json.decode(data, type=_Versioned)
+            raise DecodeError(f"it is larger than {_SIZE_LIMIT >> 20} MiB")
+        about = decode(data, _Versioned)
         several = about.kind == weights.KIND
         if about.version != (known := weights.VERSION if several else VERSION):
             raise StoreError(
@@ -55,13 +56,11 @@ def read(path: Path) -> Fingerprint | Weights:
                 "tare fingerprint --json FILE   (takes it again)",
             )
         found: Fingerprint | Weights = (
-            msgspec.json.decode(data, type=Weights)
-            if several
-            else msgspec.json.decode(data, type=Fingerprint)
+            decode(data, Weights) if several else decode(data, Fingerprint)
         )
         for one in by_platform(found).values():
             _check(one)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DecodeError as error:
         raise StoreError(
             f"{path} is no fingerprint: {error}",
             "tare fingerprint --json FILE   (takes one)",
@@ -80,16 +79,16 @@ def _check(found: Fingerprint) -> None:
     """Raise DecodeError for what no measurement brings."""
     for name, one in found.metrics.items():
         if one.n < 1 or (one.values and len(one.values) != one.n):
-            raise msgspec.DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
+            raise DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
         if not all(map(math.isfinite, (one.value, *one.values, *(one.ci or ())))):
-            raise msgspec.DecodeError(f"{name} has a value that is no number")
+            raise DecodeError(f"{name} has a value that is no number")
         if any(v and not _SANE[0] < abs(v) < _SANE[1] for v in (one.value, *one.values)):
-            raise msgspec.DecodeError(f"{name} has a value that nothing measures")
+            raise DecodeError(f"{name} has a value that nothing measures")
         if one.ci is not None and not one.ci[0] <= one.value <= one.ci[1]:
-            raise msgspec.DecodeError(f"{name} lies outside its interval")
+            raise DecodeError(f"{name} lies outside its interval")
     for name, curve in found.curves.items():
         if any(len(point.at) != len(curve.axes) for point in curve.points):
-            raise msgspec.DecodeError(f"{name} has points that are not on its axes")
+            raise DecodeError(f"{name} has points that are not on its axes")
 
 
 def write(fingerprint: Fingerprint | Weights, path: Path) -> None:

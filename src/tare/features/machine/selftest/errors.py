@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
+from tare.decoding import decode
 from tare.experiment.results import Results
 from tare.features.machine.selftest.programs import BY_NAME, Program
 
@@ -106,8 +107,8 @@ def read(path: Path) -> Truth | None:
     """Read the truth from the last line that a program wrote; None where it wrote none."""
     try:
         *_, last = path.read_bytes().splitlines()
-        return msgspec.json.decode(last, type=Truth)
-    except (OSError, ValueError, msgspec.DecodeError):
+        return decode(last, Truth)
+    except (OSError, ValueError):
         return None
 
 

@@ -20,6 +20,7 @@ from tare.agent.record import (
     Sending,
     Skip,
 )
+from tare.decoding import DecodeError, Decoder
 from tare.errors import AgentError
 from tare.features.network.measure.ended import EndedError
 from tare.networks import peering
@@ -37,7 +38,7 @@ _FOR_EVER_NS = 1 << 62
 #: An agent that ends says why, in this time.
 _LAST_WORD_S = 5.0
 
-_decoder: msgspec.json.Decoder[MeasureRecord] = msgspec.json.Decoder(MeasureRecord)
+_decoder = Decoder[MeasureRecord](MeasureRecord)
 
 
 def connection(
@@ -257,7 +258,7 @@ class Ends:
             raise AgentError(f"the measuring agent ended ({self._channel.last_words()})")
         try:
             got = _decoder.decode(line)
-        except msgspec.DecodeError as error:
+        except DecodeError as error:
             raise AgentError(
                 f"the measuring agent sent what is no record ({error}): {line[:200]!r}"
             ) from error
