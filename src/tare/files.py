@@ -8,11 +8,17 @@ import fcntl
 import hashlib
 import os
 import pwd
+import secrets
 import stat
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
 from tare.errors import StoreError
+
+#: As many as the kernel follows.
+_MOST_LINKS = 40
 
 
 def write(path: Path, data: bytes, hint: str) -> None:
@@ -32,30 +38,103 @@ def write(path: Path, data: bytes, hint: str) -> None:
     StoreError
         If it cannot be written.
     """
-    if path.exists() and not path.is_file():
-        # A device or a pipe is written to, not replaced; but no pipe that nobody reads is waited
-        # for.
-        try:
-            there = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-            os.set_blocking(there, True)
-            with os.fdopen(there, "wb") as opened:
-                opened.write(data)
-        except OSError as error:
-            raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
-        return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with replacing(path, hint) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, hint: str) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of what is at a path, once it is whole.
+
+    Links of this user and of root are followed, those that anybody else made are refused. A device
+    or a pipe is written to and not replaced; without a reader, a pipe is an error.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
     try:
-        try:
-            # Of a process of the same number that was killed.
-            fresh.unlink(missing_ok=True)
-            # Follows no link that somebody laid where all may write.
-            with fresh.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        path = target(path)
+        with contextlib.ExitStack() as stack:
+            if _is_stream(path):
+                yield stack.enter_context(_open_stream(path))
+            else:
+                yield stack.enter_context(_replacement(path))
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
+
+
+def target(path: Path) -> Path:
+    """Return where the links at a path lead; raises StoreError for one of somebody else."""
+    for _ in range(_MOST_LINKS):
+        if path.is_relative_to("/proc") or not path.is_symlink():
+            return path
+        owner = path.lstat().st_uid
+        if owner not in (0, os.geteuid()):
+            raise StoreError(
+                f"cannot write {path}: it is a link that {_name(owner)} made",
+                "remove it, or choose another file",
+            )
+        path = path.parent / path.readlink()
+    raise StoreError(f"cannot write {path}: its links have no end", "choose another file")
+
+
+def _is_stream(path: Path) -> bool:
+    """Tell whether a path is written to in place; the files of /proc are open already."""
+    try:
+        return path.is_relative_to("/proc") or not stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _open_stream(path: Path) -> BinaryIO:
+    links = 0 if path.is_relative_to("/proc") else os.O_NOFOLLOW
+    there = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | links)
+    os.set_blocking(there, True)
+    return os.fdopen(there, "wb")
+
+
+@contextlib.contextmanager
+def _replacement(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
+    """Make a new file in the folder of a path, and rename it when it is whole or has begun."""
+    # By its descriptor, the folder stays the same one if somebody moves it meanwhile.
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fresh = f".{path.name[:100]}.{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        file = os.fdopen(os.open(fresh, flags, 0o666, dir_fd=folder), "wb")
+        if at_once:
+            os.replace(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            yield file
+            return
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=folder)
+        raise
+    finally:
+        os.close(folder)
+
+
+def open_log(path: Path, hint: str) -> BinaryIO:
+    """Open a file that grows, with the care of :func:`replacing`; what was there is replaced.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    try:
+        path = target(path)
+        if _is_stream(path):
+            return _open_stream(path)
+        with _replacement(path, at_once=True) as file:
+            return file
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
 
@@ -83,7 +162,7 @@ def digest(path: Path) -> str:
 
 
 def check_owner(folder: Path) -> None:
-    """Look, as root, that nobody else can change a folder under root's hands.
+    """Refuse, as root, a folder, or a link to one, that somebody else can change meanwhile.
 
     Raises
     ------
@@ -92,19 +171,26 @@ def check_owner(folder: Path) -> None:
     """
     if os.geteuid() != 0:
         return
+    for about in (folder.lstat, folder.stat):
+        try:
+            owner = about().st_uid
+        except OSError:
+            return  # Opening it gives the reason.
+        if owner in (0, os.getuid()) or str(owner) == os.environ.get("SUDO_UID"):
+            continue
+        name = _name(owner)
+        raise StoreError(
+            f"{folder} belongs to {name}, who could change it while root works in it",
+            f"the same as {name}; or a copy: cp -r --no-preserve=ownership {folder} COPY",
+        )
+
+
+def _name(user: int) -> str:
+    """Return a user's name, or the number of one without."""
     try:
-        owner = folder.stat().st_uid
-    except OSError:
-        return  # whoever opens it says why it cannot be had
-    if owner in (0, os.getuid()) or str(owner) == os.environ.get("SUDO_UID"):
-        return
-    name = str(owner)
-    with contextlib.suppress(KeyError):
-        name = pwd.getpwuid(owner).pw_name
-    raise StoreError(
-        f"{folder} belongs to {name}, who could change it while root works in it",
-        f"the same as {name}; or a copy: cp -r --no-preserve=ownership {folder} COPY",
-    )
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
 
 
 def sync_folder(folder: Path) -> None:

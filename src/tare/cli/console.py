@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from tare import units
+from tare import files, units
 from tare.errors import StoreError
 from tare.render.escaping import ORDERS, harmless
 from tare.render.terminal import Row, fitted
@@ -136,17 +136,15 @@ def write_json(value: Any, destination: str) -> None:
 
 def write_text(text: str, destination: str, option: str) -> None:
     """Write a text to a file, or to standard output where it is ``-``."""
-    try:
-        if destination == "-":
+    hint = f"choose another {option} FILE"
+    if destination == "-":
+        try:
             print_text(text)
-        else:
-            Path(destination).write_text(text, encoding="utf-8")
-    except OSError as error:
-        where = "standard output" if destination == "-" else destination
-        # Without its cause: it is not where the results are that has no room.
-        raise StoreError(
-            f"cannot write {where}: {error.strerror}", f"choose another {option} FILE"
-        ) from None
+        except OSError as error:
+            # Without its cause: the folder of the results has room.
+            raise StoreError(f"cannot write standard output: {error.strerror}", hint) from None
+    else:
+        files.write(Path(destination), text.encode(), hint)
     written.add(destination)
 
 

@@ -17,8 +17,9 @@ from xml.etree import ElementTree as Xml
 
 import msgspec
 
+from tare import files
 from tare.cli import console
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, StoreError
 from tare.render.escaping import harmless
 from tare.render.junit import possible
 
@@ -54,6 +55,8 @@ def remember(params: Mapping[str, Any]) -> None:
     ------
     ExperimentError
         If two of them are the same.
+    StoreError
+        If one is a link that somebody else made.
     """
     given = {
         name: str(params[name])
@@ -61,6 +64,9 @@ def remember(params: Mapping[str, Any]) -> None:
         # Another option in place of a value is refused later, and names no file.
         if params.get(name) is not None and not re.match("-.", str(params[name]))
     }
+    for one in given.values():
+        if one != "-":
+            files.target(Path(one))
     _asked.update({name: (one, _file(one)) for name, one in given.items()})
     destinations = list(given.values())
     for one in destinations:
@@ -98,11 +104,14 @@ def write(failure: Failure) -> None:
             with contextlib.suppress(OSError):
                 console.print_text(text)
             continue
-        with contextlib.suppress(OSError):  # the error itself is what has to be told
-            # Nobody may be there to read a pipe.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK
-            with os.fdopen(os.open(destination, flags, 0o666), "w", encoding="utf-8") as file:
-                file.write(text)
+        path = Path(destination)
+        try:
+            files.write(path, text.encode(), "")
+        except StoreError:
+            # Printed is the first error alone. Without room for it, no earlier answer stays.
+            if path.is_file() and not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
 
 def _file(destination: str) -> tuple[int, ...] | None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tare import files
 from tare.errors import StoreError, UsageError
 from tare.experiment import plan_file
 from tare.experiment.store.build import connect
@@ -274,8 +275,5 @@ def _opened(destination: str | Path) -> Iterator[Target]:
         yield _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    try:
-        with Path(destination).open("wb") as target:
-            yield target
-    except OSError as error:
-        raise StoreError(f"cannot write {destination}: {error.strerror}") from error
+    with files.replacing(Path(destination), "choose another --file FILE") as target:
+        yield target

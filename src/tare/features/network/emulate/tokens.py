@@ -8,6 +8,7 @@ from typing import IO
 
 import msgspec
 
+from tare import files
 from tare.agent import record
 from tare.errors import StoreError
 
@@ -60,12 +61,7 @@ class Log:
         self._file: IO[bytes] | None = None
         self._path = file
         if file is not None:
-            try:
-                self._file = file.open("wb")
-            except OSError as error:
-                raise StoreError(
-                    f"cannot write {file}: {error.strerror}", "choose another --log FILE"
-                ) from error
+            self._file = files.open_log(file, "choose another --log FILE")
 
     def take(self, states: record.HostStates) -> None:
         """Write down how the hosts are."""
