@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
 T = TypeVar("T")
+_MOST_DOTS = 100
+_QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
+_ENDS_OF_KEYS = re.compile(r"[\n,={}\[\]#]")
 
 
 class DecodeError(ValueError):
@@ -56,6 +61,23 @@ def decode(data: bytes | str, kind: Any) -> Any:
 def builtins(data: bytes | str) -> Any:
     """Return JSON as dictionaries, lists, text and numbers; raises DecodeError."""
     return _builtins.decode(data)
+
+
+def toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML document; raises DecodeError.
+
+    The time that `tomllib` takes grows with the square of the parts of a dotted key.
+    """
+    plain = _QUOTED.sub("", text)
+    if max(part.count(".") for part in _ENDS_OF_KEYS.split(plain)) > _MOST_DOTS:
+        raise DecodeError(f"a key has more than {_MOST_DOTS} dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise DecodeError("its brackets are nested too deeply") from error
+    except ValueError as error:
+        # Also a number of thousands of digits.
+        raise DecodeError(str(error)) from error
 
 
 def _what(error: Exception) -> str:

@@ -100,13 +100,7 @@ def enter() -> int:
 
 
 def main() -> None:
-    """Enter here from the shell."""
-    if sys.argv[1:] == ["--version"]:
-        # Answered before anything heavy is imported.
-        from tare import __version__
-
-        print(f"tare {__version__}")
-        return
+    """Run the command of the command line, and exit."""
     from tare.cli import terminated
 
     terminated.listen()
@@ -117,7 +111,3 @@ def main() -> None:
         print("tare: interrupted", file=sys.stderr)
         sys.exit(terminated.exit_code())
     sys.exit(enter())
-
-
-if __name__ == "__main__":
-    main()

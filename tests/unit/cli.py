@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-TARE = [sys.executable, "-c", "from tare.wiring import main; main()"]
+TARE = [sys.executable, "-c", "from tare.__main__ import main; main()"]
 _SERVER = "import cli; cli.serve({link}, {address!r})"
 _ARGV = """
 import importlib

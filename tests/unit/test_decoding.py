@@ -9,7 +9,7 @@ import cli
 import msgspec
 import pytest
 
-from tare.decoding import DecodeError, Decoder, builtins, decode
+from tare.decoding import DecodeError, Decoder, builtins, decode, toml
 from tare.host import lease
 
 
@@ -67,3 +67,18 @@ def test_one_byte_of_a_folder_is_no_fault_of_tare(name: str, tmp_path: Path) -> 
         assert done.returncode == 14, done.stderr
         assert "damaged" in done.stderr
         assert Path(name).name in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" + ".a" * 50_000 + " = 1", "[" + "a . " * 50_000 + "a]", "a = {" + "b." * 200 + "c = 1}",
+     'a."b".' + "c." * 200 + "d = 1", "a = " + "[" * 100_000, "a = " + "1" * 10_000, "a = ="],
+)  # fmt: skip
+def test_toml_that_takes_long_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError):
+        toml(text)
+
+
+def test_toml_may_hold_many_dots_that_are_no_keys() -> None:
+    values = toml(f"a = [{'0.5, ' * 300}]\nb.c = '{'.' * 300}' # x\n")
+    assert values == {"a": [0.5] * 300, "b": {"c": "." * 300}}

@@ -338,8 +338,8 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + "[platforms.docker]\nread_only = 1", "platforms.docker.read_only: 1", ""),
         ('a = \nb = "c"', "is no TOML", "line 1: a ="),
         (HEAD + HEAD, "is no TOML", ""),
-        ("a = " + "[" * 5000, "holds what no experiment needs", ""),
-        ("a = " + "9" * 5000, "holds what no experiment needs", ""),
+        ("a = " + "[" * 5000, "nested too deeply", ""),
+        ("a = " + "9" * 5000, "4300 digits", ""),
     ],
 )
 def test_what_is_wrong_is_named_with_what_was_expected(text: str, path: str, hint: str) -> None:

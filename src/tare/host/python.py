@@ -15,4 +15,4 @@ def module(name: str, *words: str) -> list[str]:
 
 def tare(*words: str) -> list[str]:
     """Return the command that runs this tare."""
-    return module("tare.wiring", *words)
+    return module("tare", *words)

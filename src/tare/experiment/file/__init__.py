@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tare import files
+from tare.decoding import DecodeError, toml
 from tare.errors import ExperimentError
 from tare.experiment import plan
 from tare.experiment.file import (
@@ -97,14 +97,11 @@ def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
 def tables(text: str, name: str) -> dict[str, Any]:
     """Return what the text of a file in TOML holds; raises ExperimentError."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return toml(text)
+    except DecodeError as error:
         raise ExperimentError(
             f"{name} is no TOML: {error}", _line(text, str(error)) or "tare experiment new"
         ) from error
-    except (RecursionError, ValueError) as error:
-        # Brackets nested without end, or a number of thousands of digits.
-        raise ExperimentError(f"{name} holds what no experiment needs: {error}") from error
 
 
 def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Experiment:

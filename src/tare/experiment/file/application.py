@@ -8,7 +8,6 @@ import math
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from tare import files, registry, units
 from tare.applications import expressions
+from tare.decoding import DecodeError, toml
 from tare.errors import ExperimentError
 from tare.experiment.file import keys, kinds, services
 from tare.experiment.file.factors import RESERVED
@@ -296,8 +296,8 @@ def _values(reference: str) -> tuple[Path, str, dict[str, Any]]:
         folder = Path(reference).expanduser().absolute()
     text = _text(folder / FILE)
     try:
-        values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        values = toml(text)
+    except DecodeError as error:
         raise ExperimentError(f"{folder / FILE} is no TOML: {error}", DOCUMENT) from error
     return folder, text, values
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from tare.decoding import DecodeError, toml
 from tare.experiment.file import keys
 from tare.experiment.specification import Experiment
 
@@ -38,8 +38,8 @@ def edited(then: str, now: str) -> list[Change]:
     Other changes follow from these, or from the machine, as where a platform is left out now.
     """
     try:
-        found = _differences(tomllib.loads(then), tomllib.loads(now))
-    except ValueError:
+        found = _differences(toml(then), toml(now))
+    except DecodeError:
         return []
     return [one for one in found if not _is_free(one[0])]
 

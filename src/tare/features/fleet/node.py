@@ -279,4 +279,5 @@ class _End:
 
 def _leave() -> None:
     """Replace this process, whose agents end with it, by its clean-up."""
-    os.execv(sys.executable, python.tare("cleanup"))
+    argv = python.tare("cleanup")
+    os.execv(argv[0], argv)

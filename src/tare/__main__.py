@@ -1,0 +1,41 @@
+"""The entry from the shell: what must hold before anything that takes time is imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Run a command."""
+    _open_standard_streams()
+    if sys.argv[1:] == ["--version"]:
+        from tare import __version__
+
+        print(f"tare {__version__}")
+        return
+    # Ctrl-C ends the process without a word, until there is something to end in order.
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from tare import wiring
+
+    if is_default:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    wiring.main()
+
+
+def _open_standard_streams() -> None:
+    """Open /dev/null in place of each closed one: the next file would take its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What holds before a command begins: open streams, a silent Ctrl-C, no modules of the folder."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cli
+import pytest
+
+import tare
+from tare.host import python
+
+SOURCES = Path(tare.__file__).parent
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str, tmp_path: Path) -> None:
+    words = [*cli.TARE, "describe", "platforms"]
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
+    done = subprocess.run(shell, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stdout + done.stderr
+    assert bool(done.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+def test_ctrl_c_while_modules_are_imported_is_silent() -> None:
+    script = """
+import signal, sys
+class Interrupts:
+    def find_spec(self, name, *others):
+        if name == "tare.wiring":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+from tare.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_no_module_of_the_current_folder_is_imported(tmp_path: Path) -> None:
+    for name in ("dask", "yaml", "msgspec", "distributed", "tare"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')")
+    done = subprocess.run(
+        python.tare("describe", "platforms"), capture_output=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_interpreters_are_started_in_one_way() -> None:
+    elsewhere = [
+        str(file.relative_to(SOURCES))
+        for file in SOURCES.rglob("*.py")
+        if re.search(r"sys\.executable|[\"']python3?[\"']", file.read_text())
+        and file.name != "python.py"
+        # Programs of applications run in images.
+        and "library" not in file.parts
+    ]
+    assert elsewhere == []
