@@ -15,6 +15,10 @@ def main() -> None:
 
         print(f"tare {__version__}")
         return
+    from tare.host import secrecy
+
+    # Keys of a fleet, and results, are not for the programs that it measures.
+    secrecy.keep()
     # Ctrl-C ends the process without a word, until there is something to end in order.
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_default:

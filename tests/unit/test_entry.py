@@ -12,7 +12,7 @@ import cli
 import pytest
 
 import tare
-from tare.host import python
+from tare.host import python, state
 
 SOURCES = Path(tare.__file__).parent
 
@@ -62,3 +62,11 @@ def test_interpreters_are_started_in_one_way() -> None:
         and "library" not in file.parts
     ]
     assert elsewhere == []
+
+
+def test_what_unprotected_programs_can_reach_is_said_once(tmp_path: Path) -> None:
+    state.remove(state.WARNED)
+    said = [cli.run("run", "-n", "3", "--", "true", cwd=tmp_path).stderr for _ in range(2)]
+    assert "On bare, programs run as" in said[0]
+    assert "bubblewrap" in said[0]
+    assert "programs run as" not in said[1]

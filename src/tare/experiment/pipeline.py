@@ -32,6 +32,8 @@ from tare.experiment.session.roots import Roots
 from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
+from tare.host import state
+from tare.platforms import own_files
 from tare.render.words import sentence
 from tare.results.finding import Table
 from tare.results.message import Said, message
@@ -148,12 +150,26 @@ def execute(
         if is_complete:
             progress.note(f"{folder} is complete, so nothing was measured.")
             return "finished"
-        return execution.conduct(
-            request(
-                prepared, made, past, folder, progress,
-                as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
-            )
+        asked = request(
+            prepared, made, past, folder, progress,
+            as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
         )  # fmt: skip
+        _warn_once(prepared.experiment, asked.user, progress)
+        return execution.conduct(asked)
+
+
+def _warn_once(
+    experiment: Experiment, user: record.User | None, progress: execution.Progress
+) -> None:
+    """Print, once for each user of a machine, what programs can reach that no layer encloses."""
+    stacks = [stack for stack in experiment.factors["platform"] if not own_files(stack)]
+    commands = any(workload.command for workload in experiment.workloads)
+    if user is not None or not commands or not stacks or state.read(state.WARNED) is not None:
+        return
+    kind = "root" if os.geteuid() == 0 else "user"
+    progress.note(sentence(message(f"execute.unprotected.{kind}", platforms=stacks)))
+    with contextlib.suppress(StoreError):
+        state.write(state.WARNED, {"unprotected": kind})
 
 
 def request(

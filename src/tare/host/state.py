@@ -16,6 +16,8 @@ from tare.errors import StoreError
 SELFTEST = "selftest.json"
 #: What `tare calibrate` found of this machine, the newest of each workload on each platform.
 CALIBRATIONS = "calibrations.json"
+#: That programs without a sandbox have been warned of.
+WARNED = "warned.json"
 #: The folder of root: what it holds, only root can see.
 ROOT = Path("/var/lib/tare")
 _ELSEWHERE = "set XDG_STATE_HOME to a folder that may be written to"
