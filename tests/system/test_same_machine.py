@@ -47,11 +47,12 @@ def test_a_machine_that_changed_between_sessions_is_told(tmp_path: Path) -> None
     assert {line["record"] for line in probes} == {"take", "figure"}
     _plant(first, probes, 1.0)
     _plant(second, probes, 2.0)
-    told = tare("experiment", "report", str(out), check=17)
+    told = tare("experiment", "report", str(out), "--strict", check=17)
+    assert "machine changed between" in tare("experiment", "report", str(out)).stdout
     assert "of session 2 alone" in told.stderr
     assert "machine changed between" in (out / "report.html").read_text()
     chosen = ("experiment", "report", str(out), "--session")
-    tare(*chosen, "1", "--session", "2", check=17)
+    tare(*chosen, "1", "--session", "2", "--strict", check=17)
     tare(*chosen, "2", "--report", str(tmp_path / "two.html"))
     page = (tmp_path / "two.html").read_text()
     assert same_machine.UNIT.description.question in page

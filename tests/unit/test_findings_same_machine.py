@@ -105,7 +105,8 @@ def test_a_machine_that_changed_within_a_session(results: Results) -> None:
     assert (caveat.kind, caveat.sessions) == ("changed", (1,))
     assert [c.metric for c in caveat.changes] == ["syscall.getpid"]
     with pytest.raises(ChangedError):
-        pipeline.check_same((caveat,), None, HERE)
+        pipeline.check_same((caveat,), None, HERE, strict=True)
+    pipeline.check_same((caveat,), None, HERE, strict=False)
 
 
 CHANGED = ((1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 141.0))
@@ -122,7 +123,7 @@ def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> Non
     [caveat] = caveats(other)
     assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "machine", (1, 2))
     with pytest.raises(ChangedError) as error:
-        pipeline.check_same(caveats(other), other.levels_of, HERE)
+        pipeline.check_same(caveats(other), other.levels_of, HERE, strict=True)
     assert error.value.exit_code == 17
     assert "report here --session 1" in (error.value.hint or "")
 
@@ -178,7 +179,7 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
     assert caveat.activity is not None
     assert caveat.activity.other_cpus == BUSY
     assert not changed([caveat])
-    pipeline.check_same([caveat], None, HERE)
+    pipeline.check_same([caveat], None, HERE, strict=True)
     [note] = notes([caveat])
     assert note.id == "caveats.busy"
     assert note.args["activity"] == message("caveats.used", used=BUSY, cpus=2)
@@ -341,12 +342,12 @@ def _compared() -> Results:
     return dataclasses.replace(made, experiment=asked)
 
 
-def _told(made: Results, folder: Path, gate: float | None) -> int:
+def _told(made: Results, folder: Path, gate: float | None, *, strict: bool = False) -> int:
     found = differences(made)
     assert not isinstance(found, str)
     wanted = Wanted(
         gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
-        markdown=str(folder / "a.md"), supplies=SUPPLIES,
+        markdown=str(folder / "a.md"), supplies=SUPPLIES, strict=strict,
     )  # fmt: skip
     return tell(found, made, "finished", folder, wanted)
 
@@ -356,7 +357,9 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
 ) -> None:
     made = judged(_compared(), (), tmp_path)
     with pytest.raises(ChangedError):
-        _told(made, tmp_path, None)
+        _told(made, tmp_path, None, strict=True)
+    capsys.readouterr()
+    assert _told(made, tmp_path, None) == 0
     said = [sentence(one) for one in above(caveats(made), 2)]
     assert _plain(capsys.readouterr().out).startswith(f"Caveat {said[0]}")
     told = msgspec.json.decode((tmp_path / "a.json").read_bytes())
@@ -371,7 +374,10 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
 
 @pytest.mark.parametrize(("gate", "code"), [(0.5, 0), (0.03, 1)])
 def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: int) -> None:
-    assert _told(judged(_compared(), (), tmp_path), tmp_path, gate) == code
+    made = judged(_compared(), (), tmp_path)
+    assert _told(made, tmp_path, gate) == code
+    with pytest.raises(ChangedError):
+        _told(made, tmp_path, gate, strict=True)
 
 
 def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ Key = Annotated[Path | None, typer.Option(metavar="FILE", help="Secret that both
 AsRoot = Annotated[
     bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit with 17 if the machine changed meanwhile.")
+]
 
 # Output.
 Out = Annotated[

@@ -416,8 +416,10 @@ def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:
     return judged(store.load(folder), sessions, folder)
 
 
-def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | None) -> None:
-    """Raise at the end of a command, once everything is written, where something changed.
+def check_same(
+    some: Sequence[Caveat], levels_of: int | None, folder: Path | None, *, strict: bool
+) -> None:
+    """Raise, where --strict asks for it, at the end of a command if something changed.
 
     Parameters
     ----------
@@ -426,13 +428,15 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
         Session that levels are taken from; None: all.
     folder : Path or None
         Where the results are; None: they are not kept.
+    strict : bool
+        Without it, the caveat of the report is all.
 
     Raises
     ------
     ChangedError
         If the machine or the network was not the same throughout.
     """
-    if not some:
+    if not some or not strict:
         return
     from tare.experiment.findings.sessions import changed
 

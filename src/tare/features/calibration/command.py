@@ -100,6 +100,7 @@ def sweep(
     ] = None,
     image: options.Image = None,
     as_root: options.AsRoot = False,
+    strict: options.Strict = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -129,7 +130,7 @@ def sweep(
         settings=tuple(settings or ()), seed=seed, fingerprint=fingerprint,
         command=tuple(command or ()),
     )  # fmt: skip
-    sweep_command.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root)
+    sweep_command.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root, strict=strict)
 
 
 @app.command()

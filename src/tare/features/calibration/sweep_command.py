@@ -34,6 +34,7 @@ def sweep(
     *,
     resume: bool,
     as_root: bool,
+    strict: bool,
 ) -> None:
     """Do what was asked for.
 
@@ -68,7 +69,7 @@ def sweep(
         console.write_json(told.document, json)
     if json != "-":
         show(told, json)
-    pipeline.check_same(told.caveats, told.levels_of, folder)
+    pipeline.check_same(told.caveats, told.levels_of, folder, strict=strict)
 
 
 def _resumed(options: Options, out: Path | None) -> Path:

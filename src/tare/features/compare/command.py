@@ -88,6 +88,7 @@ def compare(
     pinning: options.Pinning = "none",
     network: options.Network = None,
     as_root: options.AsRoot = False,
+    strict: options.Strict = False,
     out: options.Out = None,
     resume: options.Resume = False,
     capture: options.Capture = False,
@@ -152,7 +153,7 @@ def compare(
     if gate_on is not None and trials is not None:
         _check_enough(gate_on, trials)
     least = None if gate is None else quantities.share("--gate", gate, 10)
-    wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj)
+    wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj, strict)
     where = places([platform], workers, pinning, image, size, network, hosts, serve or ())
     with standard_input(input) as given_input:
         table: dict[str, Any] = {

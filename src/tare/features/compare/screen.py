@@ -172,8 +172,9 @@ def tell(
     page_file = page(folder, results, found, wanted)
     if spoken:
         console.out.print(_next(found, results, page_file, wanted), style="dim", soft_wrap=True)
+    some = sessions.caveats(results)
+    pipeline.check_same(some, results.levels_of, wanted.out, strict=wanted.strict)
     if wanted.gate is None:
-        pipeline.check_same(sessions.caveats(results), results.levels_of, wanted.out)
         return 0
     # What a gate judges is protected by blocks.
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]

@@ -118,6 +118,7 @@ def run(
     file: File,
     skip_missing: SkipMissing = False,
     as_root: options.AsRoot = False,
+    strict: options.Strict = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -163,7 +164,7 @@ def run(
                 )
         except TrialError as error:
             raise _explained(error, folder, prepared, supplies) from error
-        _tell(folder, json, supplies, resumed=(str(file), again))
+        _tell(folder, json, supplies, resumed=(str(file), again), strict=strict)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "experiment", "report", str(folder)])
         raise interrupted(folder, again, shows) from error
@@ -221,6 +222,7 @@ def report(
             help="How often a limit of a judge misjudges: 1s, memory=64MiB; repeatable.",
         ),
     ] = None,
+    strict: options.Strict = False,
     json: options.Json = None,
 ) -> None:
     """Print the answers of an experiment and write its report.
@@ -233,7 +235,7 @@ def report(
     options.check_charts(charts, out, report)
     _tell(
         folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report, keep=False,
-        limits=_limits(limit or ()),
+        limits=_limits(limit or ()), strict=strict,
     )  # fmt: skip
 
 
@@ -303,12 +305,13 @@ def _tell(
     keep: bool = True,
     resumed: tuple[str, str] | None = None,
     limits: tuple[Limit, ...] = (),
+    strict: bool = False,
 ) -> None:
     """Print the answers, write the report, say where it is; raise where it is incomplete.
 
     ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
     folder. ``resumed``: the experiment's file, and what goes on with it. ``limits``: asked about in
-    place of those of the experiment.
+    place of those of the experiment. ``strict``: a machine that changed is an error.
     """
     from tare.experiment import pipeline
     from tare.experiment import report as pages
@@ -352,5 +355,5 @@ def _tell(
             f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
             _longer(file, again) if resumed else None,
         )
-    pipeline.check_same(answers.caveats, results.levels_of, folder)
+    pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
     _check_complete(answers, results, file, again)

@@ -94,6 +94,7 @@ def run(
     report: options.Report = None,
     markdown: options.Markdown = None,
     json: options.Json = None,
+    strict: options.Strict = False,
     warmup: options.Warmup = 0,
     setup: lines.Setup = None,
     prepare: lines.Prepare = None,
@@ -166,7 +167,7 @@ def run(
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * cells)
     execution = Execution(resume, as_root, capture, out is not None, ctx.obj, network_fingerprint)
-    wanted = Wanted(None, out, report, json, None, markdown, ctx.obj)
+    wanted = Wanted(None, out, report, json, None, markdown, ctx.obj, strict)
     with ExitStack() as stack:
         given = stack.enter_context(standard_input(input))
         table = {
@@ -276,7 +277,7 @@ def _one(
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
             raise IncompleteError(text(summary.short), _more(summary, wanted.out))
-        pipeline.check_same(summary.caveats, summary.levels_of, wanted.out)
+        pipeline.check_same(summary.caveats, summary.levels_of, wanted.out, strict=wanted.strict)
 
 
 def _more(summary: Summary, out: Path | None) -> str | None:

@@ -68,6 +68,8 @@ class Wanted:
     junit: Path | None
     markdown: str | None
     supplies: Supplies
+    #: Whether a machine that changed is an error.
+    strict: bool = False
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
