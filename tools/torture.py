@@ -3,7 +3,8 @@
 
 Each run measures a small experiment and kills one process of it: the front (also while it goes on
 with what it was killed in, and the cleanup after it), an agent, the observer, a container, a guest
-or a load. Then the same command is typed with --resume until it has ended well, and `tare cleanup`.
+or a load; of a fleet on this machine its scheduler, a worker, or what emulates its networks. Then
+the same command is typed with --resume until it has ended well, and `tare cleanup`.
 It signals nothing but processes of the sessions that it has started itself.
 """
 
@@ -39,9 +40,11 @@ LOADED = 'load = ["none", "busy"]\n[loads.busy]\nkind = "stress-ng"\nworkers = 1
 #: Layers of each way to start that are cheap, and those that are containers.
 CHEAP = ("unshare", "bubblewrap", "cgroup")
 CONTAINERS = ("docker", "podman", "runc")
+#: What is killed of a fleet, and how many hosts it has.
+FLEET, HOSTS = ("scheduler", "worker", "network"), 2
 #: Seconds of a session whose like has not been measured yet; with probes of the machine, and with
 #: a guest, which boots emulated where there is no KVM.
-SESSION_S, PROBING_S, GUEST_S = 4.0, 12.0, 15.0
+SESSION_S, PROBING_S, GUEST_S, FLEET_S = 4.0, 12.0, 15.0, 12.0
 #: As often may the same command be typed, and so long may each take.
 MOST_RESUMES, LONGEST_S = 4, 300.0
 #: Everything was measured; and the machine was found to have changed, as it may.
@@ -70,6 +73,13 @@ def targets(kind: str, front: int, sessions: set[str]) -> list[Process]:
         # Its first process, what starts and what supervises it.
         words = ("/tare/tare-agent", "nest", "conmon", "runc")
         found = [x for x in processes() if any(of_session(sessions, w)(*x) for w in words)]
+    elif kind in FLEET:
+        words = {"scheduler": "scheduler", "worker": "host-", "network": "emulate"}
+        found = [
+            (p, a)
+            for p, a in processes()
+            if parent(p) == front and any(words[kind] in part for part in a[1:])
+        ]
     else:
         word = {"agent": "serve", "guest": "qemu-system", "load": "stress-ng"}[kind]
         found = [x for x in processes() if of_session(sessions, word)(*x)]
@@ -145,17 +155,17 @@ class Run:
         others = {"container": CONTAINERS, "guest": ("vm",), "load": ()}.get(self.kind, CHEAP)
         pick = [name for name in others if name in offered]
         self.platforms = ("bare", *([chance.choice(pick)] if pick else []))
-        probing = chance.random() < 0.25
+        probing = chance.random() < 0.25 and self.kind not in FLEET
         front = self.kind == "front"
         self.during = chance.choices(("first", "resume", "cleanup"), (6, 3, 3 * front))[0]
-        known = (self.platforms, probing)
-        longest = seconds.get(known) or (
-            GUEST_S if "vm" in self.platforms else PROBING_S if probing else SESSION_S
-        )
+        hosts = HOSTS if self.kind in FLEET else 0
+        known = (self.platforms, probing, hosts)
+        usual = FLEET_S if hosts else PROBING_S if probing else SESSION_S
+        longest = seconds.get(known) or (GUEST_S if "vm" in self.platforms else usual)
         tried = killing.Killed(
             folder, self.platforms, TRIALS, LOADED if self.kind == "load" else "",
             fingerprint=probing, workload=BUILT_IN if self.kind == "container" else WORKLOAD,
-            skip_missing=False,
+            skip_missing=False, hosts=hosts,
         )  # fmt: skip
         if self.during != "first" or front:
             self.session(tried, "front", chance.uniform(0, longest))
@@ -283,7 +293,7 @@ def kinds_of(there: set[str], asked: list[str]) -> tuple[list[str], list[str]]:
         lacking["guest"] = "vm does not work"
     if not shutil.which("stress-ng"):
         lacking["load"] = "stress-ng is missing"
-    known = ["front", "agent", "observer", "container", "guest", "load"]
+    known = ["front", "agent", "observer", "container", "guest", "load", *FLEET]
     if unknown := set(asked) - set(known):
         sys.exit(f"--kinds: {', '.join(sorted(unknown))} is none of {','.join(known)}")
     every = asked or known

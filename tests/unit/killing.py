@@ -46,8 +46,11 @@ class Killed:
         fingerprint: bool = False,
         workload: str = 'kernel = "exp_double"',
         skip_missing: bool = True,
+        hosts: int = 0,
     ) -> None:
         folder.mkdir(exist_ok=True)
+        #: Of a fleet on this machine; 0: no fleet.
+        self.hosts = hosts
         self.folder = folder / "results"
         self.file = folder / "killed.toml"
         text = EXPERIMENT.format(
@@ -69,6 +72,8 @@ class Killed:
         argv = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
         if self.skip_missing:
             argv.append("--skip-missing")
+        if self.hosts:
+            argv += ["--fleet", f"local:{self.hosts}"]
         if self.begun:
             argv.append("--resume")
         self.begun = True
@@ -100,23 +105,38 @@ class Killed:
         assert front.returncode == 0, said
         self.seconds = time.monotonic() - began
 
+    def parts(self) -> list[Path]:
+        """Return the folders that have a plan and a journal: one, or one a host."""
+        hosts = range(1, self.hosts + 1)
+        return [self.folder / "hosts" / f"host-{n}" for n in hosts] or [self.folder]
+
     def planned(self) -> list[dict[str, Any]]:
-        """Return the cells of the plan."""
-        cells: list[dict[str, Any]] = json.loads((self.folder / "plan.json").read_text())["cells"]
+        """Return the cells of the plan, the same on all hosts."""
+        plan = (self.parts()[0] / "plan.json").read_text()
+        cells: list[dict[str, Any]] = json.loads(plan)["cells"]
         return cells
 
     def holds(self) -> Counter[str]:
         """Return the good trials on each platform."""
         names = {cell["cell"]: cell["platform"] for cell in self.planned()}
         found: Counter[str] = Counter()
-        for cell, count in self.good().items():
+        for (_, cell), count in self.good().items():
             found[names[cell]] += count
         return found
 
-    def good(self) -> dict[int, int]:
-        """Return the good trials of each cell."""
-        good = {cell["cell"]: 0 for cell in self.planned()}
-        for path in (self.folder / "journal").glob("*.ndjson"):
+    def good(self) -> dict[tuple[str, int], int]:
+        """Return the good trials of each cell, by folder."""
+        planned = self.planned()
+        return {
+            (part.name, cell): count
+            for part in self.parts()
+            for cell, count in self._good(part, [one["cell"] for one in planned]).items()
+        }
+
+    @staticmethod
+    def _good(part: Path, planned: list[int]) -> dict[int, int]:
+        good = dict.fromkeys(planned, 0)
+        for path in (part / "journal").glob("*.ndjson"):
             cells: dict[int, int] = {}
             for line in path.read_bytes().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
@@ -136,11 +156,13 @@ def moments(seed: int, count: int, longest_s: float) -> list[float]:
 
 
 def leases_of(pid: int) -> set[str]:
-    """Return the sessions of a front, by what their leases say."""
-    found = set()
+    """Return the sessions of a front and of its nodes, by what their leases say."""
+    found, pids = set(), {pid}
+    with contextlib.suppress(OSError):
+        pids |= set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     for path in Path("/run/tare").glob("tare-*.lease"):
         with contextlib.suppress(OSError, ValueError):
-            if json.loads(path.read_text())["pid"] == pid:
+            if json.loads(path.read_text())["pid"] in pids:
                 found.add(path.stem)
     return found
 
