@@ -46,16 +46,16 @@ def write(path: Path, data: bytes, hint: str) -> None:
 def replacing(path: Path, hint: str) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of what is at a path, once it is whole.
 
-    Links of this user and of root are followed, those that anybody else made are refused. A device
-    or a pipe is written to and not replaced; without a reader, a pipe is an error.
+    A link is replaced, except for those of /dev; :func:`target` follows others. A device or a pipe
+    is written to and not replaced; without a reader, a pipe is an error.
 
     Raises
     ------
     StoreError
         If it cannot be written.
     """
+    path = _device(path)
     try:
-        path = target(path)
         with contextlib.ExitStack() as stack:
             if _is_stream(path):
                 yield stack.enter_context(_open_stream(path))
@@ -65,8 +65,19 @@ def replacing(path: Path, hint: str) -> Iterator[BinaryIO]:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
 
 
+def _device(path: Path) -> Path:
+    """Return where a link of /dev leads, such as that of standard output."""
+    return target(path) if path.is_relative_to("/dev") else path
+
+
 def target(path: Path) -> Path:
-    """Return where the links at a path lead; raises StoreError for one of somebody else."""
+    """Return where the links at a path lead that a person named.
+
+    Raises
+    ------
+    StoreError
+        If one is of somebody who is neither this user nor root.
+    """
     for _ in range(_MOST_LINKS):
         if path.is_relative_to("/proc") or not path.is_symlink():
             return path
@@ -83,7 +94,8 @@ def target(path: Path) -> Path:
 def _is_stream(path: Path) -> bool:
     """Tell whether a path is written to in place; the files of /proc are open already."""
     try:
-        return path.is_relative_to("/proc") or not stat.S_ISREG(path.lstat().st_mode)
+        mode = path.lstat().st_mode
+        return path.is_relative_to("/proc") or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
     except FileNotFoundError:
         return False
 
@@ -122,15 +134,15 @@ def _replacement(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
 
 
 def open_log(path: Path, hint: str) -> BinaryIO:
-    """Open a file that grows, with the care of :func:`replacing`; what was there is replaced.
+    """Open a file that grows, in place of what was there, as :func:`replacing` does.
 
     Raises
     ------
     StoreError
         If it cannot be written.
     """
+    path = target(path)
     try:
-        path = target(path)
         if _is_stream(path):
             return _open_stream(path)
         with _replacement(path, at_once=True) as file:

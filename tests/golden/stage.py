@@ -90,8 +90,12 @@ def put_on(tape: Tape, *, charts: bool = True) -> None:
     Without ``charts``, pages of experiments are made without their figures, which take most of the
     CPU time of a report.
     """
+    from tare.experiment import pipeline
     from tare.experiment.report import page
     from tare.host import state
+
+    # Only the first session of a user on a machine is warned.
+    pipeline._warn_once = lambda *_: None
 
     if not charts:
         assert page._figures

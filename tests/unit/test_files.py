@@ -36,19 +36,23 @@ def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path: Path) -> None:
 
 def test_a_link_of_this_user_is_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("results")
-    files.write(tmp_path / "link", b"x", "")
+    files.write(files.target(tmp_path / "link"), b"x", "")
     assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "results").read_bytes() == b"x"
+    # In a folder of results, which others may have filled, none is.
+    files.write(tmp_path / "link", b"y", "")
+    assert not (tmp_path / "link").is_symlink()
     assert (tmp_path / "results").read_bytes() == b"x"
 
 
 def test_a_circle_of_links_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("link")
     with pytest.raises(StoreError, match="links"):
-        files.write(tmp_path / "link", b"x", "")
+        files.target(tmp_path / "link")
 
 
 @as_root
-@pytest.mark.parametrize("write", [lambda path: files.write(path, b"x", ""),
+@pytest.mark.parametrize("write", [files.target,
                                    lambda path: files.open_log(path, "")])  # fmt: skip
 def test_a_link_of_another_user_is_refused(write: object, tmp_path: Path) -> None:
     victim = tmp_path / "victim"

@@ -144,7 +144,7 @@ def write_text(text: str, destination: str, option: str) -> None:
             # Without its cause: the folder of the results has room.
             raise StoreError(f"cannot write standard output: {error.strerror}", hint) from None
     else:
-        files.write(Path(destination), text.encode(), hint)
+        files.write(files.target(Path(destination)), text.encode(), hint)
     written.add(destination)
 
 

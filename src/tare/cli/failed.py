@@ -106,7 +106,7 @@ def write(failure: Failure) -> None:
             continue
         path = Path(destination)
         try:
-            files.write(path, text.encode(), "")
+            files.write(files.target(path), text.encode(), "")
         except StoreError:
             # Printed is the first error alone. Without room for it, no earlier answer stays.
             if path.is_file() and not path.is_symlink():

@@ -73,7 +73,8 @@ AsRoot = Annotated[
     bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit with 17 if the machine changed meanwhile.")
+    bool,
+    typer.Option("--strict", hidden=True, help="Exit with 17 if the machine changed meanwhile."),
 ]
 
 # Output.

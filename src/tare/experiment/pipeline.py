@@ -154,16 +154,14 @@ def execute(
             prepared, made, past, folder, progress,
             as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
         )  # fmt: skip
-        _warn_once(prepared.experiment, asked.user, progress)
+        _warn_once(made, asked.user, progress)
         return execution.conduct(asked)
 
 
-def _warn_once(
-    experiment: Experiment, user: record.User | None, progress: execution.Progress
-) -> None:
+def _warn_once(made: plan.Plan, user: record.User | None, progress: execution.Progress) -> None:
     """Print, once for each user of a machine, what programs can reach that no layer encloses."""
-    stacks = [stack for stack in experiment.factors["platform"] if not own_files(stack)]
-    commands = any(workload.command for workload in experiment.workloads)
+    stacks = [one for one in dict.fromkeys(c.platform for c in made.cells) if not own_files(one)]
+    commands = any(workload.command for workload in made.experiment.workloads)
     if user is not None or not commands or not stacks or state.read(state.WARNED) is not None:
         return
     kind = "root" if os.geteuid() == 0 else "user"

@@ -275,5 +275,5 @@ def _opened(destination: str | Path) -> Iterator[Target]:
         yield _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with files.replacing(Path(destination), "choose another --file FILE") as target:
+    with files.replacing(files.target(Path(destination)), "choose another --file FILE") as target:
         yield target

@@ -78,7 +78,7 @@ def kept() -> tuple[NetworkFingerprint, ...]:
         some = tuple(one for one in some if one.version == VERSION)
         for one in some:
             file.check(one)
-    except DecodeError:
+    except (DecodeError, msgspec.ValidationError):
         return ()
     return some
 
