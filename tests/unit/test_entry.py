@@ -19,7 +19,7 @@ SOURCES = Path(tare.__file__).parent
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_fault(closed: str, tmp_path: Path) -> None:
-    words = [*cli.TARE, "describe", "platforms"]
+    words = [*cli.TARE, "describe", "kernels"]
     shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
     done = subprocess.run(shell, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0
@@ -46,7 +46,7 @@ def test_no_module_of_the_current_folder_is_imported(tmp_path: Path) -> None:
     for name in ("dask", "yaml", "msgspec", "distributed", "tare"):
         (tmp_path / f"{name}.py").write_text("open('ran', 'w')")
     done = subprocess.run(
-        python.tare("describe", "platforms"), capture_output=True, cwd=tmp_path, check=False
+        python.tare("describe", "kernels"), capture_output=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 0
     assert not (tmp_path / "ran").exists()
