@@ -13,7 +13,8 @@ DIGEST = "0" * 64
 
 def test_a_lock_of_a_large_image_is_read_back() -> None:
     packages = tuple(
-        Package(name=f"package-{n}", version="1:2.0~rc1+dfsg-1", architecture="amd64") for n in range(2000)
+        Package(name=f"package-{n}", version="1:2.0~rc1+dfsg-1", architecture="amd64")
+        for n in range(2000)
     )
     written = lock.format_(Lock(tare="1", digest=DIGEST, suite="bookworm", packages=packages))
     assert 100_000 < len(written) < lock.MOST_BYTES
