@@ -52,7 +52,7 @@ def decode(line: bytes) -> Record:
     Raises
     ------
     DecodeError
-        If it is no record: no JSON, an unknown kind or field, a missing field, a wrong type.
+        If the line is not JSON, or its fields are not those of a record.
     """
     return _decoder.decode(line)
 '''

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
@@ -34,18 +35,12 @@ class Decoder(Generic[T]):
 
     def decode(self, data: bytes | bytearray | memoryview | str) -> T:
         """Return the value; raises DecodeError."""
-        try:
-            value: T = self._decoder.decode(data)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise DecodeError(_what(error)) from error
+        value: T = _parsed(self._decoder.decode, data)
         return value
 
     def decode_lines(self, data: bytes) -> list[T]:
         """Return the values of all lines; raises DecodeError."""
-        try:
-            values: list[T] = self._decoder.decode_lines(data)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise DecodeError(_what(error)) from error
+        values: list[T] = _parsed(self._decoder.decode_lines, data)
         return values
 
 
@@ -80,10 +75,15 @@ def toml(text: str) -> dict[str, Any]:
         raise DecodeError(str(error)) from error
 
 
-def _what(error: Exception) -> str:
-    if isinstance(error, UnicodeError):
-        return "it holds what is not UTF-8"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+def _parsed(parse: Callable[[Any], Any], data: Any) -> Any:
+    try:
+        return parse(data)
+    except UnicodeError as error:
+        raise DecodeError("it holds what is not UTF-8") from error
+    except RecursionError as error:
+        raise DecodeError("it is nested too deeply") from error
+    except msgspec.DecodeError as error:
+        raise DecodeError(str(error)) from error
 
 
 _builtins = Decoder[Any]()

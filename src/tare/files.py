@@ -76,7 +76,7 @@ def target(path: Path) -> Path:
     Raises
     ------
     StoreError
-        If one is of somebody who is neither this user nor root.
+        If one belongs to another user than this one and root.
     """
     for _ in range(_MOST_LINKS):
         if path.is_relative_to("/proc") or not path.is_symlink():
@@ -92,7 +92,7 @@ def target(path: Path) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path is written to in place; the files of /proc are open already."""
+    """Tell whether a path is written to in place: a device, a pipe, or an open file in /proc."""
     try:
         mode = path.lstat().st_mode
         return path.is_relative_to("/proc") or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
@@ -110,7 +110,7 @@ def _open_stream(path: Path) -> BinaryIO:
 @contextlib.contextmanager
 def _replacement(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
     """Make a new file in the folder of a path, and rename it when it is whole or has begun."""
-    # By its descriptor, the folder stays the same one if somebody moves it meanwhile.
+    # A path could lead to another folder by the time of the rename; a descriptor cannot.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fresh = f".{path.name[:100]}.{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -174,7 +174,7 @@ def digest(path: Path) -> str:
 
 
 def check_owner(folder: Path) -> None:
-    """Refuse, as root, a folder, or a link to one, that somebody else can change meanwhile.
+    """As root, refuse a folder of another user, and a link of another user to a folder.
 
     Raises
     ------

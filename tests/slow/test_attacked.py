@@ -1,4 +1,4 @@
-"""What holds under attack: coarse clocks, unequal spread, pairs that remember, families, gates."""
+"""Error rates for coarse clocks, unequal spread, autocorrelated pairs, families and gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new session beside stored ones: how often equal versions are called different."""
+"""A new session compared with stored ones: false alarms where the versions are equal."""
 
 from __future__ import annotations
 

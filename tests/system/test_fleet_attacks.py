@@ -42,7 +42,7 @@ command = ["{program}"]
 [factors]
 platform = {platforms}
 """
-#: Prints what somebody gets who comes without the key of the run: in plain, and with another one.
+#: Connects to each address without TLS, then with the certificate of another run; prints outcomes.
 STRANGER = """
 import json, socket, ssl, sys
 from tare.features.fleet.certificate import Certificate
@@ -104,7 +104,7 @@ def test_no_measured_program_reaches_the_fleet_and_no_stranger_is_served(folder:
     }  # fmt: skip
     temporary = folder / "tmp"
     temporary.mkdir(mode=0o777)
-    # What Dask would make, follow and empty, laid there by somebody else.
+    # Dask would use this folder and truncate the target of the link.
     victim = folder / "victim"
     victim.write_text("kept")
     scratch = temporary / "dask-scratch-space"

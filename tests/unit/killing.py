@@ -106,7 +106,7 @@ class Killed:
         self.seconds = time.monotonic() - began
 
     def parts(self) -> list[Path]:
-        """Return the folders that have a plan and a journal: one, or one a host."""
+        """Return the folders with a plan and a journal: one, or one per host of a fleet."""
         hosts = range(1, self.hosts + 1)
         return [self.folder / "hosts" / f"host-{n}" for n in hosts] or [self.folder]
 

@@ -1,4 +1,4 @@
-"""Files that people name: whole or not at all, and never by a link of somebody else."""
+"""Output files: replaced atomically, and never through a symbolic link of another user."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def remember(params: Mapping[str, Any]) -> None:
     ExperimentError
         If two of them are the same.
     StoreError
-        If one is a link that somebody else made.
+        If one is a symbolic link of another user.
     """
     given = {
         name: str(params[name])

@@ -1,4 +1,4 @@
-"""How tare starts Python: no module of the current folder is imported, whoever may write there."""
+"""Commands that start Python without importing modules from the current folder."""
 
 from __future__ import annotations
 

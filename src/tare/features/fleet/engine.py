@@ -218,7 +218,7 @@ class Engine:
     drop : callable or None
         Ends what plays a host that is lost, where that is in the way of others.
     restart : str
-        What somebody does about a scheduler that is gone, before the same command with --resume.
+        Begins the hint where the scheduler has ended; empty if tare starts it itself.
     """
 
     def __init__(

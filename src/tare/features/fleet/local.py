@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 
 from tare.errors import TareError
@@ -38,19 +38,19 @@ def local(count: int) -> Iterator[tuple[str, object, Callable[[str], None]]]:
     Raises
     ------
     PlatformError
-        If there is no right to make a network, or a node does not come up.
+        If this user may not create network namespaces, or a node does not start.
     """
     made = certificates.make()
     with contextlib.ExitStack() as stack:
         measured = stack.enter_context(_network(count, SUBNET))
         control = stack.enter_context(_network(count + 1, _CONTROL_SUBNET))
-        stack.callback(_clean_up_after, killed := list[NodeProcess]())
+        hosts: dict[str, NodeProcess] = {}
+        stack.callback(_clean_up_after, hosts)
         nodes = stack.enter_context(NodeProcesses())
         own = control.hosts[0]
         assert own.namespace is not None
         port = nodes.scheduler(orders(made, address=own.address), control.enter(1))
         scheduler = f"tls://{own.address}:{port}"
-        hosts: dict[str, NodeProcess] = {}
         for number, (host, link) in enumerate(zip(measured.hosts, control.hosts[1:], strict=True)):
             name = f"host-{number + 1}"
             asked = orders(
@@ -58,7 +58,6 @@ def local(count: int) -> Iterator[tuple[str, object, Callable[[str], None]]]:
                 namespace=host.namespace, reached_at=host.address,
             )  # fmt: skip
             hosts[name] = nodes.start([*control.enter(number + 2), *command(name)], asked)
-        killed += hosts.values()
         ends = monotonic() + READY_S
         for name, process in hosts.items():
             ready(process, name, ends)
@@ -79,8 +78,8 @@ def _network(hosts: int, subnet: str) -> Iterator[Emulator]:
         yield network
 
 
-def _clean_up_after(nodes: list[NodeProcess]) -> None:
-    """Remove what nodes left that were killed."""
-    if any(node.was_killed for node in nodes):
+def _clean_up_after(hosts: Mapping[str, NodeProcess]) -> None:
+    """Remove what killed hosts left."""
+    if any(process.was_killed for process in hosts.values()):
         with contextlib.suppress(TareError):
             remnants.cleanup()

@@ -195,7 +195,7 @@ async def _be(orders: Orders, end: _End) -> None:
         dask.config.set({"temporary-directory": str(folder)})
         async with _node(orders) as (node, port):
             _answer(orders, Answer(port=port))
-            # A full pipe, which nobody reads, would block this process.
+            # From here on nobody reads the pipe, and writing to a full one would block.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)
