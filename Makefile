@@ -45,8 +45,9 @@ check-tests: setup
 	[ -z "$$files" ] || pytest --numprocesses 2 --deadline=$(DEADLINE) --costs=.costs/check.json \
 		-m "$(GATE) and not system" $$files || [ $$? -eq 5 ]
 
-# Lint and tests of changed crates and of those that depend on them. With tare-cql, libraries have the
-# same features as in the other targets; with others, cargo would build them again.
+# Lint and tests of changed crates and of those that depend on them, and the tests in Python that the
+# changed ones name. With tare-cql, libraries have the same features as in the other targets; with
+# others, cargo would build them again.
 SAME_FEATURES = --package tare-cql
 check-agent:
 	cargo fmt --all --check --manifest-path agent/Cargo.toml
@@ -56,7 +57,9 @@ check-agent:
 	$(CARGO) test $(AGENT) $$crates $(SAME_FEATURES); \
 	$(MAKE) --no-print-directory agent; \
 	tools/generate_record.py --check --agent src/tare/bin/tare-agent; \
-	tools/generate_docs.py --check
+	tools/generate_docs.py --check; \
+	tests=$$(tools/affected.py crates-tests --base $(BASE)); \
+	[ -z "$$tests" ] || pytest --numprocesses 2 --costs=.costs/check.json -m "$(GATE)" $$tests
 
 # All stages, concurrently; AGAINST=FILE warns of stages that take more CPU time than in that run.
 test:

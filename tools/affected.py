@@ -3,6 +3,7 @@
 
     tools/affected.py tests [--base COMMIT] [--budget SECONDS]
     tools/affected.py crates [--base COMMIT]
+    tools/affected.py crates-tests [--base COMMIT]
 
 Changed files are those that differ from the base and untracked ones; without any, those of the last
 commit. A test file is affected if it imports a changed module, directly or through others. Those
@@ -16,6 +17,8 @@ show everything:
   any more, change the modules of their folder;
 - files outside of packages affect tests that name them or a folder above them;
 - files of ``SHARED`` affect all tests.
+
+``crates-tests`` prints the test files in Python that changed crates name in their ``Cargo.toml``.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import grimp
 
@@ -179,47 +183,61 @@ def select(distances: dict[str, int], costs_s: dict[str, float], budget_s: float
     return chosen
 
 
-def crates(changed: Iterable[str], metadata: dict[str, list[dict[str, object]]]) -> set[str] | None:
-    """Return the changed crates and those that depend on them; None for all.
+class Crates:
+    """Crates of the agent.
 
     Parameters
     ----------
-    changed : iterable of str
-        Files, relative to the root.
     metadata : dict
         Printed by ``cargo metadata --no-deps``.
     """
-    changed = [file for file in changed if file.startswith("agent/")]
-    if any(file.startswith(SHARED_CRATES) for file in changed):
-        return None
-    folders, needs = {}, {}
-    for crate in metadata["packages"]:
-        folders[str(Path(str(crate["manifest_path"])).parent)] = str(crate["name"])
-        dependencies = crate["dependencies"]
-        assert isinstance(dependencies, list)
-        needs[str(crate["name"])] = {dependency["name"] for dependency in dependencies}
-    root = Path(min(folders, key=len)).parent
-    found = {
-        next(folders[str(root / f)] for f in Path(file).parents if str(root / f) in folders)
-        for file in changed
-    }
-    while more := {name for name, needed in needs.items() if needed & found} - found:
-        found |= more
-    return found
+
+    def __init__(self, metadata: dict[str, Any]) -> None:
+        packages = metadata["packages"]
+        self._folders = {str(Path(p["manifest_path"]).parent): p["name"] for p in packages}
+        self._needs = {p["name"]: {d["name"] for d in p["dependencies"]} for p in packages}
+        self._tests = {p["name"]: (p["metadata"] or {}).get("python-tests", []) for p in packages}
+
+    def changed(self, files: Iterable[str]) -> set[str]:
+        """Return crates that have a changed file, which is relative to the project's folder."""
+        root, folders = Path(min(self._folders, key=len)).parent, self._folders
+        return {
+            next(folders[str(root / f)] for f in Path(file).parents if str(root / f) in folders)
+            for file in files
+            if file.startswith("agent/")
+        }
+
+    def affected(self, files: Iterable[str]) -> set[str] | None:
+        """Return changed crates and those that depend on them; None for all."""
+        files = list(files)
+        if any(file.startswith(SHARED_CRATES) for file in files):
+            return None
+        found = self.changed(files)
+        while more := {name for name, needed in self._needs.items() if needed & found} - found:
+            found |= more
+        return found
+
+    def tests(self, files: Iterable[str]) -> set[str]:
+        """Return the test files in Python that changed crates name."""
+        return {test for name in self.changed(files) for test in self._tests[name]}
 
 
 def main() -> int:
     """Do what the command line says; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("tests", "crates"))
+    parser.add_argument("what", choices=("tests", "crates", "crates-tests"))
     parser.add_argument("--base", default="HEAD", help="commit that files are compared with")
     parser.add_argument("--budget", type=float, default=math.inf, help="CPU seconds of tests")
     given = parser.parse_args()
     changed = changed_files(ROOT, given.base)
-    if given.what == "crates":
+    if given.what != "tests":
         command = ["cargo", "metadata", "--no-deps", "--format-version=1", "--manifest-path"]
         metadata = json.loads(subprocess.check_output([*command, str(ROOT / "agent/Cargo.toml")]))
-        names = crates(changed, metadata)
+        crates = Crates(metadata)
+        if given.what == "crates-tests":
+            print("\n".join(sorted(crates.tests(changed))))
+            return 0
+        names = crates.affected(changed)
         print("--workspace" if names is None else " ".join(f"--package {n}" for n in sorted(names)))
         return 0
     graph = Graph(ROOT)

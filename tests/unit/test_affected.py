@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools/affected.py"
+PROJECT = Path(__file__).parents[2]
+TOOL = PROJECT / "tools/affected.py"
 FILES = {
     "src/made_up/__init__.py": "",
     "src/made_up/base.py": "LIMIT = 3\n",
@@ -127,33 +129,49 @@ def test_changed_files_are_those_that_differ_and_untracked_ones_or_else_the_last
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("changed", "expected", "tests"),
     [
-        (["agent/core/sys/src/lib.rs"], {"sys", "probes", "program"}),
-        (["agent/measure/probes/tests/all.rs"], {"probes", "program"}),
-        (["agent/drivers/cql/Cargo.toml"], {"cql"}),
-        (["agent/src/main.rs", "src/made_up/base.py"], {"program"}),
-        (["src/made_up/base.py"], set()),
-        (["agent/core/record/src/lib.rs"], None),
-        (["agent/Cargo.lock", "agent/src/main.rs"], None),
+        (["agent/core/sys/src/lib.rs"], {"sys", "probes", "program"}, {"tests/sys.py"}),
+        (["agent/measure/probes/tests/all.rs"], {"probes", "program"}, {"tests/probes.py"}),
+        (["agent/drivers/cql/Cargo.toml"], {"cql"}, set()),
+        (["agent/src/main.rs", "src/made_up/base.py"], {"program"}, {"tests/program.py"}),
+        (["src/made_up/base.py"], set(), set()),
+        (["agent/core/record/src/lib.rs"], None, {"tests/record.py"}),
+        (["agent/Cargo.lock", "agent/src/main.rs"], None, {"tests/program.py"}),
     ],
 )
-def test_changed_crates_and_those_that_depend_on_them(
-    affected: ModuleType, changed: list[str], expected: set[str] | None
+def test_changed_crates_those_that_depend_on_them_and_tests_in_python(
+    affected: ModuleType, changed: list[str], expected: set[str] | None, tests: set[str]
 ) -> None:
     needs = {
         "program": ("", ["probes"]), "sys": ("core/sys", []), "cql": ("drivers/cql", []),
-        "probes": ("measure/probes", ["sys", "libc"]),
+        "probes": ("measure/probes", ["sys", "libc"]), "record": ("core/record", []),
     }  # fmt: skip
     packages = [
         {
             "name": name,
             "manifest_path": str(Path("/project/agent", folder, "Cargo.toml")),
             "dependencies": [{"name": needed} for needed in needed_crates],
+            "metadata": None if name == "cql" else {"python-tests": [f"tests/{name}.py"]},
         }
         for name, (folder, needed_crates) in needs.items()
     ]
-    assert affected.crates(changed, {"packages": packages}) == expected
+    crates = affected.Crates({"packages": packages})
+    assert crates.affected(changed) == expected
+    assert crates.tests(changed) == tests
+
+
+def test_tests_in_python_that_crates_name_exist() -> None:
+    named = [
+        (file, test)
+        for file in (PROJECT / "agent").glob("**/Cargo.toml")
+        for test in tomllib.loads(file.read_text())
+        .get("package", {})
+        .get("metadata", {})
+        .get("python-tests", [])
+    ]
+    assert len({file for file, _ in named}) >= 15
+    assert [test for _, test in named if not (PROJECT / test).is_file()] == []
 
 
 def test_a_module_that_only_system_tests_reach_is_named(

@@ -9,5 +9,7 @@ mod limits;
 mod meeting;
 mod nesting;
 mod observing;
+mod probing;
+mod serving;
 mod session;
 mod windows;

@@ -174,6 +174,11 @@ fn mask(cpus: &[u32]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+    use std::sync::atomic::Ordering::Acquire;
+
+    use sys::clock;
+
     use super::*;
 
     fn paths(command: &str, path: Option<&str>) -> Vec<String> {
@@ -210,5 +215,43 @@ mod tests {
         assert_eq!(mask(&[0, 3]), [0b1001]);
         assert_eq!(mask(&[65]), [0, 2]);
         assert_eq!(mask(&[]), [0]);
+    }
+
+    #[test]
+    fn usage_before_the_exec_is_noted() {
+        let block = SharedBlock::new(0).unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let environment = BTreeMap::new();
+        let image = candidates("true", &environment).unwrap();
+        let program = Program::new(image, ["true"], &environment).unwrap();
+        let begun_ns = clock::monotonic();
+        let surroundings = Surroundings {
+            block: &block,
+            marker: *b"tare-test\0\0\0\0\0\0\0",
+            meeting: None,
+            round: None,
+            streams: [null.as_fd(); 3],
+            group: None,
+        };
+        let child = program.launch(&surroundings).unwrap();
+        block.head().open_gate();
+        let mut status = 0;
+        // SAFETY: the record is written by the call that follows.
+        let mut whole: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: waits for the child just made.
+        assert_eq!(
+            unsafe { libc::wait4(child, &mut status, 0, &mut whole) },
+            child
+        );
+        assert_eq!(status, 0);
+        let before = &block.head().before;
+        assert!((begun_ns..clock::monotonic()).contains(&before.monotonic_ns.load(Acquire)));
+        assert!(before.cpu_ns.load(Acquire) > 0);
+        // A copy of a process faults on the first pages that it writes to, `true` on further ones.
+        let faults = before.minor_faults.load(Acquire);
+        assert!(0 < faults && faults < whole.ru_minflt, "{faults}");
+        assert_eq!(before.major_faults.load(Acquire), 0);
+        // It waits at the gate, or passes it without a switch.
+        assert!(before.voluntary_switches.load(Acquire) <= whole.ru_nvcsw);
     }
 }

@@ -40,3 +40,18 @@ fn pour(stream: &mut impl Write, letter: u8, bytes: i64) -> Result<(), String> {
     }
     stream.flush().map_err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_so_many_bytes_are_written() {
+        for bytes in [0, 1, 2, 4096, 4097, 10_000] {
+            let mut written = Vec::new();
+            pour(&mut written, b'o', bytes).unwrap();
+            assert_eq!(written.len() as i64, bytes);
+            assert_eq!(written.ends_with(b"\n"), bytes > 0);
+        }
+    }
+}

@@ -276,3 +276,57 @@ fn clear(group: &Path, deadline: Instant) -> io::Result<()> {
         while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_is_written_for_both_versions_and_none_can_be_saved_up_or_swapped() {
+        let group = Group {
+            name: "tare".to_string(),
+            quota_us: Some(25_000),
+            period_us: 100_000,
+            cpus: Some("0,2".to_string()),
+            memory_bytes: Some(1 << 20),
+        };
+        let written = |limits: &[Limit], version: Version| -> Vec<String> {
+            let files = limits.iter().flat_map(|limit| match version {
+                Version::V1 => &limit.v1,
+                Version::V2 => &limit.v2,
+            });
+            files
+                .map(|(file, value)| format!("{file} {value}"))
+                .collect()
+        };
+        let all = limits(&group);
+        assert_eq!(
+            written(&all, Version::V1),
+            [
+                "cpu.cfs_period_us 100000",
+                "cpu.cfs_quota_us 25000",
+                "cpu.cfs_burst_us 0",
+                "cpuset.cpus 0,2",
+                "memory.limit_in_bytes 1048576",
+                "memory.memsw.limit_in_bytes 1048576",
+            ]
+        );
+        assert_eq!(
+            written(&all, Version::V2),
+            [
+                "cpu.max 25000 100000",
+                "cpu.max.burst 0",
+                "cpuset.cpus 0,2",
+                "memory.max 1048576",
+                "memory.swap.max 0",
+            ]
+        );
+        let none = Group {
+            quota_us: None,
+            cpus: None,
+            memory_bytes: None,
+            ..group
+        };
+        assert!(limits(&none).is_empty());
+    }
+}
