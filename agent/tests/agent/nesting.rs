@@ -232,3 +232,24 @@ fn a_group_holds_what_is_inside_and_is_removed() {
         assert!(!own.exists(), "{} stays: {}", own.display(), said(&output));
     }
 }
+
+#[test]
+fn what_is_asked_to_end_has_time_to_do_so() {
+    let (name, folder) = place();
+    let witness = folder.with_extension("ended");
+    // It ends in its own time.
+    let script = format!(
+        "trap 'sleep 0.2; echo ended > {}; exit 3' TERM; echo begun; while :; do sleep 0.01; done",
+        witness.display()
+    );
+    let mut started = nest(&name, &json!({}), &["sh", "-c", &script]);
+    let mut output = std::io::BufReader::new(started.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();
+    let input = started.stdin.take();
+    // SAFETY: the child has not been waited for.
+    unsafe { libc::kill(started.id() as libc::pid_t, libc::SIGTERM) };
+    assert_eq!(started.wait().unwrap().code(), Some(3));
+    drop(input);
+    assert_eq!(fs::read_to_string(&witness).unwrap(), "ended\n");
+    fs::remove_file(witness).unwrap();
+}

@@ -124,3 +124,23 @@ fn services_do_not_start_after_a_reset_that_fails() {
     assert!(!supervised.child.wait().unwrap().success());
     assert!(!started.exists());
 }
+
+#[test]
+fn what_a_service_leaves_behind_is_killed() {
+    let pid = file();
+    let script = format!(
+        "trap exit TERM; sleep 600 & echo $! > {}; echo ready; while :; do sleep 0.01; done",
+        pid.display()
+    );
+    let mut supervised = Supervised::start(json!([]), json!([service("a", &script)]));
+    assert_eq!(supervised.report()["record"], "services_reset");
+    assert_eq!(supervised.report()["record"], "services_ready");
+    let left = fs::read_to_string(&pid).unwrap();
+    writeln!(supervised.reports.get_mut(), "end").unwrap();
+    assert_eq!(supervised.report()["killed"], json!([]));
+    assert!(supervised.child.wait().unwrap().success());
+    crate::ending::eventually("what is left is killed", || {
+        let state = fs::read_to_string(format!("/proc/{}/stat", left.trim()));
+        state.map_or(true, |state| state.contains(") Z"))
+    });
+}

@@ -217,16 +217,17 @@ mod tests {
         assert_eq!(mask(&[]), [0]);
     }
 
-    #[test]
-    fn usage_before_the_exec_is_noted() {
-        let block = SharedBlock::new(0).unwrap();
-        let null = std::fs::File::open("/dev/null").unwrap();
+    fn shell(script: &str) -> Program {
         let environment = BTreeMap::new();
-        let image = candidates("true", &environment).unwrap();
-        let program = Program::new(image, ["true"], &environment).unwrap();
-        let begun_ns = clock::monotonic();
+        let image = candidates("sh", &environment).unwrap();
+        Program::new(image, ["sh", "-c", script], &environment).unwrap()
+    }
+
+    /// Launches a program and returns its status and usage.
+    fn completed(program: &Program, block: &SharedBlock) -> (i32, libc::rusage) {
+        let null = std::fs::File::open("/dev/null").unwrap();
         let surroundings = Surroundings {
-            block: &block,
+            block,
             marker: *b"tare-test\0\0\0\0\0\0\0",
             meeting: None,
             round: None,
@@ -237,17 +238,33 @@ mod tests {
         block.head().open_gate();
         let mut status = 0;
         // SAFETY: the record is written by the call that follows.
-        let mut whole: libc::rusage = unsafe { std::mem::zeroed() };
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: waits for the child just made.
-        assert_eq!(
-            unsafe { libc::wait4(child, &mut status, 0, &mut whole) },
-            child
-        );
+        let ended = unsafe { libc::wait4(child, &mut status, 0, &mut usage) };
+        assert_eq!(ended, child);
+        (status, usage)
+    }
+
+    #[test]
+    fn the_first_victim_is_offered_to_the_kernel_and_others_are_not() {
+        for first in [true, false] {
+            let block = SharedBlock::new(0).unwrap();
+            let offered = shell("[ $(cat /proc/self/oom_score_adj) = 1000 ]").first_victim(first);
+            let (status, _) = completed(&offered, &block);
+            assert_eq!(status == 0, first);
+        }
+    }
+
+    #[test]
+    fn usage_before_the_exec_is_noted() {
+        let block = SharedBlock::new(0).unwrap();
+        let begun_ns = clock::monotonic();
+        let (status, whole) = completed(&shell("true"), &block);
         assert_eq!(status, 0);
         let before = &block.head().before;
         assert!((begun_ns..clock::monotonic()).contains(&before.monotonic_ns.load(Acquire)));
         assert!(before.cpu_ns.load(Acquire) > 0);
-        // A copy of a process faults on the first pages that it writes to, `true` on further ones.
+        // A copy of a process faults on the first pages that it writes to, a shell on further ones.
         let faults = before.minor_faults.load(Acquire);
         assert!(0 < faults && faults < whole.ru_minflt, "{faults}");
         assert_eq!(before.major_faults.load(Acquire), 0);

@@ -143,7 +143,12 @@ fn bounce(line: &Line, share_ns: i64) -> Option<f64> {
         let taken = clock::monotonic() - start;
         least = Some(least.map_or(taken, |least| least.min(taken)));
     }
-    least.map(|least| least as f64 / f64::from(2 * TRIPS))
+    least.map(one_way)
+}
+
+/// Nanoseconds of one way, where `TRIPS` there and back took so long.
+fn one_way(taken_ns: i64) -> f64 {
+    taken_ns as f64 / f64::from(2 * TRIPS)
 }
 
 /// Takes the line, each time that it has come back, and sends it there again, so many times;
@@ -175,6 +180,11 @@ fn swap(line: &Line, from: u32, to: u32) -> Result<u32, u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_latency_is_one_way() {
+        assert_eq!(one_way(2000), 10.0);
+    }
 
     #[test]
     fn the_line_goes_to_and_fro() {

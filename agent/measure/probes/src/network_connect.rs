@@ -120,6 +120,15 @@ fn there(round: &Round, budget_ns: i64, most: usize) -> Result<(), String> {
     Ok(())
 }
 
+impl Connections {
+    /// Adds the stamps before, between and after one.
+    fn add(&mut self, [start, connected, closed]: [i64; 3]) {
+        self.setup.add(connected - start);
+        self.teardown.add(closed - connected);
+        self.whole.add(closed - start);
+    }
+}
+
 fn connections(
     address: SocketAddr,
     reset: bool,
@@ -142,11 +151,9 @@ fn connections(
     }
     let end = clock::monotonic() + budget_ns;
     while done.whole.count() < most {
-        let [start, connected, closed] = connect(address, reset).map_err(cannot)?;
-        done.setup.add(connected - start);
-        done.teardown.add(closed - connected);
-        done.whole.add(closed - start);
-        if closed >= end {
+        let stamps = connect(address, reset).map_err(cannot)?;
+        done.add(stamps);
+        if stamps[2] >= end {
             break;
         }
     }
@@ -206,4 +213,25 @@ fn read(round: &Round, metric: &str, done: Connections) {
 
 fn told(error: io::Error) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_its_setup_and_its_teardown() {
+        let times = || Times::with_room(1);
+        let mut done = Connections {
+            setup: times(),
+            teardown: times(),
+            whole: times(),
+        };
+        done.add([5, 15, 18]);
+        let only = |times: Times| times.sort().quantile(0.5);
+        assert_eq!(
+            [done.setup, done.teardown, done.whole].map(only),
+            [10.0, 3.0, 13.0]
+        );
+    }
 }

@@ -18,7 +18,8 @@ fn run(opening: &Opening, mebibytes: i64) -> Result<Never, String> {
     let bytes = mebibytes << 20;
     // What it has before: all of it is in its resident set, but pages of files are not charged
     // to the group of who reads them.
-    let resident = statm().unwrap_or_default();
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let resident = resident(&text).unwrap_or_default();
     let memory = Fresh::new(bytes as usize / page_bytes())?;
     memory.touch();
     opening.tell_until(
@@ -36,8 +37,8 @@ struct Resident {
     own: i64,
 }
 
-fn statm() -> Option<Resident> {
-    let text = fs::read_to_string("/proc/self/statm").ok()?;
+/// Reads /proc/self/statm: pages in all, resident, and of files.
+fn resident(text: &str) -> Option<Resident> {
     let mut fields = text
         .split(' ')
         .skip(1)
@@ -48,4 +49,17 @@ fn statm() -> Option<Resident> {
         all: all * page,
         own: (all - files) * page,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_files_are_not_its_own() {
+        let found = resident("900 100 30 1 0 50 0\n").unwrap();
+        let page = page_bytes() as i64;
+        assert_eq!((found.all, found.own), (100 * page, 70 * page));
+        assert!(resident("").is_none());
+    }
 }

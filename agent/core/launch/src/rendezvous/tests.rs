@@ -139,3 +139,13 @@ fn a_file_that_is_none_of_ours_is_refused() {
     assert!(refusal(whole(), 2, 2).contains("worker 2 of 2"));
     assert!(refusal(whole(), 0, PARTIES as u32 + 1).contains("at most"));
 }
+
+#[test]
+fn the_first_proposal_holds_for_all() {
+    let place = Place::new();
+    let (first, second) = (place.join(0, 2), place.join(1, 2));
+    assert_eq!(first.agree(None), None);
+    assert_eq!(first.agree(Some(5)), Some(5));
+    assert_eq!(second.agree(Some(7)), Some(5));
+    assert_eq!(first.agree(None), Some(5));
+}

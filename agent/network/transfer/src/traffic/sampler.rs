@@ -349,4 +349,23 @@ mod tests {
         let half = sampler.end().unwrap();
         assert_eq!(half.received_bytes, Some(1500));
     }
+
+    #[test]
+    fn what_the_kernel_says_is_added_up_in_nanoseconds() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut outgoing = Outgoing::new(stream);
+        let (mut sent, mut rtts) = (Sent::default(), Counter::new());
+        // SAFETY: a structure of numbers.
+        let mut all: libc::tcp_info = unsafe { std::mem::zeroed() };
+        (all.tcpi_rtt, all.tcpi_rttvar, all.tcpi_snd_cwnd) = (200, 50, 10);
+        (all.tcpi_unacked, all.tcpi_snd_mss) = (1, 1448);
+        all.tcpi_total_retrans = outgoing.retransmits + 3;
+        for _ in 0..2 {
+            outgoing.look(&Info::of(all), &mut sent, &mut rtts);
+        }
+        assert_eq!((sent.samples, sent.retransmits), (2, 3));
+        assert_eq!((sent.rtt_variation_ns, sent.window_segments), (100_000, 20));
+        assert_eq!(sent.segment_bytes, 1448);
+    }
 }

@@ -50,6 +50,13 @@ impl Info {
         }
     }
 
+    /// What a kernel says that tells everything.
+    #[cfg(test)]
+    pub fn of(all: libc::tcp_info) -> Self {
+        let length = size_of::<libc::tcp_info>();
+        Self { all, length }
+    }
+
     fn told<T>(&self, end: usize, value: T) -> Option<T> {
         (end <= self.length).then_some(value)
     }
