@@ -18,6 +18,8 @@ pub struct Places {
     pub network: Option<PathBuf>,
     /// Whether the loopback of the network that it is in then is brought up.
     pub loopback: bool,
+    /// Lists files, one a line, in whose place an empty one is seen.
+    pub hidden: Option<PathBuf>,
     pub root: Option<Root>,
 }
 
@@ -47,5 +49,7 @@ fn go(places: &Places) -> Result<(), String> {
     if places.loopback {
         sandbox::identity::raise_loopback();
     }
+    let hidden = places.hidden.as_deref();
+    hidden.map_or(Ok(()), sandbox::hidden::hide)?;
     places.root.as_ref().map_or(Ok(()), root::enter)
 }

@@ -33,10 +33,10 @@ tare-agent: the measuring half of tare
   tare-agent emulate [--name NAME]   make and shape a network by the orders of standard input
   tare-agent release --interface NAME
                                      take off an interface what a killed emulate left on it
-  tare-agent enter [--network PATH] [--loopback] [--root DIR] -- COMMAND…
+  tare-agent enter [--network PATH] [--loopback] [--hide LIST] [--root DIR] -- COMMAND…
                                      run a command in a network namespace, with the loopback of
-                                     its network up, or with the files of a directory in the
-                                     place of the machine's
+                                     its network up, without the files that a list names, or
+                                     with those of a directory in the place of the machine's
       [--read INSIDE=OUTSIDE]… [--write INSIDE=OUTSIDE]…
                                      and these of the machine beside them
   tare-agent meet --bind ADDRESS     wait on a host for `meet_host` of another one, reach it as well
@@ -122,6 +122,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("interface") => given.interface = Some(parser.value()?.string()?),
             Long("network") => given.enter.network = Some(parser.value()?.into()),
             Long("loopback") => given.enter.loopback = true,
+            Long("hide") => given.enter.hidden = Some(parser.value()?.into()),
             Long("root") => given.enter.root.get_or_insert_default().path = parser.value()?.into(),
             Long("read") => given.shown.push(Shown::parse(parser.value()?, false)?),
             Long("write") => given.shown.push(Shown::parse(parser.value()?, true)?),
@@ -161,8 +162,8 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
                 root.shown = given.shown;
             } else if !given.shown.is_empty() {
                 return Err("--read and --write are seen beside a --root".into());
-            } else if places.network.is_none() && !places.loopback {
-                return Err("enter needs --network, --loopback or --root".into());
+            } else if places.network.is_none() && !places.loopback && places.hidden.is_none() {
+                return Err("enter needs --network, --loopback, --hide or --root".into());
             }
             return Ok(enter::run(&places, &given.entering));
         }

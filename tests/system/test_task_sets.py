@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -222,3 +223,59 @@ def test_who_ends_what_runs_it_has_not_solved_its_task(here: Path) -> None:
     assert ends(load([here / "set"])) == {
         "tasks/0.in": {"correct"}, "tasks/1.in": {"killed"}, "tasks/2.in": {"correct"},
     }  # fmt: skip
+
+
+#: Answers with the expected output of its task, wherever that could be read.
+CHEAT = """#!/bin/sh
+name=$(basename "$1" .in)
+for file in "${{1%.in}}.out" "{tasks}/$name.out"; do
+    [ -r "$file" ] && [ -s "$file" ] && exec cat "$file"
+done
+echo nothing
+"""
+
+
+def cheat(here: Path, platform: str) -> None:
+    give(here, ["sum 2 3", "sum 4 5"])
+    (here / "cheat").write_text(CHEAT.format(tasks=here / "tasks"))
+    (here / "cheat").chmod(0o755)
+    text = written(platform).replace('["./program"]', '["./cheat", "{task}"]')
+    (here / "set.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "platform",
+    layers.each(
+        ["bare", "unshare", "bubblewrap", "nspawn", "runc", "docker", "gvisor", "isolate"],
+        always=("bare", "unshare", "bubblewrap", "docker"),
+    ),
+)
+def test_expected_outputs_are_hidden_or_said_to_be_readable(here: Path, platform: str) -> None:
+    available = platforms.availability(platform)
+    if not available.works:
+        pytest.skip(f"{platform}: {available.why}")
+    cheat(here, platform)
+    said = tare("tasks", "run", "set.toml", "--out", "out")
+    readable = platform == "bare"
+    assert set(load([here / "out"]).table["result"]) == {"correct" if readable else "wrong"}
+    assert ("can read the expected outputs" in said) == readable
+    assert (here / "tasks/0.out").read_text() == "5\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_under_sudo_expected_outputs_of_root_alone_are_hidden_on_bare(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        here = Path(name)
+        here.chmod(0o755)
+        (here / "tasks").mkdir()
+        monkeypatch.chdir(here)
+        cheat(here, "bare")
+        for file in (here / "tasks").glob("*.out"):
+            file.chmod(0o600)
+        caller = {"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
+        ended = cli.run("tasks", "run", "set.toml", "--out", "out", env=os.environ | caller)
+        assert ended.returncode == 0, ended.stderr
+        assert set(load([here / "out"]).table["result"]) == {"wrong"}
+        assert "can read the expected outputs" not in ended.stderr

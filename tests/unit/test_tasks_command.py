@@ -63,9 +63,9 @@ def test_options_are_passed_on(tasks: Tasks) -> None:
         "a.toml", "--parallel", "3", "-n", "5", "--skip-missing", "--resume", "--metric", "wall"
     )
     assert tasks.prepared == {
-        "file": Path("a.toml"), "parallel": 3, "trials": 5, "skip_missing": True,
+        "file": Path("a.toml"), "parallel": 3, "trials": 5, "skip_missing": True, "user": None,
     }  # fmt: skip
-    assert tasks.executed == {"folder": Path("a"), "resume": True, "as_root": False}
+    assert tasks.executed == {"folder": Path("a"), "resume": True, "user": None}
     assert tasks.shown[1] == "wall"
 
 

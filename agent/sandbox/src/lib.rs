@@ -2,6 +2,7 @@
 //! of an image.
 
 pub mod guest;
+pub mod hidden;
 pub mod identity;
 pub mod root;
 pub mod setup;

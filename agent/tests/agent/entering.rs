@@ -194,3 +194,43 @@ fn what_is_entered_is_named() {
         assert!(said(&output).contains(why), "{}", said(&output));
     }
 }
+
+#[test]
+fn hidden_files_are_empty_inside_alone() {
+    let folder = std::env::temp_dir().join(format!("tare-hide-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let answer = folder.join("answer");
+    fs::write(&answer, "expected\n").unwrap();
+    let list = folder.join("list");
+    let gone = folder.join("gone");
+    fs::write(&list, format!("{}\n{}\n", answer.display(), gone.display())).unwrap();
+    // Undoing it, without rights as programs inside are.
+    let script = format!(
+        "cat {0}; umount {0} 2>&1 && echo undone; unshare --user --map-root-user --mount \
+         sh -c 'umount {0}; cat {0}' 2>/dev/null; echo end",
+        answer.display()
+    );
+    let output = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            AGENT,
+            "enter",
+            "--hide",
+        ])
+        .arg(&list)
+        .args(["--", "setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+        .args(["--", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let unchanged = fs::read_to_string(&answer).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let text = said(&output);
+    assert!(text.ends_with("end\n"), "{text}");
+    assert!(
+        !text.contains("expected") && !text.contains("undone"),
+        "{text}"
+    );
+    assert_eq!(unchanged, "expected\n");
+}

@@ -80,6 +80,7 @@ class Isolate(Layer):
     needs = ("isolate", "sh", "mkdir", "chmod")
     own_files = True
     brings_files = True
+    shows_folders = True
     own_users = True
     privileged = True
     stacks = ("docker/isolate",)

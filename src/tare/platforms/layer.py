@@ -93,6 +93,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     runs_commands: bool = False
     #: Files of this machine that those commands are known to need: programs, and their inputs.
     files: tuple[str, ...] = ()
+    #: Lists files that what is inside is not to read, one a line, in ``shared``.
+    hidden: str | None = None
     #: Whether a layer around holds what is inside to limits, by control groups.
     held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.
@@ -240,6 +242,10 @@ class Layer:
     #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
     #: ``image`` or a ``root`` of its own.
     brings_files = False
+    #: Of each of these files it shows the whole folder.
+    shows_folders = False
+    #: Shows this machine's files, but empty ones in place of those that ``Place.hidden`` lists.
+    hides = False
     #: Runs what is inside as a user whom nobody knows, whoever starts it.
     own_users = False
     #: How what is inside is in the network of a place that has one.

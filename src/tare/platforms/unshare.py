@@ -50,6 +50,7 @@ class Unshare(Layer):
 
     needs = ("unshare", "setpriv")
     privileged = True
+    hides = True
 
     def check_here(self, place: Place) -> None:
         """See that unshare is there."""
@@ -64,8 +65,11 @@ class Unshare(Layer):
         """Put unshare before it."""
         kept = [] if place.network is None else ["--net"]
         command = [word for word in COMMAND if word not in kept]
-        raised = [] if kept else [outer.agent, "enter", "--loopback", "--"]
-        words = [*command, "--", *raised, *WITHOUT_RIGHTS, "--", *argv]
+        options = [] if kept else ["--loopback"]
+        if place.hidden is not None and outer.host_files:
+            options += ["--hide", place.hidden]
+        entered = [outer.agent, "enter", *options, "--"] if options else []
+        words = [*command, "--", *entered, *WITHOUT_RIGHTS, "--", *argv]
         return [*programs.as_caller(outer, place), *words]
 
     def mend(self, said: str) -> str | None:

@@ -169,6 +169,7 @@ def seen_inside(job: record.Command, shared: str, inside: str) -> record.Command
     return msgspec.structs.replace(
         job,
         argv=tuple(word.replace(shared, inside) for word in job.argv),
+        input=None if job.input is None else job.input.replace(shared, inside),
         environment={name: text.replace(shared, inside) for name, text in job.environment.items()},
     )
 

@@ -67,6 +67,8 @@ class Pool:
         The network that all instances are to be in; None: the machine's own.
     user : User or None
         As whom commands run; None: as who runs this.
+    hidden : str or None
+        Lists files that commands are not to read.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Pool:
         tell: Callable[[Sequence[Told]], None],
         hosts: Hosts | None = None,
         user: record.User | None = None,
+        hidden: str | None = None,
     ) -> None:
         self._name = name
         self._shared = shared
@@ -88,6 +91,7 @@ class Pool:
         self._tell = tell
         self._hosts = hosts
         self._user = user
+        self._hidden = hidden
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
@@ -228,6 +232,7 @@ class Pool:
             options=self._experiment.platforms,
             runs_commands=self._experiment.runs_commands,
             files=self._files,
+            hidden=self._hidden,
             network=None if joining is None else joining.network,
             port=None if joining is None else joining.port,
             user=self._user,

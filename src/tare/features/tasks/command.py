@@ -68,20 +68,22 @@ def run(
 
     tare tasks run examples/tasks.toml --parallel 2
     """
+    from tare.experiment import pipeline
     from tare.features.tasks import work
     from tare.features.tasks.progress import TasksBar
 
     of = _metric(metric)
+    user = None if as_root else pipeline.calling_user()
     folder = out or file.with_suffix("")
     again = typed_again("tasks run", {"--out": str(folder), "--resume": None})
     try:
         with TasksBar() as bar:
             prepared = work.prepare(
-                file, skip_missing=skip_missing, parallel=parallel, trials=trials
+                file, skip_missing=skip_missing, parallel=parallel, trials=trials, user=user
             )
             for note in prepared.notes:
                 bar.note(note.message)
-            work.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+            work.execute(prepared, folder, bar, resume=resume, user=user)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "tasks", "report", str(folder)])
         raise InterruptError(

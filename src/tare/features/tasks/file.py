@@ -361,7 +361,7 @@ def _task(table: Table, shown: str, task: Path, expected: Path | None, *, checke
         raise table.error(
             "expected", f"{expected} has more than {MOST_EXPECTED_BYTES >> 20} MiB", "a checker"
         )
-    if not str(task).isprintable() or "{" in str(task):
+    if not f"{task}{expected}".isprintable() or "{" in str(task):
         raise table.error("files", f"{shown!r} has characters that no command can be given")
     return Task(
         name=shown,

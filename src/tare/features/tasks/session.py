@@ -25,14 +25,14 @@ from tare.experiment import journal
 from tare.experiment.placement import Machine, cpu_sets
 from tare.experiment.session import needed
 from tare.experiment.session.answers import LOOK_S, Asked
-from tare.experiment.session.files import placed
+from tare.experiment.session.files import placed, seen_inside
 from tare.experiment.session.pool import Pool, Told, keys_of
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.session.session import Recorded, recorded
 from tare.experiment.session.trial import limits_of
 from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
-from tare.features.tasks import checker, checks
+from tare.features.tasks import checker, checks, hiding
 from tare.features.tasks.journal import Run
 from tare.features.tasks.lanes import Ended, RefusedError, Running, Work, answer
 from tare.features.tasks.runs import Result
@@ -130,9 +130,15 @@ class _Session:
         shared = stack.enter_context(session_folder.made(session.name))
         #: Where outputs are kept while a checker reads them; instances are not shown it.
         self.outputs = shared.parent
+        self.shared = str(shared)
+        #: Copies of inputs, by the inputs, where sandboxes are shown these.
+        self.copies = (
+            hiding.copy(plan.tasks, shared) if hiding.copied(plan.cells, plan.tasks) else {}
+        )
         self.pool = Pool(
-            session.name, str(shared), plan.experiment, request.machine.memory_bytes, _files(plan),
-            self._tell, None, request.user,
+            session.name, self.shared, plan.experiment, request.machine.memory_bytes,
+            _files(plan, copied=bool(self.copies)), self._tell, None, request.user,
+            hiding.write_list(plan.tasks, shared),
         )  # fmt: skip
         stack.callback(self.pool.close)
         cpus = cpu_sets(request.machine, plan.set.cpus, plan.set.parallel)
@@ -230,7 +236,7 @@ class _Session:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
         resident = self._resident(key)
-        command = self._command(cell, task.input)
+        command = self._command(cell, task.input, resident.instance.shared)
         limit = 0
         if self.plan.set.checker is not None:
             enforced = cell.workload.enforce
@@ -266,13 +272,16 @@ class _Session:
             raise
         return Asked(resident, Answer(resident.agent, job.id), GRACE_S + timeout_s)
 
-    def _command(self, cell: Cell, task: str) -> record.Command:
+    def _command(self, cell: Cell, task: str, inside: str) -> record.Command:
+        if hiding.shows_inputs(cell.platform):
+            task = self.copies.get(task, task)
         job = workloads.job(
             cell.workload, {**cell.levels(), TASK: task}, repetitions=None,
             seed=self.plan.experiment.seed, surroundings=self.surroundings[cell.workload.name],
         )  # fmt: skip
         assert isinstance(job, record.Command)
-        return placed(job, cell.platform, self.plan.experiment.platforms)
+        job = placed(job, cell.platform, self.plan.experiment.platforms)
+        return seen_inside(job, self.shared, inside)
 
     def _job(
         self,
@@ -451,9 +460,14 @@ def _within(resident: Resident) -> tuple[int, ...] | None:
     return resident.cpus[0] if resident.instance.shares_memory else None
 
 
-def _files(plan: Plan) -> tuple[str, ...]:
+def _files(plan: Plan, *, copied: bool) -> tuple[str, ...]:
     """Return what commands need: their programs, and the tasks' folders or, in machines, files."""
     programs = needed(plan.cells, os.environ)
+    if copied:
+        tasks = {task.input for task in plan.tasks}
+        programs = tuple(file for file in programs if file not in tasks)
     machines = any(not platforms.shares_memory(cell.platform) for cell in plan.cells)
     inputs = [task.input if machines else str(Path(task.input).parent) for task in plan.tasks]
+    if copied and not machines:
+        inputs = []
     return tuple(dict.fromkeys((*programs, *inputs)))

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from tare import platforms
+from tare.agent import record
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import availability_filter, journal, machine_facts, pipeline, remnants
+from tare.experiment import availability_filter, journal, machine_facts, remnants
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.placement import Machine, cpu_sets
 from tare.experiment.session import folder as folders
-from tare.experiment.specification import Cell
 from tare.features.tasks import file as task_file
 from tare.features.tasks import folder as own_folders
-from tare.features.tasks import session
+from tare.features.tasks import hiding, session
 from tare.features.tasks.runs import Result
-from tare.features.tasks.specification import TASK, Plan, Task
+from tare.features.tasks.specification import TASK, Plan
 from tare.render.words import text as words
 from tare.results.message import message
 
@@ -43,6 +41,7 @@ def prepare(
     skip_missing: bool = False,
     parallel: int | None = None,
     trials: int | None = None,
+    user: record.User | None = None,
 ) -> Prepared:
     """Read a file with ``[tasks]``, find its tasks, and check what it needs.
 
@@ -77,8 +76,8 @@ def prepare(
     if (shared := _shared_cores(here, asked.cpus, asked.parallel)) > 0:
         said = message("tasks.shared_cores", lanes=shared)
         notes = [*notes, journal.Note(message=words(said))]
-    if shown := _answers_shown(cells, tasks):
-        said = message("tasks.answers_shown", platforms=shown)
+    if read := hiding.readable(cells, tasks, user):
+        said = message("tasks.answers_readable", platforms=read)
         notes = [*notes, journal.Note(message=words(said))]
     plan = Plan(
         experiment=experiment,
@@ -88,18 +87,6 @@ def prepare(
         programs=task_file.programs(cells, asked, tasks, str(file)),
     )
     return Prepared(plan, here, machine_facts.facts(found), notes, text)
-
-
-def _answers_shown(cells: Sequence[Cell], tasks: Sequence[Task]) -> list[str]:
-    """Return the platforms that show programs the folder of a task in which answers are.
-
-    Where files are not hidden, nobody expects answers to be.
-    """
-    folders = {Path(task.input).parent for task in tasks}
-    if not any(task.expected and Path(task.expected).parent in folders for task in tasks):
-        return []
-    found = dict.fromkeys(cell.platform for cell in cells)
-    return [one for one in found if platforms.own_files(one) and platforms.shares_memory(one)]
 
 
 def _shared_cores(machine: Machine, each: int, lanes: int) -> int:
@@ -119,7 +106,7 @@ def execute(
     progress: session.Progress,
     *,
     resume: bool = False,
-    as_root: bool = False,
+    user: record.User | None = None,
 ) -> Counter[Result]:
     """Run what is missing into a folder; return how the runs of this session ended.
 
@@ -152,6 +139,6 @@ def execute(
                 prepared.notes,
                 progress,
                 done,
-                None if as_root else pipeline.calling_user(),
+                user,
             )
         )
