@@ -11,12 +11,12 @@ import os
 import shutil
 import stat
 import struct
-import subprocess
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from tare.errors import PlatformError
+from tare.platforms import libraries
 from tare.platforms.layer import Place, View
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
@@ -27,10 +27,7 @@ MERGED = tuple(map(Path, ("/bin", "/sbin", "/lib", "/lib32", "/lib64")))
 MOST_LINKS = 40
 #: Of a file's beginning: an ELF header with its program headers, or a script's first line.
 HEAD = 4096
-#: Type of the program header that names the interpreter.
-PT_INTERP = 3
-#: How an ELF file begins, and the number of a machine by its name.
-MAGIC = b"\x7fELF"
+#: The number of a machine by its name.
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 
 
@@ -117,7 +114,7 @@ def closure(paths: Iterable[str | Path]) -> list[Path]:
 def machine(path: Path) -> int | None:
     """Return the number of the machine that an ELF file is for; None: it is none."""
     head = _head(path)
-    if head[:4] != MAGIC or len(head) < 20:
+    if head[:4] != libraries.MAGIC or len(head) < 20:
         return None
     return int(struct.unpack_from(_order(head) + "H", head, 18)[0])
 
@@ -152,16 +149,13 @@ def _with_links(path: Path, found: set[Path]) -> Path:
 @cache
 def _needs(path: str, _changed: int) -> tuple[str, ...]:
     """Return what a file names: interpreter and libraries; those need more themselves."""
-    head = _head(Path(path))
-    if head.startswith(b"#!"):
-        return tuple(_of_script(head))
-    if head[:4] != MAGIC:
+    if _head(Path(path)).startswith(b"#!"):
+        return tuple(_of_script(_head(Path(path))))
+    found = libraries.read(Path(path))
+    if found is None or found.interpreter is None:
+        # A static program, or a library: those are found with what is linked with them.
         return ()
-    interpreter = _interpreter(Path(path), head)
-    if interpreter is None:
-        # A static program, or a library: those are told of what is linked with them.
-        return ()
-    return (interpreter, *_libraries(interpreter, path))
+    return (found.interpreter, *libraries.of(Path(path)))
 
 
 def _of_script(head: bytes) -> Iterator[str]:
@@ -171,57 +165,6 @@ def _of_script(head: bytes) -> Iterator[str]:
         name = next((w for w in words[1:] if not w.startswith("-") and "=" not in w), None)
         if name is not None:
             yield str(find(name))
-
-
-def _interpreter(path: Path, head: bytes) -> str | None:
-    """Return what the program header names, of 32-bit and 64-bit files."""
-    order, wide = _order(head), head[4] == 2
-    # Where the table is, and an entry's format: type, then where, then how long it is.
-    (offset,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
-    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-    entry = order + ("I4xQ16xQ" if wide else "II8xI")
-    with path.open("rb") as file:
-        file.seek(offset)
-        table = file.read(size * count)
-        for at in range(0, len(table) - struct.calcsize(entry) + 1, max(size, 1)):
-            kind, where, length = struct.unpack_from(entry, table, at)
-            if kind == PT_INTERP:
-                file.seek(where)
-                return file.read(length).rstrip(b"\0").decode(errors="replace")
-    return None
-
-
-def _libraries(interpreter: str, path: str) -> list[str]:
-    """Ask the interpreter itself, which starts nothing: it knows caches, RUNPATH and $ORIGIN."""
-    if not _is_trusted(Path(interpreter)):
-        # The file says who its interpreter is, and whoever wrote it may be somebody else.
-        raise PlatformError(
-            f"{path} names {interpreter} as what starts it, which others than this user may change",
-            f"ls -lL {interpreter}   (a program of this machine's own has one of root's)",
-        )
-    try:
-        done = subprocess.run(
-            [interpreter, "--list", path],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PlatformError(f"the libraries of {path} cannot be listed: {error}") from error
-    lines = [line.strip() for line in done.stdout.splitlines()]
-    lost = [line for line in lines if "not found" in line]
-    if done.returncode or lost:
-        said = "; ".join(lost) or done.stderr.strip() or "nothing was said"
-        raise PlatformError(f"the libraries of {path} are not all here: {said}")
-    words = [line.partition(" (0x")[0].rpartition(" ")[2] for line in lines]
-    return [word for word in words if word.startswith("/")]
-
-
-def _is_trusted(path: Path) -> bool:
-    """Tell whether a file is root's or this user's, and nobody else may write to it."""
-    try:
-        found = path.stat()
-    except OSError:
-        return False
-    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _order(head: bytes) -> str:
