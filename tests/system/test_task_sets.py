@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -231,6 +232,9 @@ name=$(basename "$1" .in)
 for file in "${{1%.in}}.out" "{tasks}/$name.out"; do
     [ -r "$file" ] && [ -s "$file" ] && exec cat "$file"
 done
+for file in "{tasks}/../out/tasks.json" "{tasks}"/../out/journal/*; do
+    [ -r "$file" ] && [ -s "$file" ] && echo results
+done
 echo nothing
 """
 
@@ -259,6 +263,10 @@ def test_expected_outputs_are_hidden_or_said_to_be_readable(here: Path, platform
     readable = platform == "bare"
     assert set(load([here / "out"]).table["result"]) == {"correct" if readable else "wrong"}
     assert ("can read the expected outputs" in said) == readable
+    # Also not from the digests of the plan and the first differences in the journal.
+    assert readable or "results" not in json.dumps(
+        [*load([here / "out"]).table["why"]], default=str
+    )
     assert (here / "tasks/0.out").read_text() == "5\n"
 
 
@@ -277,5 +285,7 @@ def test_under_sudo_expected_outputs_of_root_alone_are_hidden_on_bare(
         caller = {"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
         ended = cli.run("tasks", "run", "set.toml", "--out", "out", env=os.environ | caller)
         assert ended.returncode == 0, ended.stderr
-        assert set(load([here / "out"]).table["result"]) == {"wrong"}
+        runs = load([here / "out"]).table
+        assert set(runs["result"]) == {"wrong"}
+        assert "results" not in json.dumps([*runs["why"]], default=str)
         assert "can read the expected outputs" not in ended.stderr

@@ -41,15 +41,15 @@ def tasks(folder: Path, expected: str = "{}.out") -> list[Task]:
 def test_platforms_that_hide_nothing_are_named_where_the_user_can_read(tmp_path: Path) -> None:
     given = cells("bare", "cgroup", "unshare", "bubblewrap")
     beside = tasks(tmp_path)
-    assert hiding.readable(given, beside, OTHER) == ("bare", "cgroup")
+    assert hiding.readable(given, beside, {}, OTHER) == ("bare", "cgroup")
     for task in beside:
         assert task.expected is not None
         Path(task.expected).chmod(0o600)
-    nobody = hiding.readable(given, beside, OTHER)
+    nobody = hiding.readable(given, beside, {}, OTHER)
     owner = User(uid=os.geteuid(), gid=0, groups=())
-    assert (nobody, hiding.readable(given, beside, owner)) == ((), ("bare", "cgroup"))
+    assert (nobody, hiding.readable(given, beside, {}, owner)) == ((), ("bare", "cgroup"))
     without = [Task(name="1", input=beside[0].input, digest="")]
-    assert hiding.readable(given, without, None) == ()
+    assert hiding.readable(given, without, {}, None) == ()
 
 
 def test_inputs_are_copied_where_answers_lie_beside_them(tmp_path: Path) -> None:
@@ -57,6 +57,35 @@ def test_inputs_are_copied_where_answers_lie_beside_them(tmp_path: Path) -> None
     assert hiding.copied(cells("bubblewrap"), beside)
     assert not hiding.copied(cells("bubblewrap"), apart)
     assert not hiding.copied(cells("bare", "unshare"), beside)
+    assert hiding.copied(cells("bubblewrap"), tasks(tmp_path / "z", "a/answers/{}.out"))
+    (tmp_path / "link").symlink_to(tmp_path / "z/a")
+    linked = [
+        Task(name="1", input=f"{tmp_path}/link/1.in", expected=f"{tmp_path}/z/a/1.in", digest="")
+    ]
+    assert hiding.copied(cells("bubblewrap"), linked)
+
+
+def test_what_sandboxes_show_anyway_is_readable(tmp_path: Path) -> None:
+    apart = tasks(tmp_path, "answers/{}.out")
+    given = cells("bubblewrap", "docker")
+    assert hiding.readable(given, apart, {}, OTHER) == ()
+    shown = {"bubblewrap": {"show": f"/var {tmp_path}/answers"}}
+    assert hiding.readable(given, apart, shown, OTHER) == ("bubblewrap",)
+    system = [Task(name="1", input=apart[0].input, expected="/etc/hosts", digest="")]
+    assert hiding.readable(given, system, {}, OTHER) == ("bubblewrap", "docker")
+
+
+def test_results_are_private_while_programs_run(tmp_path: Path) -> None:
+    given, results = tasks(tmp_path / "tasks"), tmp_path / "results"
+    (results / "journal").mkdir(parents=True)
+    (results / "tasks.json").touch()
+    (results / "link").symlink_to(tmp_path / "tasks/a/1.in")
+    named = [results / "journal", results / "tasks.json"]
+    before = [path.stat().st_mode & 0o777 for path in named]
+    with hiding.private(results, given):
+        assert [path.stat().st_mode & 0o777 for path in named] == [0o700, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in named] == before
+    assert (tmp_path / "tasks/a/1.in").stat().st_mode & 0o777 == 0o644
 
 
 def test_larger_sets_are_shown_and_said_to_be_readable(
@@ -65,7 +94,7 @@ def test_larger_sets_are_shown_and_said_to_be_readable(
     monkeypatch.setattr(hiding, "MOST_COPIED_BYTES", 3)
     beside = tasks(tmp_path)
     assert not hiding.copied(cells("bubblewrap"), beside)
-    assert hiding.readable(cells("bubblewrap"), beside, OTHER) == ("bubblewrap",)
+    assert hiding.readable(cells("bubblewrap"), beside, {}, OTHER) == ("bubblewrap",)
 
 
 def test_copies_have_the_names_and_rights_of_their_inputs(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tare import files, platforms
 from tare.agent import record
@@ -18,6 +20,7 @@ from tare.errors import PlatformError
 from tare.experiment.session import needed
 from tare.experiment.specification import Cell
 from tare.features.tasks.specification import Task
+from tare.platforms.root import SYSTEM
 
 #: Copies are in memory, so larger sets are shown as they lie.
 MOST_COPIED_BYTES = 256 << 20
@@ -71,18 +74,56 @@ def copy(tasks: Sequence[Task], shared: Path) -> dict[str, str]:
     return found
 
 
-def write_list(tasks: Sequence[Task], shared: Path) -> str | None:
-    """List the expected outputs for layers that hide them; None: there are none."""
-    expected = dict.fromkeys(task.expected for task in tasks if task.expected is not None)
+def write_list(tasks: Sequence[Task], shared: Path, results: Path) -> str | None:
+    """List files that tell what is expected, for layers that hide them; None: there are none.
+
+    These are the expected outputs and, for the first difference of each wrong output, all results.
+    """
+    expected = _expected(tasks)
     if not expected:
         return None
+    files = [*expected, *(path for path in results.absolute().rglob("*") if path.is_file())]
     path = shared / HIDDEN
-    path.write_text("".join(f"{file}\n" for file in expected))
+    path.write_text("".join(f"{file}\n" for file in files if str(file).isprintable()))
     return str(path)
 
 
+@contextmanager
+def private(results: Path, tasks: Sequence[Task]) -> Iterator[None]:
+    """Keep what is in a folder of results from other users while programs run.
+
+    Under sudo programs are another user's, who would read what is expected in the plan and journal.
+    """
+    if not _expected(tasks):
+        yield
+        return
+    _set_modes(results, 0o700, 0o600)
+    try:
+        yield
+    finally:
+        mask = os.umask(0o022)
+        os.umask(mask)
+        _set_modes(results, 0o777 & ~mask, 0o666 & ~mask)
+
+
+def _set_modes(results: Path, folder: int, file: int) -> None:
+    for path in results.iterdir():
+        with suppress(OSError):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            found = os.open(path, flags)
+            try:
+                about = os.fstat(found)
+                if about.st_uid == os.geteuid():
+                    os.fchmod(found, folder if stat.S_ISDIR(about.st_mode) else file)
+            finally:
+                os.close(found)
+
+
 def readable(
-    cells: Sequence[Cell], tasks: Sequence[Task], user: record.User | None
+    cells: Sequence[Cell],
+    tasks: Sequence[Task],
+    options: Mapping[str, Mapping[str, Any]],
+    user: record.User | None,
 ) -> tuple[str, ...]:
     """Return the platforms on which programs can read expected outputs.
 
@@ -92,34 +133,57 @@ def readable(
         Of the plan.
     tasks : sequence of Task
         Of the set.
+    options : mapping
+        Of layers by the layer's name.
     user : User or None
         As whom programs run; None: as who runs this.
     """
-    expected = [Path(task.expected) for task in tasks if task.expected is not None]
-    if not expected:
-        return ()
-    as_shown = not copied(cells, tasks) and _beside(tasks)
-    folders = {path.parent for path in expected}
-    machines = any(not platforms.shares_memory(cell.platform) for cell in cells)
-    # Programs, and for machines each input, are named to sandboxes as single files.
-    named = [*needed(cells, os.environ), *(task.input for task in tasks if machines)]
-    named_beside = any(Path(file).parent in folders for file in named)
+    expected = _expected(tasks)
     open_to_user = any(_can_read(path, user) for path in expected)
+    # Programs, and for machines each input, are named to sandboxes as single files.
+    machines = any(not platforms.shares_memory(cell.platform) for cell in cells)
+    named = [*needed(cells, os.environ), *(task.input for task in tasks if machines)]
+    inputs = (
+        set() if copied(cells, tasks) or machines else {Path(task.input).parent for task in tasks}
+    )
+
+    def shown(platform: str) -> Iterator[Path]:
+        """Yield the folders and files of this machine that a sandbox shows."""
+        yield from inputs
+        for layer in platforms.layers(platform):
+            given = options.get(layer.description.name, {})
+            if layer.brings_files and given.get("image") is None:
+                yield from (Path("/", name) for name in SYSTEM)
+            if layer.shows_folders:
+                yield from (Path(file).parent for file in named)
+            yield from map(Path, str(given.get("show") or "").split())
+            yield from map(Path, filter(None, [given.get("root")]))
 
     def reads(platform: str) -> bool:
-        layers = platforms.layers(platform)
         if platforms.own_files(platform):
-            shown = named_beside and any(layer.shows_folders for layer in layers)
-            return shows_inputs(platform) and (as_shown or shown)
-        return open_to_user and not any(layer.hides for layer in layers)
+            return shows_inputs(platform) and _within(expected, shown(platform))
+        return open_to_user and not any(layer.hides for layer in platforms.layers(platform))
 
     return tuple(one for one in dict.fromkeys(c.platform for c in cells) if reads(one))
 
 
+def _expected(tasks: Iterable[Task]) -> list[Path]:
+    return list(dict.fromkeys(Path(task.expected) for task in tasks if task.expected is not None))
+
+
 def _beside(tasks: Sequence[Task]) -> bool:
-    """Tell whether a folder of inputs holds expected outputs as well."""
-    folders = {Path(task.input).parent for task in tasks}
-    return any(task.expected and Path(task.expected).parent in folders for task in tasks)
+    """Tell whether expected outputs are in a folder of inputs, or below it."""
+    return _within(_expected(tasks), {Path(task.input).parent for task in tasks})
+
+
+def _within(files: Iterable[Path], folders: Iterable[Path]) -> bool:
+    """Tell whether one of some files is in one of some folders, or below it, by whatever links."""
+    real = set(map(_real, folders))
+    return any(not real.isdisjoint([path, *path.parents]) for path in map(_real, files))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _can_read(path: Path, user: record.User | None) -> bool:

@@ -108,6 +108,7 @@ def conduct(request: Request) -> Counter[Result]:
     """
     with recorded(request.folder, *request.facts, *request.notes) as session:
         with ExitStack() as used:
+            used.enter_context(hiding.private(request.folder, request.plan.tasks))
             counts = _Session(request, session, used).conduct()
         session.reason = "finished"
     return counts
@@ -138,7 +139,7 @@ class _Session:
         self.pool = Pool(
             session.name, self.shared, plan.experiment, request.machine.memory_bytes,
             _files(plan, copied=bool(self.copies)), self._tell, None, request.user,
-            hiding.write_list(plan.tasks, shared),
+            hiding.write_list(plan.tasks, shared, request.folder),
         )  # fmt: skip
         stack.callback(self.pool.close)
         cpus = cpu_sets(request.machine, plan.set.cpus, plan.set.parallel)

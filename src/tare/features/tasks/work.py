@@ -76,7 +76,7 @@ def prepare(
     if (shared := _shared_cores(here, asked.cpus, asked.parallel)) > 0:
         said = message("tasks.shared_cores", lanes=shared)
         notes = [*notes, journal.Note(message=words(said))]
-    if read := hiding.readable(cells, tasks, user):
+    if read := hiding.readable(cells, tasks, experiment.platforms, user):
         said = message("tasks.answers_readable", platforms=read)
         notes = [*notes, journal.Note(message=words(said))]
     plan = Plan(
