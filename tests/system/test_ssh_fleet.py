@@ -109,19 +109,24 @@ class Boxes:
 
     def processes(self, box: int) -> list[str]:
         """Return the command lines of what runs on a box (0: the front's), but for its sshd."""
+        return list(self.running_on(box).values())
+
+    def running_on(self, box: int) -> dict[int, str]:
+        """Return these by process id."""
         path = self.network.hosts[box].namespace
         assert path is not None
-        there, found = Path(path).stat().st_ino, []
+        there, found = Path(path).stat().st_ino, {}
         for one in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 line = (one / "cmdline").read_text().replace("\0", " ")
                 if (one / "ns/net").stat().st_ino == there and "sshd" not in line:
-                    found.append(line)
+                    found[int(one.name)] = line
         return found
 
 
-@pytest.fixture
-def boxes(tmp_path: Path) -> Iterator[Boxes]:
+@contextlib.contextmanager
+def two_boxes(tmp_path: Path) -> Iterator[Boxes]:
+    """Yield two hosts that ssh reaches, whose files are in a folder."""
     path = os.pathsep.join(filter(None, sys.path))
     name, config, servers = lease.new_name(), "", []
     with (
@@ -150,6 +155,12 @@ def boxes(tmp_path: Path) -> Iterator[Boxes]:
         yield made
         # Whatever a test came to: what runs there is not killed before it has cleaned up.
         until(lambda: not made.processes(1) + made.processes(2))
+
+
+@pytest.fixture
+def boxes(tmp_path: Path) -> Iterator[Boxes]:
+    with two_boxes(tmp_path) as made:
+        yield made
 
 
 def script(path: Path, words: str) -> None:

@@ -36,6 +36,11 @@ platform = {platforms}
 class Killed:
     """An experiment whose front is killed again and again."""
 
+    #: Names of a fleet's hosts, before their number.
+    host = "host-"
+    #: Its file, which lists the cells.
+    plan = "plan.json"
+
     def __init__(
         self,
         folder: Path,
@@ -62,25 +67,33 @@ class Killed:
         self.file.write_text(text + options)
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
         self.skip_missing = skip_missing
+        self.environment = dict(os.environ)
+        #: What each part of the results must hold.
+        self.wanted = trials
         #: Whether a session was started before, however little it came to.
         self.begun = False
         #: What the last whole session took.
         self.seconds = 0.0
 
+    def words(self) -> list[str]:
+        """Return the command that measures, without ``--resume``."""
+        words = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
+        if self.skip_missing:
+            words.append("--skip-missing")
+        return [*words, "--fleet", f"local:{self.hosts}"] if self.hosts else words
+
     def start(self) -> subprocess.Popen[str]:
         """Start a session, or the next one."""
-        argv = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
-        if self.skip_missing:
-            argv.append("--skip-missing")
-        if self.hosts:
-            argv += ["--fleet", f"local:{self.hosts}"]
-        if self.begun:
-            argv.append("--resume")
+        argv = [*self.words(), "--resume"] if self.begun else self.words()
         self.begun = True
         return subprocess.Popen(
             argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            env=os.environ | {MARK: self.mark},
+            env=self.environment | {MARK: self.mark},
         )  # fmt: skip
+
+    def journals(self) -> set[Path]:
+        """Return the journal of each session, on all hosts."""
+        return {path for part in self.parts() for path in part.glob("journal/*.ndjson")}
 
     def kill_after(self, seconds: float) -> list[str]:
         """Kill a session after some time, clean up, and return what is left nevertheless."""
@@ -108,11 +121,12 @@ class Killed:
     def parts(self) -> list[Path]:
         """Return the folders with a plan and a journal: one, or one per host of a fleet."""
         hosts = range(1, self.hosts + 1)
-        return [self.folder / "hosts" / f"host-{n}" for n in hosts] or [self.folder]
+        named = [self.folder / "hosts" / f"{self.host}{n}" for n in hosts]
+        return named or [self.folder]
 
     def planned(self) -> list[dict[str, Any]]:
         """Return the cells of the plan, the same on all hosts."""
-        plan = (self.parts()[0] / "plan.json").read_text()
+        plan = (self.parts()[0] / self.plan).read_text()
         cells: list[dict[str, Any]] = json.loads(plan)["cells"]
         return cells
 
@@ -155,14 +169,15 @@ def moments(seed: int, count: int, longest_s: float) -> list[float]:
     return [chance.uniform(0.2, longest_s) for _ in range(count)]
 
 
-def leases_of(pid: int) -> set[str]:
-    """Return the sessions of a front and of its nodes, by what their leases say."""
-    found, pids = set(), {pid}
-    with contextlib.suppress(OSError):
-        pids |= set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+def leases_of(*pids: int) -> set[str]:
+    """Return the sessions of processes and of their children, by what their leases say."""
+    found, all_pids = set(), set(pids)
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            all_pids |= set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     for path in Path("/run/tare").glob("tare-*.lease"):
         with contextlib.suppress(OSError, ValueError):
-            if json.loads(path.read_text())["pid"] in pids:
+            if json.loads(path.read_text())["pid"] in all_pids:
                 found.add(path.stem)
     return found
 
