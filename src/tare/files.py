@@ -10,7 +10,7 @@ import os
 import pwd
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -165,6 +165,30 @@ def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is no plain file")
     return file
+
+
+def can_read(path: Path, uid: int, groups: Iterable[int]) -> bool:
+    """Tell by owners and modes whether a user can read a file, wherever links lead.
+
+    Parameters
+    ----------
+    path : Path
+        Of a file that is there.
+    uid : int
+        Of the user.
+    groups : iterable of int
+        All of the user's groups.
+    """
+    real, known = Path(os.path.realpath(path)), set(groups)
+
+    def allows(about: os.stat_result, right: int) -> bool:
+        if about.st_uid == uid:
+            return bool(about.st_mode >> 6 & right)
+        return bool(about.st_mode >> (3 if about.st_gid in known else 0) & right)
+
+    if uid == 0:
+        return True
+    return allows(real.stat(), 4) and all(allows(folder.stat(), 1) for folder in real.parents)
 
 
 def digest(path: Path) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +20,7 @@ from tare.agent import record
 from tare.experiment import remnants
 from tare.experiment.session.meeting import Meeting
 from tare.host import lease
+from tare.platforms import programs
 
 pytestmark = pytest.mark.system
 
@@ -141,3 +144,46 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
         instance.close()
         with engine.connected() as client:
             client.images.remove(image)
+
+
+#: Where the rights of root of the machine would show, though the process has no capabilities.
+KERNEL_FILES = (
+    "for file in /proc/sys/kernel/core_pattern /tare /etc; do test -w $file && echo $file; done"
+)
+
+
+@pytest.mark.parametrize("stack", ["docker", "docker/unshare"])
+def test_root_of_a_container_is_not_root_of_the_machine(
+    session: str, stack: str, tmp_path: Path
+) -> None:
+    found = platforms.availability(stack)
+    if not found.works:
+        pytest.skip(f"{stack}: {found.why}")
+    image = f"{session}-of-the-user:2"
+    needed = programs.closure(map(programs.find, ("sh", "unshare", "setpriv")))
+    with tarfile.open(tmp_path / "image.tar", "w") as packed:
+        for path in (Path("/etc"), Path("/proc"), *needed):
+            packed.add(path, recursive=False)
+    imported = ["docker", "import", str(tmp_path / "image.tar"), image]
+    subprocess.run(imported, check=True, capture_output=True)
+    place = platforms.Place(
+        name=f"{session}-0",
+        shared=f"/dev/shm/{session}",
+        runs_commands=True,
+        options={"docker": {"image": image}},
+    )
+    instance = platforms.start(stack, place)
+    try:
+        one = agent.Agent(instance.channel)
+        workload = record.Command(
+            argv=("/bin/sh", "-c", f"{KERNEL_FILES}; echo end"),
+            environment={},
+            directory=None,
+            input=None,
+            capture=record.Capture(limit_bytes=1000),
+        )
+        records = one.ask(trial(workload, id=one.next_id(), iterations=1, tail="stop"), 60)
+        assert written(records) == "end\n"
+    finally:
+        instance.close()
+        subprocess.run(["docker", "rmi", "--force", image], check=True, capture_output=True)

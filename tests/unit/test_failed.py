@@ -120,7 +120,8 @@ def test_an_interrupt_and_a_fault(
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("ending", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
 def test_the_exit_code_says_which_signal_it_was(
     ending: signal.Signals, code: int, tmp_path: Path
@@ -224,3 +225,28 @@ def test_a_message_cannot_leave_its_block() -> None:
     head, _, block = note.partition("\n\n")
     assert "70" in head
     assert block == "`````\na ```` b\\x1b[2J\\u202e\n`````\n"
+
+
+def test_a_second_signal_does_not_interrupt_what_is_said_of_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    script = """
+import signal
+from tare.wiring import main
+import tare.experiment.remnants as remnants
+from tare.cli import failed
+write = failed.write
+def interrupted(failure):
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGTERM)
+    write(failure)
+failed.write = interrupted
+remnants.cleanup = lambda **_: signal.raise_signal(signal.SIGTERM)
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, "cleanup", "--json", str(file)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (143, "")
+    assert "Traceback" not in done.stderr
+    assert json.loads(file.read_text())["error"]["exit_code"] == 143

@@ -40,3 +40,35 @@ def test_where_others_may_write_nothing_is_believed(mode: int, place: Path, tmp_
     with pytest.raises(PlatformError), lease.hold(lease.new_name()):
         pass
     assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "name", ["/victim", "/proc/sys/../../victim", "/proc/self/root/victim", "/proc/1/root/victim"]
+)
+def test_no_file_but_the_kernels_is_put_back(name: str, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    swappiness = tmp_path / "proc/sys/vm/swappiness"
+    swappiness.parent.mkdir(parents=True)
+    swappiness.write_text("1")
+    for link in ("proc/self/root", "proc/1/root"):
+        (tmp_path / link).parent.mkdir()
+        (tmp_path / link).symlink_to(tmp_path)
+    note = restore.Kept(
+        name="tare-0123ab", pid=1, boot_id=None, since=0.0, wanted={"swappiness": "1"},
+        saved={"swappiness": {name: "theirs", "/proc/sys/vm/swappiness": "60"}},
+    )  # fmt: skip
+    restore.put_back(note, KernelFiles(tmp_path))
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert swappiness.read_text() == "60"
+
+
+def test_a_link_to_another_folder_of_this_user_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unpacked").mkdir(mode=0o700)
+    (tmp_path / "unpacked/tare-0123ab.lease").touch()
+    link = tmp_path / "link"
+    link.symlink_to("unpacked")
+    monkeypatch.setattr(lease, "_folders", lambda: [link])
+    assert lease.places() == []
+    assert lease.sessions() == {}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.agent import client
+from tare.agent.client import SilenceError
 from tare.errors import ExperimentError, PlatformError
 from tare.platforms import Place, stack
 from tare.platforms.ssh import UNIT, connection
@@ -102,6 +103,28 @@ def test_a_host_that_is_no_host_is_told(script: str) -> None:
     channel = speaking(script)
     try:
         with pytest.raises(PlatformError, match="box does not"):
+            channel.meet()
+    finally:
+        channel.close()
+
+
+def test_a_host_that_does_not_read_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "STEP_S", 2.0)
+    said = f"{NAME} host Linux x86_64 6.1 far\\n{NAME} send"
+    channel = speaking(f"import time; print('{said}', flush=True); time.sleep(60)")
+    try:
+        channel.meet()
+        with pytest.raises(PlatformError, match="box has not taken the agent within 2 s"):
+            channel.copy(bytes(4 << 20))
+    finally:
+        channel.close()
+
+
+def test_a_login_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "STEP_S", 1.0)
+    channel = speaking("import time\nwhile True: print('wait', flush=True); time.sleep(0.05)")
+    try:
+        with pytest.raises(SilenceError):
             channel.meet()
     finally:
         channel.close()

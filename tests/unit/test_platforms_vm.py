@@ -7,12 +7,14 @@ import io
 import lzma
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tare.agent.client import SilenceError
+from tare.agent.record import User
 from tare.errors import PlatformError, TareError
 from tare.host import cache as host_cache
 from tare.platforms import programs
@@ -254,6 +256,19 @@ def test_a_script_takes_what_its_first_line_names(tmp_path: Path) -> None:
     link.symlink_to("script")
     found = programs.closure([link])
     assert {link, script, programs.find("cat").resolve()} <= set(found)
+
+
+def test_files_that_the_caller_of_sudo_cannot_read_are_not_packed() -> None:
+    caller = User(uid=54321, gid=54321, groups=())
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        secret, script = Path(name) / "secret", Path(name) / "script"
+        secret.write_text("root's")
+        script.write_text(f"#!{secret}\n")
+        programs.check_readable(programs.closure([script]), caller)
+        secret.chmod(0o600)
+        with pytest.raises(PlatformError, match="secret is not packed, as user 54321"):
+            programs.check_readable(programs.closure([script]), caller)
 
 
 def test_a_directory_is_packed_with_all_that_is_in_it(tmp_path: Path) -> None:

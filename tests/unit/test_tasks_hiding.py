@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,9 +40,17 @@ def tasks(folder: Path, expected: str = "{}.out") -> list[Task]:
     return found
 
 
-def test_platforms_that_hide_nothing_are_named_where_the_user_can_read(tmp_path: Path) -> None:
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Make a folder that all users can enter."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_platforms_that_hide_nothing_are_named_where_the_user_can_read(public: Path) -> None:
     given = cells("bare", "cgroup", "unshare", "bubblewrap")
-    beside = tasks(tmp_path)
+    beside = tasks(public)
     assert hiding.readable(given, beside, {}, OTHER) == ("bare", "cgroup")
     for task in beside:
         assert task.expected is not None

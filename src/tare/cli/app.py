@@ -80,15 +80,20 @@ def enter(app: Commands) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # a panic of a library in Rust is no Exception
+        return _failed(error)
+    if code != INTERRUPTED:
+        return code if isinstance(code, int) else 0
+    # Typer makes of an interrupt a code, without a word.
+    return _failed(KeyboardInterrupt())
+
+
+def _failed(error: BaseException) -> int:
+    """Say why a command failed, wherever its answer was to be; return the exit code."""
+    with terminated.held_off():
         failure = _told(error)
-    else:
-        if code != INTERRUPTED:
-            return code if isinstance(code, int) else 0
-        # Typer makes of an interrupt a code, without a word.
-        failure = _told(KeyboardInterrupt())
-    if failure.exit_code == INTERRUPTED:
-        failure = replace(failure, exit_code=terminated.exit_code())
-    failed.write(failure)
+        if failure.exit_code == INTERRUPTED:
+            failure = replace(failure, exit_code=terminated.exit_code())
+        failed.write(failure)
     return failure.exit_code
 
 

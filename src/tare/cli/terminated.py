@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from tare.errors import InterruptError, TerminatedError
 
-#: What ends us as Ctrl-C does: a CI that cancels, a terminal that goes.
-SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+#: What ends us as Ctrl-C does: a CI that cancels, a terminal that goes, Ctrl-\\.
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 #: What shells add to a signal's number.
 _SHELL = 128
 
@@ -26,6 +28,19 @@ def listen() -> None:
 def exit_code() -> int:
     """Return the exit code of who was interrupted: 143 after SIGTERM, 130 after Ctrl-C."""
     return _SHELL + _came[0] if _came else InterruptError.exit_code
+
+
+@contextmanager
+def held_off() -> Iterator[None]:
+    """Say why a command ended without being ended once more."""
+    every = {signal.SIGINT, *SIGNALS}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, every)
+    try:
+        yield
+    finally:
+        while signal.sigtimedwait(every, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end(signum: int, frame: FrameType | None) -> None:

@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -204,7 +205,10 @@ def writable() -> Path:
 
 def _is_only_ours(folder: Path) -> bool:
     try:
-        about = folder.stat()
+        # Whoever makes a link in a shared folder would have another folder of this user believed.
+        about = folder.lstat()
     except OSError:
         return False
-    return about.st_uid == os.geteuid() and not about.st_mode & 0o022
+    return (
+        stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022
+    )

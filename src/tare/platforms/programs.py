@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from tare import files
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.platforms import libraries
 from tare.platforms.layer import Place, View
@@ -109,6 +111,24 @@ def closure(paths: Iterable[str | Path]) -> list[Path]:
         elif real.is_file():
             waiting += map(Path, _needs(str(real), real.stat().st_mtime_ns))
     return sorted(found)
+
+
+def check_readable(paths: Iterable[Path], user: record.User) -> None:
+    """Refuse to pack a file that the user who called sudo cannot read.
+
+    A first line, a link, or a library that a program names can lead to any file.
+
+    Raises
+    ------
+    PlatformError
+        If there is one.
+    """
+    for path in paths:
+        if path.is_file() and not files.can_read(path, user.uid, [user.gid, *user.groups]):
+            raise PlatformError(
+                f"{path} is not packed, as user {user.uid} may not read it",
+                "as root, without sudo, whatever root can read is packed",
+            )
 
 
 def machine(path: Path) -> int | None:

@@ -21,6 +21,8 @@ COMMAND = [
 ]
 #: With rights over its namespaces a program could look into the agent and speak for it.
 WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+#: Who is root inside of a container.
+NOBODY = ("--reuid=65534", "--regid=65534", "--clear-groups")
 
 #: Files that say that user namespaces are off: their content then, and what switches them on.
 SWITCHES = (
@@ -70,6 +72,9 @@ class Unshare(Layer):
             options += ["--hide", place.hidden]
         entered = [outer.agent, "enter", *options, "--"] if options else []
         words = [*command, "--", *entered, *WITHOUT_RIGHTS, "--", *argv]
+        if outer.depth and not outer.host_files and not outer.own_machine:
+            # Root of a container, which has all rights here, is root to the kernel's files as well.
+            words = ["setpriv", *NOBODY, "--", *words]
         return [*programs.as_caller(outer, place), *words]
 
     def mend(self, said: str) -> str | None:

@@ -169,7 +169,7 @@ def _signals_wait() -> Iterator[None]:
 
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
         handlers = {one: signal.getsignal(one) for one in ours if callable(signal.getsignal(one))}
     try:
         for one in handlers:

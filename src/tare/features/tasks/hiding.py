@@ -189,8 +189,7 @@ def _real(path: Path) -> Path:
 def _can_read(path: Path, user: record.User | None) -> bool:
     if user is None:
         return os.access(path, os.R_OK)
-    about = path.stat()
-    if user.uid in (0, about.st_uid):
-        return True
-    own = about.st_gid in (user.gid, *user.groups)
-    return bool(about.st_mode & (stat.S_IRGRP if own else stat.S_IROTH))
+    # Its owner may change the mode.
+    return path.stat().st_uid == user.uid or files.can_read(
+        path, user.uid, [user.gid, *user.groups]
+    )

@@ -21,7 +21,7 @@ from tare.host.settings import restore
 from tare.host.settings.setting import NeedsRootError, Setting
 
 #: What ends a session; it waits while settings are put back.
-ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

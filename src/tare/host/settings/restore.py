@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -28,6 +29,8 @@ from tare.results.message import Message, message
 #: Files of one setting can depend on each other (EPP on the governor, minimum on maximum): what
 #: the kernel refuses is tried again after the others.
 PASSES = 4
+#: What settings are: files of the kernel, and processes that are stopped.
+_SETTINGS = re.compile(r"/sys/|/proc/sys/|/proc/irq/|/proc/[0-9]+$")
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +103,7 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
             for setting, saved in reversed(kept.saved.items())
             if setting in units
             for name, text in saved.items()
+            if _is_setting(name, units[setting].names(kernel))
         ]
         said: dict[str, str] = {}
         for _ in range(PASSES):
@@ -117,6 +121,18 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
             )
             raise PlatformError(f"could not put back {what}", "sudo tare cleanup")
     _forget(kept.name)
+
+
+def _is_setting(name: str, files: list[str]) -> bool:
+    """Tell whether a saved name is one of the kernel's settings, whoever wrote what was saved.
+
+    ``files`` are those of the setting now, beside which its control group may be mounted.
+    """
+    beside = {str(Path(file).parent) for file in files}
+    path = Path(name)
+    return ".." not in path.parts and (
+        _SETTINGS.match(name) is not None or str(path.parent) in beside
+    )
 
 
 def exists(name: str) -> bool:

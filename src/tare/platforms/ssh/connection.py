@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import shlex
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tare.agent import client
-from tare.agent.client import ProcessChannel
+from tare.agent.client import ProcessChannel, SilenceError
 from tare.errors import AgentError, PlatformError
 from tare.registry import words
 
@@ -17,6 +20,8 @@ from tare.registry import words
 STEP_S = 60.0
 #: Lines that a login may say before the script does.
 NOISE = 1000
+#: Sent at once.
+CHUNK = 1 << 16
 
 #: A host that drops off is noticed after three of these; nothing is asked, since nobody answers.
 #: A connection that is shared with others would outlive this one, and the agent with it. What
@@ -141,7 +146,7 @@ class Connection(ProcessChannel):
 
     def meet(self) -> Host:
         """Return what the host says of itself; what its login says before is passed over."""
-        words = self._said("host", NOISE).split()
+        words = self._said("host").split()
         if len(words) < 4:
             raise PlatformError(f"{self._host} does not say what it is: {' '.join(words)[:200]!r}")
         return Host(*(_plain(word) for word in words[:4]))
@@ -149,13 +154,23 @@ class Connection(ProcessChannel):
     def copy(self, binary: bytes) -> None:
         """Send the agent; the host checks what arrived, and starts it."""
         self.send(b"go")
-        self._said("send", 0)
+        self._said("send", noise=0)
+        ends, view = time.monotonic() + STEP_S, memoryview(binary)
+        pipe = self._in.fileno()
+        os.set_blocking(pipe, False)
         try:
-            view = memoryview(binary)
             while view:
-                view = view[self._in.write(view) :]
+                _, ready, _ = select.select([], [pipe], [], max(0.0, ends - time.monotonic()))
+                if not ready:
+                    raise PlatformError(
+                        f"{self._host} has not taken the agent within {STEP_S:g} s",
+                        f"ssh {self._host} uname   (which must print Linux)",
+                    )
+                view = view[os.write(pipe, view[:CHUNK]) :]
         except OSError as error:
             raise AgentError(self.last_words()) from error
+        finally:
+            os.set_blocking(pipe, True)
 
     def last_words(self) -> str:
         """Return what ssh or the host said at the end: 255 is ssh's own failure."""
@@ -164,11 +179,14 @@ class Connection(ProcessChannel):
             return f"the connection to {self._host} is lost: {said.partition(': ')[2]}"
         return f"on {self._host}: {said}"
 
-    def _said(self, what: str, noise: int) -> str:
+    def _said(self, what: str, noise: int = NOISE) -> str:
         start = f"{self._name} {what}".encode()
-        line = b""
+        line, ends = b"", time.monotonic() + STEP_S
         for _ in range(noise + 1):
-            got = self.receive(STEP_S)
+            try:
+                got = self.receive(max(0.0, ends - time.monotonic()))
+            except SilenceError as error:
+                raise SilenceError(STEP_S, self._context()) from error
             if got is None:
                 raise AgentError(self.last_words())
             line = got

@@ -52,6 +52,8 @@ class Boot:
         if place.root is None:
             found = [str(programs.find(need)) for need in dict.fromkeys(needs)]
             found += [file for layer in inner for file in layer.files()]
+        if self.disk is None and place.user is not None:
+            programs.check_readable(programs.closure(place.files), place.user)
         self.packed = [*found, *place.files] if self.disk is None else found
         self._size = 0
         self._cold = False
