@@ -289,3 +289,19 @@ def test_under_sudo_expected_outputs_of_root_alone_are_hidden_on_bare(
         assert set(runs["result"]) == {"wrong"}
         assert "results" not in json.dumps([*runs["why"]], default=str)
         assert "can read the expected outputs" not in ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root looks into instances")
+@pytest.mark.parametrize("platform", ["bubblewrap", "docker"])
+def test_what_a_program_leaves_in_memory_is_not_the_next_ones(here: Path, platform: str) -> None:
+    available = platforms.availability(platform)
+    if not available.works:
+        pytest.skip(f"{platform}: {available.why}")
+    for number in range(4):
+        (here / f"tasks/{number}.in").write_text("")
+        (here / f"tasks/{number}.out").write_text("0 files")
+    script = "echo $(ls /tmp | wc -l) files; head -c 3000000 /dev/zero > /tmp/$$"
+    text = written(platform).replace('["./program"]', json.dumps(["sh", "-c", script]))
+    (here / "set.toml").write_text(text.replace('output = "100 kB"', 'output = "9 MB"'))
+    tare("tasks", "run", "set.toml", "--out", "out")
+    assert set(load([here / "out"]).table["result"]) == {"correct"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tare.agent.record import User
-from tare.errors import PlatformError
+from tare.errors import ExperimentError, PlatformError
 from tare.experiment.catalogue import catalogue
 from tare.experiment.specification import Cell
 from tare.features.tasks import hiding
@@ -60,6 +60,20 @@ def test_platforms_that_hide_nothing_are_named_where_the_user_can_read(public: P
     assert (nobody, hiding.readable(given, beside, {}, owner)) == ((), ("bare", "cgroup"))
     without = [Task(name="1", input=beside[0].input, digest="")]
     assert hiding.readable(given, without, {}, None) == ()
+
+
+def test_links_to_what_the_caller_of_sudo_cannot_read_are_refused(public: Path) -> None:
+    secret, [task, _] = public / "secret", tasks(public)
+    secret.write_text("root's")
+    linked = Task(name="1", input=task.input, expected=str(public / "link"), digest="")
+    (public / "link").symlink_to(secret)
+    hiding.check_links([linked, task], OTHER)
+    secret.chmod(0o600)
+    hiding.check_links([linked], None)
+    with pytest.raises(ExperimentError, match=r"link leads to .*secret"):
+        hiding.check_links([linked], OTHER)
+    # Root's own, which is no link, is what the guide recommends.
+    hiding.check_links([Task(name="1", input=task.input, expected=str(secret), digest="")], OTHER)
 
 
 def test_inputs_are_copied_where_answers_lie_beside_them(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 //! The files of an image in the place of the machine's.
 
 use std::fs;
-use std::os::unix::fs::{symlink, PermissionsExt};
+use std::os::unix::fs::{symlink, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -195,42 +195,51 @@ fn what_is_entered_is_named() {
     }
 }
 
+/// Runs a shell in which the files of a list are hidden, without rights as programs have it.
+fn without(list: &Path, script: &str) -> String {
+    let namespaces = ["--user", "--map-root-user", "--mount"];
+    let output = Command::new("unshare")
+        .args(namespaces)
+        .args([AGENT, "enter", "--hide"])
+        .arg(list)
+        .args(["--", "setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+        .args(["--", "sh", "-c", script])
+        .output();
+    said(&output.unwrap())
+}
+
 #[test]
 fn hidden_files_are_empty_inside_alone() {
     let folder = std::env::temp_dir().join(format!("tare-hide-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let answer = folder.join("answer");
+    let (answer, list) = (folder.join("answer"), folder.join("list"));
     fs::write(&answer, "expected\n").unwrap();
-    let list = folder.join("list");
-    let gone = folder.join("gone");
-    fs::write(&list, format!("{}\n{}\n", answer.display(), gone.display())).unwrap();
-    // Undoing it, without rights as programs inside are.
+    let about = fs::metadata(&answer).unwrap();
+    let (device, inode, path) = (about.dev(), about.ino(), answer.display());
+    fs::write(&list, format!("{device} {inode} {path}\n")).unwrap();
     let script = format!(
-        "cat {0}; umount {0} 2>&1 && echo undone; unshare --user --map-root-user --mount \
-         sh -c 'umount {0}; cat {0}' 2>/dev/null; echo end",
-        answer.display()
+        "cat {path}; umount {path} 2>&1 && echo undone; unshare --user --map-root-user --mount \
+         sh -c 'umount {path}; cat {path}' 2>/dev/null; echo end"
     );
-    let output = Command::new("unshare")
-        .args([
-            "--user",
-            "--map-root-user",
-            "--mount",
-            AGENT,
-            "enter",
-            "--hide",
-        ])
-        .arg(&list)
-        .args(["--", "setpriv", "--bounding-set=-all", "--inh-caps=-all"])
-        .args(["--", "sh", "-c", &script])
-        .output()
-        .unwrap();
+    let hidden = without(&list, &script);
     let unchanged = fs::read_to_string(&answer).unwrap();
+    // A program may rename what is to be hidden, for the next start.
+    let moved = folder.join("moved");
+    fs::rename(&answer, &moved).unwrap();
+    let gone = without(&list, &format!("cat {}", moved.display()));
+    fs::write(&answer, "decoy").unwrap();
+    let other = without(&list, &format!("cat {}", moved.display()));
     fs::remove_dir_all(&folder).unwrap();
-    let text = said(&output);
-    assert!(text.ends_with("end\n"), "{text}");
+    assert!(hidden.ends_with("end\n"), "{hidden}");
     assert!(
-        !text.contains("expected") && !text.contains("undone"),
-        "{text}"
+        !hidden.contains("expected") && !hidden.contains("undone"),
+        "{hidden}"
     );
     assert_eq!(unchanged, "expected\n");
+    for (said, why) in [
+        (gone, "No such file"),
+        (other, "another file than at the start"),
+    ] {
+        assert!(!said.contains("expected") && said.contains(why), "{said}");
+    }
 }

@@ -21,6 +21,7 @@ class Cgroup(Layer):
     # The agent of the layer around it makes the groups: it needs no program.
     needs = ()
     privileged = True
+    keeps_rights = True
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Have groups made below those of what is around it, with the limits of the place."""

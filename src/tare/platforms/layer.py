@@ -254,6 +254,8 @@ class Layer:
     many_users = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
+    #: Takes no rights over the machine from what is inside.
+    keeps_rights = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.
     shares_memory = True
 

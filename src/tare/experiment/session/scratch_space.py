@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -95,19 +96,19 @@ def _free(folder: Path) -> int:
 
 @contextlib.contextmanager
 def made(folder: Path | None, name: str) -> Iterator[Path | None]:
-    """Make a directory of a session's name in a folder, and remove it at the end.
+    """Make a directory in a folder, whose name begins with that of a session, and remove it.
+
+    Others know the session's name and could make one of it first.
 
     Yields
     ------
     Path or None
-        None: it cannot be made.
+        None: no folder was given, or none can be made in it.
     """
-    own = None if folder is None else folder.absolute() / name
-    try:
-        if own is not None:
-            own.mkdir(mode=0o700)
-    except OSError:
-        own = None
+    own = None
+    with contextlib.suppress(OSError):
+        if folder is not None:
+            own = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder.absolute()))
     try:
         yield own
     finally:

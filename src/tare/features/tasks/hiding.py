@@ -16,7 +16,7 @@ from typing import Any
 
 from tare import files, platforms
 from tare.agent import record
-from tare.errors import PlatformError
+from tare.errors import ExperimentError, PlatformError
 from tare.experiment.session import needed
 from tare.experiment.specification import Cell
 from tare.features.tasks.specification import Task
@@ -77,14 +77,22 @@ def copy(tasks: Sequence[Task], shared: Path) -> dict[str, str]:
 def write_list(tasks: Sequence[Task], shared: Path, results: Path) -> str | None:
     """List files that tell what is expected, for layers that hide them; None: there are none.
 
-    These are the expected outputs and, for the first difference of each wrong output, all results.
+    These are the expected outputs and, for the first difference of each wrong output, all results:
+    a device, an inode and a path each.
     """
     expected = _expected(tasks)
     if not expected:
         return None
     files = [*expected, *(path for path in results.absolute().rglob("*") if path.is_file())]
+    lines = []
+    for file in files:
+        # A link, or a name that a program gives to another file, is not what is to be hidden.
+        real = Path(os.path.realpath(file))
+        about = real.stat()
+        if str(real).isprintable():
+            lines.append(f"{about.st_dev} {about.st_ino} {real}\n")
     path = shared / HIDDEN
-    path.write_text("".join(f"{file}\n" for file in files if str(file).isprintable()))
+    path.write_text("".join(lines))
     return str(path)
 
 
@@ -117,6 +125,25 @@ def _set_modes(results: Path, folder: int, file: int) -> None:
                     os.fchmod(found, folder if stat.S_ISDIR(about.st_mode) else file)
             finally:
                 os.close(found)
+
+
+def check_links(tasks: Iterable[Task], user: record.User | None) -> None:
+    """Refuse links to files that the user who called sudo cannot read.
+
+    Root's own files may be expected outputs, but a link can lead to any file, and its words into
+    the results.
+
+    Raises
+    ------
+    ExperimentError
+        If there is one.
+    """
+    for path in [] if user is None else _expected(tasks):
+        if _real(path) != path and not _can_read(path, user):
+            raise ExperimentError(
+                f"{path} leads to {_real(path)}, which this user may not read",
+                f"cp that file to {path}, or run it as root",
+            )
 
 
 def readable(

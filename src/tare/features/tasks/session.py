@@ -10,7 +10,7 @@ import selectors
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -52,6 +52,8 @@ from tare.workloads.specification import Enforced
 
 #: What was written is put on the disk so often: a run that is lost is done again.
 SYNC_S = 1.0
+#: An instance in whose memory a program leaves more is ended.
+LEFT_BYTES = 1 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
 
@@ -150,6 +152,8 @@ class _Session:
             cell.workload.name: workloads.inherited(cell.workload.inherit, os.environ)
             for cell in plan.cells
         }
+        #: What files in the memory of each instance took before its first run.
+        self.files_bytes: dict[int, int] = {}
         self.run = request.past.runs
         self.counts: Counter[Result] = Counter()
         #: Runs in a row that a cell's platform has lost, and the last reason.
@@ -237,6 +241,7 @@ class _Session:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
         resident = self._resident(key)
+        self.files_bytes.setdefault(id(resident), _files_bytes(resident))
         command = self._command(cell, task.input, resident.instance.shared)
         limit = 0
         if self.plan.set.checker is not None:
@@ -400,9 +405,19 @@ class _Session:
         if lane.at_work is not None and lane.at_work.kept is not None:
             lane.at_work.kept.unlink(missing_ok=True)
         lane.at_work = None
-        if self.plan.experiment.fresh == "trial" and ended.result != "lost":
+        if ended.result != "lost" and (
+            self.plan.experiment.fresh == "trial" or self._has_grown(running.resident)
+        ):
+            self.files_bytes.pop(id(running.resident), None)
             self.pool.discard([running.resident])
         self._keep(lane, running.work, running.run, running.began_ns, ended)
+
+    def _has_grown(self, resident: Resident) -> bool:
+        """Tell whether programs have left files in the memory of their instance.
+
+        They would count as memory of the programs after them.
+        """
+        return _files_bytes(resident) - self.files_bytes[id(resident)] > LEFT_BYTES
 
     def _loss(self, work: Work, error: AgentError | PlatformError) -> Ended:
         self.lost[work.cell] += 1
@@ -454,6 +469,22 @@ def works(plan: Plan, done: set[Work]) -> Iterator[Work]:
                 work = Work(cell, task, trial)
                 if work not in done:
                     yield work
+
+
+def _files_bytes(resident: Resident) -> int:
+    """Return what files take in the memory of an instance; 0 where only root could know."""
+    pid = resident.instance.host_pid
+    if pid is None or os.geteuid() != 0:
+        return 0
+    found = 0
+    for name in ("tmp", "dev/shm"):
+        with suppress(OSError):
+            path = Path(f"/proc/{pid}/root/{name}")
+            # Otherwise it is the machine's.
+            if path.stat().st_dev != Path("/", name).stat().st_dev:
+                about = os.statvfs(path)
+                found += (about.f_blocks - about.f_bfree) * about.f_frsize
+    return found
 
 
 def _within(resident: Resident) -> tuple[int, ...] | None:

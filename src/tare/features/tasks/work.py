@@ -58,6 +58,7 @@ def prepare(
     changed = {key: value for key, value in given.items() if value is not None}
     asked = msgspec.structs.replace(asked, **changed)
     tasks = task_file.find(asked, str(file))
+    hiding.check_links(tasks, user)
     found = machine_facts.topology()
     here = Machine.parse(found)
     wanted = asked.parallel * asked.cpus

@@ -89,7 +89,13 @@ class Docker(Ground):
                 engine.named_image(client, image)
 
     def check_inner(self, place: Place, inner: Sequence[Layer]) -> None:
-        """See that no root inside is root to files of this machine."""
+        """See that no root inside is root to files of this machine, or to the machine."""
+        if place.runs_commands and inner and all(layer.keeps_rights for layer in inner):
+            names = "/".join(layer.description.name for layer in inner)
+            raise PlatformError(
+                f"docker/{names} would give programs all rights over this machine",
+                "--platform docker --size 1c   (Docker has a control group of its own)",
+            )
         if self._shows_files(place) and not all(layer.own_users for layer in inner):
             raise PlatformError(
                 "in a sandbox inside of docker, root would be root to this machine's files: "
