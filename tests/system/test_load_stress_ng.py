@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from tare import loads
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.host import lease
 
@@ -127,3 +130,20 @@ def test_bad_options_say_what_stress_ng_says() -> None:
         loads.start("stress-ng", {"extra": "--no-such-option"}, name)
     with pytest.raises(PlatformError, match="no stressor 'nonsense'"):
         loads.start("stress-ng", {"stressor": "nonsense"}, name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts it as another user")
+def test_it_runs_as_who_called_sudo(tmp_path: Path) -> None:
+    caller, name = record.User(uid=54321, gid=54321, groups=()), lease.new_name()
+    running = loads.start("stress-ng", {"workers": 1}, name, caller)
+    try:
+        assert {Path(f"/proc/{pid}").stat().st_uid for pid in stressing(name)} == {54321}
+    finally:
+        running.stop()
+    assert not list(Path(tempfile.gettempdir()).glob(f"{name}.*"))
+    # Its options are that user's, and could write anywhere.
+    written = tmp_path / "written"
+    with contextlib.suppress(PlatformError):
+        extra = f"--log-file {written}"
+        loads.start("stress-ng", {"workers": 1, "extra": extra}, name, caller).stop()
+    assert not written.exists()

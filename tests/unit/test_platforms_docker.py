@@ -139,3 +139,17 @@ def test_commands_without_an_image_are_nobody_or_who_calls(monkeypatch: pytest.M
     image = msgspec.structs.replace(place, options={"docker": {"image": "debian:12"}})
     kernels = msgspec.structs.replace(place, runs_commands=False)
     assert UNIT._user(image, ()) is UNIT._user(kernels, ()) is None
+
+
+def test_a_layer_that_takes_no_rights_from_programs_is_refused_inside() -> None:
+    from tare.platforms import stack
+
+    cgroup, unshare = (stack.layers(f"docker/{name}")[1] for name in ("cgroup", "unshare"))
+    image = {"docker": {"image": "debian:12"}}
+    place = Place(name="tare-0123ab-0", shared="/dev/shm/x", runs_commands=True, options=image)
+    UNIT.check_inner(place, [unshare])
+    UNIT.check_inner(place, [cgroup, unshare])
+    # Kernels of tare's own may have all rights.
+    UNIT.check_inner(msgspec.structs.replace(place, runs_commands=False), [cgroup])
+    with pytest.raises(PlatformError, match="all rights over this machine"):
+        UNIT.check_inner(place, [cgroup])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tare import registry
+from tare.agent import record
 from tare.errors import ExperimentError, PlatformError
 from tare.loads.load import Load, Parameters, Running
 from tare.registry import Availability, checked
@@ -29,7 +30,7 @@ def availability(kind: str, parameters: Parameters | None = None) -> Availabilit
     return Availability(name=kind, works=True)
 
 
-def start(kind: str, parameters: Parameters, name: str) -> Running:
+def start(kind: str, parameters: Parameters, name: str, user: record.User | None = None) -> Running:
     """Start a load and return when it is at work.
 
     Parameters
@@ -40,6 +41,8 @@ def start(kind: str, parameters: Parameters, name: str) -> Running:
         As the unit describes them.
     name : str
         Names everything that is made for it, e.g. ``tare-1a2b3c-load``.
+    user : User, optional
+        As whom it runs, as its options are the user's; None: as who runs this.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def start(kind: str, parameters: Parameters, name: str) -> Running:
         If it does not start.
     """
     unit = _unit(kind)
-    return unit.start(_checked(unit, parameters), name)
+    return unit.start(_checked(unit, parameters), name, user)
 
 
 def _unit(kind: str) -> Load:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from tare.agent import record
 from tare.host.lease import Remnant
 from tare.registry import Description
 
@@ -30,8 +31,8 @@ class Load:
     def check(self, parameters: Parameters) -> None:
         """Raise PlatformError, with what would mend it, where it cannot run."""
 
-    def start(self, parameters: Parameters, name: str) -> Running:
-        """Start it under a name and return when it is at work."""
+    def start(self, parameters: Parameters, name: str, user: record.User | None = None) -> Running:
+        """Start it under a name, as a user, and return when it is at work."""
         raise NotImplementedError
 
     def remnants(self) -> list[Remnant]:

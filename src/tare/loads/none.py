@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.agent import record
 from tare.loads.load import Load, Parameters, Running
 from tare.registry import Description
 
@@ -23,7 +24,7 @@ class Quiet(Load):
         question="What does the workload take when nothing else runs?",
     )
 
-    def start(self, parameters: Parameters, name: str) -> Running:
+    def start(self, parameters: Parameters, name: str, user: record.User | None = None) -> Running:
         """Start nothing."""
         return _Nothing()
 

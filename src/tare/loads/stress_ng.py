@@ -13,10 +13,12 @@ import time
 from functools import partial
 from pathlib import Path
 
+from tare.agent import record
 from tare.errors import PlatformError
+from tare.host import lease
 from tare.host.lease import Remnant
 from tare.loads.load import Load, Parameters, Running
-from tare.platforms import processes
+from tare.platforms import processes, programs
 from tare.registry import Description, Parameter, words
 
 #: How long it may take to have all its workers at work.
@@ -68,18 +70,19 @@ class StressNg(Load):
                 f"stress-ng has no stressor {parameters['stressor']!r}", "stress-ng --stressors"
             )
 
-    def start(self, parameters: Parameters, name: str) -> Running:
+    def start(self, parameters: Parameters, name: str, user: record.User | None = None) -> Running:
         """Start it, and return when its workers are there."""
         self.check(parameters)
         workers = parameters["workers"] or len(os.sched_getaffinity(0))
-        return _Stress(arguments({**parameters, "workers": workers}), workers, name)
+        return _Stress(arguments({**parameters, "workers": workers}), workers, name, user)
 
     def remnants(self) -> list[Remnant]:
         """Every stress-ng of this user that works in a directory named by tare."""
         return [
             Remnant(p.name, f"process {p.pid} (stress-ng)", partial(processes.kill, p))
             for p in processes.named("--temp-path")
-            if p.user == os.geteuid()
+            # Those of a user who called sudo are root's to end: their lease is.
+            if p.user == os.geteuid() or lease.session_of(p.name) in lease.sessions()
         ]
 
 
@@ -103,14 +106,19 @@ def arguments(parameters: Parameters) -> list[str]:
 class _Stress:
     """A stress-ng that was started."""
 
-    def __init__(self, options: list[str], workers: int, name: str) -> None:
+    def __init__(
+        self, options: list[str], workers: int, name: str, user: record.User | None
+    ) -> None:
         # The directory is for its files, and its name on the command line says whose it is.
         # Anybody may know the name by now, and make something of it.
         self._folder = Path(tempfile.mkdtemp(prefix=f"{name}."))
+        if user is not None:
+            os.chown(self._folder, user.uid, user.gid)
         self._workers = workers
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         # It has no stream to end with: the kernel kills it with us, and its workers with it.
-        leash = ["setpriv", "--pdeathsig", "KILL", "--", "stress-ng", "--keep-name"]
+        leash = ["setpriv", "--pdeathsig", "KILL", *programs.rights(user), "--"]
+        leash += ["stress-ng", "--keep-name"]
         self._process = subprocess.Popen(
             [*leash, "--temp-path", str(self._folder), "--timeout", "0", *options],
             stdin=subprocess.DEVNULL,

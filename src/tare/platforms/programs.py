@@ -66,11 +66,17 @@ def as_caller(outer: View, place: Place) -> list[str]:
     For layers that know one user alone, in which a command would otherwise be root: on the files of
     this machine that is root, whatever namespaces are around it.
     """
-    user = place.user
-    if user is None or not outer.users:
+    if place.user is None or not outer.users:
+        return []
+    return [named("setpriv", outer), *rights(place.user)]
+
+
+def rights(user: record.User | None) -> list[str]:
+    """Return the options of setpriv with which a program has the rights of a user."""
+    if user is None:
         return []
     groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
-    return [named("setpriv", outer), f"--reuid={user.uid}", f"--regid={user.gid}", groups]
+    return [f"--reuid={user.uid}", f"--regid={user.gid}", groups]
 
 
 def closure(paths: Iterable[str | Path]) -> list[Path]:

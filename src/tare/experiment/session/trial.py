@@ -391,7 +391,7 @@ class Conductor:
         if left is not None:
             left.clear()
         look = nothing if cluster is None else cluster.check
-        load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
+        load = loads.start(spec.kind, spec.parameters, f"{self.name}-load", self.user)
         try:
             with network, self._services.driving(job.trial, cell, levels) as driving:
                 if driving is not None:
