@@ -1,4 +1,4 @@
-"""Every defect that is listed has its tests, where the list says that they are."""
+"""Defects and claims of security have their tests, where their lists say that they are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ ROWS = [
     for line in (ROOT / "docs" / "explanation" / "defects.md").read_text().splitlines()
     if line.startswith("| ") and not line.startswith(("| id ", "| --- "))
 ]
+
+_SECURITY = (ROOT / "SECURITY.md").read_text().partition("| claim | tests |")[2]
+CLAIMS = [line for line in _SECURITY.splitlines() if line.startswith("| ") and "---" not in line]
 
 
 def _tests(cell: str) -> list[tuple[Path, str | None]]:
@@ -33,11 +36,19 @@ def _tests(cell: str) -> list[tuple[Path, str | None]]:
 def test_the_tests_of_a_defect_are_there(row: str) -> None:
     found = ROW.match(row)
     assert found is not None, row
-    tests = _tests(found[3])
+    check(_tests(found[3]))
+
+
+def check(tests: list[tuple[Path, str | None]]) -> None:
     assert tests
     for path, function in tests:
         assert path.is_file(), path
         assert function is None or re.search(rf"(def|fn) {function}\(", path.read_text()), function
+
+
+@pytest.mark.parametrize("row", CLAIMS, ids=lambda row: row.split(" | ")[0].strip("| ")[:40])
+def test_the_tests_of_a_claim_of_security_are_there(row: str) -> None:
+    check(_tests(row.strip("| ").rpartition(" | ")[2]))
 
 
 def test_no_defect_is_listed_twice() -> None:
