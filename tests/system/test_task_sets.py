@@ -305,3 +305,16 @@ def test_what_a_program_leaves_in_memory_is_not_the_next_ones(here: Path, platfo
     (here / "set.toml").write_text(text.replace('output = "100 kB"', 'output = "9 MB"'))
     tare("tasks", "run", "set.toml", "--out", "out")
     assert set(load([here / "out"]).table["result"]) == {"correct"}
+
+
+def test_a_program_that_replaces_the_checker_ends_the_set(here: Path) -> None:
+    give(here, ["sum 2 3", "sum 4 5", "sum 6 7"])
+    (here / "check").write_text("#!/bin/sh\nexit 1\n")
+    (here / "cheat").write_text(f"#!/bin/sh\nprintf '#!/bin/sh\\nexit 0\\n' > {here}/check\n")
+    for name in ("check", "cheat"):
+        (here / name).chmod(0o755)
+    judge = 'expected = "*.out"\nchecker = ["./check"]'
+    text = written("bare", judge=judge).replace('["./program"]', '["./cheat"]')
+    (here / "set.toml").write_text(text)
+    said = tare("tasks", "run", "set.toml", "--out", "out", code=15)
+    assert "check was changed while the set ran" in said

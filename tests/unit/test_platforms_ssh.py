@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tare.agent import client
 from tare.agent.client import SilenceError
-from tare.errors import ExperimentError, PlatformError
+from tare.agent.record import User
+from tare.errors import AgentError, ExperimentError, PlatformError
 from tare.platforms import Place, stack
 from tare.platforms.ssh import UNIT, connection
 
@@ -134,3 +137,17 @@ def test_a_login_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_mend_is_for_the_host(words: str, hint: str) -> None:
     found = UNIT.named("me@box").mend(f"ssh: {words} …")
     assert found == hint.replace("HOST", "me@box")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts ssh as another user")
+def test_under_sudo_ssh_runs_as_who_called_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "ssh").write_text("#!/bin/sh\necho ssh runs as $(id -u) >&2; exit 255\n")
+        (folder / "ssh").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+        caller = User(uid=54321, gid=54321, groups=())
+        place = Place(name=NAME, shared="/dev/shm/x", user=caller)
+        with pytest.raises(AgentError, match="ssh runs as 54321"):
+            UNIT.named("box").start(["true"], place, [])  # type: ignore[attr-defined]

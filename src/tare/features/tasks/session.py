@@ -134,6 +134,8 @@ class _Session:
         #: Where outputs are kept while a checker reads them; instances are not shown it.
         self.outputs = shared.parent
         self.shared = str(shared)
+        #: Of programs and the checker, which a program may replace while the set runs.
+        self.programs = {path: _identity(path) for path in plan.programs}
         #: Copies of inputs, by the inputs, where sandboxes are shown these.
         self.copies = (
             hiding.copy(plan.tasks, shared) if hiding.copied(plan.cells, plan.tasks) else {}
@@ -240,6 +242,7 @@ class _Session:
     def _begin(self, lane: _Lane, work: Work, began_ns: int) -> Running:
         cell, task = self.plan.cells[work.cell], self.plan.tasks[work.task]
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
+        self._check_programs()
         resident = self._resident(key)
         self.files_bytes.setdefault(id(resident), _files_bytes(resident))
         command = self._command(cell, task.input, resident.instance.shared)
@@ -386,6 +389,7 @@ class _Session:
             "bare", WHOLE_SIZE, "none", None, self.plan.experiment.quota_period_s, (0,),
             (lane.cpus,),
         )  # fmt: skip
+        self._check_programs()
         resident = self._resident(key)
         command = checker.command(asked.checker, given)
         job = self._job(resident.agent.next_id(), run, command, asked.checker_timeout_s)
@@ -411,6 +415,15 @@ class _Session:
             self.files_bytes.pop(id(running.resident), None)
             self.pool.discard([running.resident])
         self._keep(lane, running.work, running.run, running.began_ns, ended)
+
+    def _check_programs(self) -> None:
+        """End the set where a program or the checker was changed since it began."""
+        for path, before in self.programs.items():
+            if _identity(path) != before:
+                raise TrialError(
+                    f"{path} was changed while the set ran; what had ended before is kept",
+                    "keep programs and checker where the measured programs cannot write",
+                )
 
     def _has_grown(self, resident: Resident) -> bool:
         """Tell whether programs have left files in the memory of their instance.
@@ -469,6 +482,15 @@ def works(plan: Plan, done: set[Work]) -> Iterator[Work]:
                 work = Work(cell, task, trial)
                 if work not in done:
                     yield work
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    """Return what changes with a file, whoever writes or replaces it; None: it is gone."""
+    try:
+        about = Path(path).stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino, about.st_size, about.st_ctime_ns
 
 
 def _files_bytes(resident: Resident) -> int:

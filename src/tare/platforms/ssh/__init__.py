@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import platform
+import pwd
 import re
 import shutil
 from collections.abc import Sequence
 
-from tare.agent import client
+from tare.agent import client, record
 from tare.agent.client import Channel
 from tare.errors import ExperimentError, PlatformError
-from tare.platforms import nest
+from tare.platforms import nest, programs
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
 from tare.platforms.ssh import connection
 from tare.platforms.ssh.connection import Connection, Host
@@ -97,7 +98,12 @@ class Ssh(Ground):
             inside = self.view(View(agent="", shared=""), place)
             argv = nest.around(argv, nest.Nest(group=nest.group(place)), inside, place)
         needs = (*TOOLS, *sorted({need for layer in inner for need in layer.needs}))
-        command = connection.command(self.host, place.name, self.settings(place), needs, argv)
+        settings = self.settings(place)
+        if place.user is not None and str(settings["config"]).startswith("~/"):
+            settings |= {"config": _home(place.user) + settings["config"][1:]}
+        command = connection.command(self.host, place.name, settings, needs, argv)
+        # ssh executes what its configuration and options name: those of who called sudo.
+        command = [*programs.as_caller(View(agent="", shared="", host_files=True), place), *command]
         channel = Connection(command, self.host, place.name)
         try:
             host = channel.meet()
@@ -131,6 +137,13 @@ class Ssh(Ground):
         """Forget its host."""
         self._hosts.pop(place.name, None)
         return []
+
+
+def _home(user: record.User) -> str:
+    try:
+        return pwd.getpwuid(user.uid).pw_dir
+    except KeyError:
+        return "/"
 
 
 def _check(asked: str, host: Host) -> None:
