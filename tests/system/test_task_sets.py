@@ -318,3 +318,27 @@ def test_a_program_that_replaces_the_checker_ends_the_set(here: Path) -> None:
     (here / "set.toml").write_text(text)
     said = tare("tasks", "run", "set.toml", "--out", "out", code=15)
     assert "check was changed while the set ran" in said
+
+
+#: Holds memory that no process has resident.
+HIDDEN_MEMORY = """
+import os
+file = os.memfd_create("x")
+for _ in range(400):
+    os.write(file, bytes(1 << 20))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root holds sandboxes")
+@pytest.mark.parametrize("platform", ["bubblewrap", "docker"])
+def test_memory_that_no_process_has_resident_is_limited_too(here: Path, platform: str) -> None:
+    available = platforms.availability(platform)
+    if not available.works:
+        pytest.skip(f"{platform}: {available.why}")
+    give(here, ["sum 2 3", "sum 4 5"])
+    python = json.dumps([os.path.realpath("/usr/bin/python3"), "-c", HIDDEN_MEMORY])
+    text = written(platform).replace('["./program"]', python)
+    text = text.replace('cpu = "250 ms"', 'cpu = "2 s"').replace('output = "100 kB", ', "")
+    (here / "set.toml").write_text(text)
+    tare("tasks", "run", "set.toml", "--out", "out")
+    assert set(load([here / "out"]).table["result"]) == {"out_of_memory"}

@@ -69,6 +69,8 @@ class Pool:
         As whom commands run; None: as who runs this.
     hidden : str or None
         Lists files that commands are not to read.
+    sandbox_bytes : int or None
+        Memory of a sandbox whose size says nothing of it; None: as much as there is.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Pool:
         hosts: Hosts | None = None,
         user: record.User | None = None,
         hidden: str | None = None,
+        sandbox_bytes: int | None = None,
     ) -> None:
         self._name = name
         self._shared = shared
@@ -92,6 +95,7 @@ class Pool:
         self._hosts = hosts
         self._user = user
         self._hidden = hidden
+        self._sandbox_bytes = sandbox_bytes
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
@@ -219,6 +223,11 @@ class Pool:
             joining.close()
             raise
 
+    def _memory_bytes_of(self, key: Key) -> int | None:
+        given = self._experiment.limits(key.size).memory_bytes
+        is_sandbox = platforms.own_files(key.platform) and platforms.shares_memory(key.platform)
+        return self._sandbox_bytes if given is None and is_sandbox else given
+
     def _start_joined(self, key: Key, number: int, joining: Joining | None) -> Resident:
         cpus = key.cpus
         given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
@@ -227,7 +236,7 @@ class Pool:
             cpus=given,
             cores=key.cores,
             period_us=round(key.period_s * 1e6),
-            memory_bytes=self._experiment.limits(key.size).memory_bytes,
+            memory_bytes=self._memory_bytes_of(key),
             shared=self._shared,
             options=self._experiment.platforms,
             runs_commands=self._experiment.runs_commands,

@@ -54,6 +54,8 @@ from tare.workloads.specification import Enforced
 SYNC_S = 1.0
 #: An instance in whose memory a program leaves more is ended.
 LEFT_BYTES = 1 << 20
+#: What an instance's own processes may take beside the program.
+OWN_BYTES = 64 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
 
@@ -143,7 +145,7 @@ class _Session:
         self.pool = Pool(
             session.name, self.shared, plan.experiment, request.machine.memory_bytes,
             _files(plan, copied=bool(self.copies)), self._tell, None, request.user,
-            hiding.write_list(plan.tasks, shared, request.folder),
+            hiding.write_list(plan.tasks, shared, request.folder), _sandbox_bytes(plan),
         )  # fmt: skip
         stack.callback(self.pool.close)
         cpus = cpu_sets(request.machine, plan.set.cpus, plan.set.parallel)
@@ -482,6 +484,20 @@ def works(plan: Plan, done: set[Work]) -> Iterator[Work]:
                 work = Work(cell, task, trial)
                 if work not in done:
                     yield work
+
+
+def _sandbox_bytes(plan: Plan) -> int | None:
+    """Return how much memory the kernel gives a sandbox where runs are limited; None: all.
+
+    Within, pages are counted that processes have resident: not those of a memfd or of a file in
+    memory. Only root can hold a sandbox.
+    """
+    enforced = [cell.workload.enforce for cell in plan.cells]
+    limits = [one.memory_bytes if one is not None else None for one in enforced]
+    known = [limit for limit in limits if limit is not None]
+    if os.geteuid() != 0 or len(known) < len(limits):
+        return None
+    return max(known, default=0) + OWN_BYTES
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
