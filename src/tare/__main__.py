@@ -10,6 +10,7 @@ import sys
 def main() -> None:
     """Run a command."""
     _open_standard_streams()
+    _keep_to_absolute_paths()
     if sys.argv[1:] == ["--version"]:
         from tare import __version__
 
@@ -28,6 +29,14 @@ def main() -> None:
     if is_default:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     wiring.main()
+
+
+def _keep_to_absolute_paths() -> None:
+    """As root, look for no program in the current folder, whose files may be somebody else's."""
+    if os.geteuid() == 0:
+        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        kept = [folder for folder in folders if folder.startswith("/")]
+        os.environ["PATH"] = os.pathsep.join(kept) or "/usr/bin:/bin"
 
 
 def _open_standard_streams() -> None:

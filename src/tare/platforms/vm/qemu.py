@@ -100,6 +100,7 @@ def _said(*words: str) -> str:
         done = subprocess.run(
             [program(), *words],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S, check=True,
+            cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise PlatformError(f"{program()} does not work: {error}") from error
@@ -169,7 +170,8 @@ class GuestChannel(SocketChannel):
                 argv = around(command(guest, *files[:3]))
                 self.process = subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said,
-                    pass_fds=files, start_new_session=True,
+                    # It looks for its firmware in the current folder first.
+                    pass_fds=files, start_new_session=True, cwd="/",
                 )  # fmt: skip
             except BaseException as error:
                 self._release()
