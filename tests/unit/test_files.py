@@ -116,3 +116,18 @@ def test_no_option_follows_a_link_of_another_user(option: str, tmp_path: Path) -
     assert done.returncode == 14, done.stderr
     assert "a link that" in done.stderr
     assert victim.read_bytes() == b"secret"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "--baseline", "pipe", "--", "true"),
+        ("fingerprint", "diff", "pipe", "pipe"),
+        ("calibrate", "compare", "pipe", "pipe"),
+    ],
+)
+def test_no_reader_waits_for_a_writer_of_a_pipe(words: tuple[str, ...], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = cli.run(*words, cwd=tmp_path, timeout=60)
+    assert done.returncode not in (0, 70)
+    assert "it is no plain file" in done.stderr

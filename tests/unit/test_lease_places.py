@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -57,9 +58,32 @@ def test_no_file_but_the_kernels_is_put_back(name: str, place: Path, tmp_path: P
         name="tare-0123ab", pid=1, boot_id=None, since=0.0, wanted={"swappiness": "1"},
         saved={"swappiness": {name: "theirs", "/proc/sys/vm/swappiness": "60"}},
     )  # fmt: skip
-    restore.put_back(note, KernelFiles(tmp_path))
+    with pytest.raises(PlatformError, match="no such setting") as caught:
+        restore.put_back(note, KernelFiles(tmp_path))
+    assert name in caught.value.message
     assert (tmp_path / "victim").read_text() == "mine"
     assert swappiness.read_text() == "60"
+
+
+def test_a_setting_that_is_not_known_stays_noted(place: Path, tmp_path: Path) -> None:
+    note = restore.Kept(
+        name="tare-0123ab", pid=1, boot_id=None, since=0.0, wanted={"newer": "1"},
+        saved={"newer": {"/proc/sys/vm/newer": "60"}},
+    )  # fmt: skip
+    (place / "tare-0123ab.settings").write_bytes(msgspec.json.encode(note))
+    [left] = restore.remnants(KernelFiles(tmp_path))
+    with pytest.raises(PlatformError, match=r"could not put back newer \(/proc/sys/vm/newer"):
+        left.remove()
+    assert restore.exists("tare-0123ab")
+
+
+@pytest.mark.timeout(30)
+def test_nobody_waits_for_a_pipe_among_leases(place: Path, tmp_path: Path) -> None:
+    for name in ("tare-0123ab.lease", "tare-0123ab.settings"):
+        os.mkfifo(place / name)
+    assert lease.sessions() == {"tare-0123ab": False}
+    assert lease.folders() == set()
+    assert restore.remnants(KernelFiles(tmp_path)) == []
 
 
 def test_a_link_to_another_folder_of_this_user_is_not_believed(

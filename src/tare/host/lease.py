@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare import files
 from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError
 from tare.results.message import Said
@@ -136,8 +137,8 @@ def folders() -> set[Path]:
     found: set[Path] = set()
     for path in _files():
         # One that was cut short, or another version wrote, names none.
-        with contextlib.suppress(OSError, DecodeError):
-            found |= {Path(one) for one in decode(path.read_bytes(), Lease).folders}
+        with contextlib.suppress(OSError, DecodeError), files.open_plain(path) as file:
+            found |= {Path(one) for one in decode(file.read(), Lease).folders}
     return found
 
 
@@ -167,7 +168,7 @@ def _files() -> list[Path]:
 
 def _locked(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with files.open_plain(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -63,7 +63,7 @@ def read(path: Path) -> tuple[Calibration, ...]:
         If it cannot be read, is no calibration, or another tare wrote it in another way.
     """
     try:
-        with path.open("rb") as file:
+        with files.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(

@@ -182,7 +182,7 @@ def read(folder: Path, known: Sequence[str]) -> Matrix:
     """
     path = folder / FILE
     try:
-        with path.open("rb") as file:
+        with files.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}", _MAKES_ONE) from error

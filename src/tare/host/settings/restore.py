@@ -98,13 +98,14 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
     """
     if kept.boot_id == _boot(kernel):
         units: dict[str, Setting] = registry.units_of("setting")
-        left = [
-            (units[setting], name, text)
-            for setting, saved in reversed(kept.saved.items())
-            if setting in units
-            for name, text in saved.items()
-            if _is_setting(name, units[setting].names(kernel))
-        ]
+        left, unknown = [], []
+        for setting, saved in reversed(kept.saved.items()):
+            unit = units.get(setting)
+            for name, text in saved.items():
+                if unit is not None and _is_setting(name, unit.names(kernel)):
+                    left.append((unit, name, text))
+                else:
+                    unknown.append(f"{setting} ({name} to {text!r})")
         said: dict[str, str] = {}
         for _ in range(PASSES):
             left = [one for one in left if one[0].now(kernel, one[1]) != one[2]]
@@ -120,6 +121,11 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
                 for _, name, text in left
             )
             raise PlatformError(f"could not put back {what}", "sudo tare cleanup")
+        if unknown:
+            raise PlatformError(
+                f"could not put back {'; '.join(unknown)}: this tare has no such setting",
+                f"put it back by hand, then rm {_path(kept.name)}",
+            )
     _forget(kept.name)
 
 
@@ -193,8 +199,8 @@ def _all() -> list[Kept]:
     for folder in leases.places():
         with contextlib.suppress(OSError):
             for path in folder.glob("tare-*.settings"):
-                with contextlib.suppress(OSError, DecodeError):
-                    found.append(decode(path.read_bytes(), Kept))
+                with contextlib.suppress(OSError, DecodeError), files.open_plain(path) as file:
+                    found.append(decode(file.read(), Kept))
     return found
 
 

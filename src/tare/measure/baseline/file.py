@@ -34,7 +34,7 @@ def read(
         return of(store.load(path), metric, workload, like)
     named = str(path)
     try:
-        with path.open("rb") as file:
+        with files.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(

@@ -37,7 +37,7 @@ def read(path: Path) -> Fingerprint | Weights:
         If it cannot be read, is no fingerprint, or another tare wrote it in another way.
     """
     try:
-        with path.open("rb") as file:
+        with files.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
