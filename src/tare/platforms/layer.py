@@ -151,6 +151,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     own_machine: bool = False
     #: Whether the files that it shows are this machine's, under the same names.
     host_files: bool = False
+    #: Whether it is a container whose root is root of this machine, kept only by what it may do.
+    machine_root: bool = False
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,7 +61,7 @@ class Unshare(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the host's files; of its users only the caller, who is called root."""
-        return msgspec.structs.replace(outer, users=False)
+        return msgspec.structs.replace(outer, users=False, machine_root=False)
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put unshare before it."""
@@ -72,8 +72,8 @@ class Unshare(Layer):
             options += ["--hide", place.hidden]
         entered = [outer.agent, "enter", *options, "--"] if options else []
         words = [*command, "--", *entered, *WITHOUT_RIGHTS, "--", *argv]
-        if outer.depth and not outer.host_files and not outer.own_machine:
-            # Root of a container, which has all rights here, is root to the kernel's files as well.
+        if outer.machine_root:
+            # With the rights that unshare needs, root of a container is root to the kernel's files.
             words = ["setpriv", *NOBODY, "--", *words]
         return [*programs.as_caller(outer, place), *words]
 

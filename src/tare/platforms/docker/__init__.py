@@ -105,7 +105,7 @@ class Docker(Ground):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        return msgspec.structs.replace(root.view(), scratch=SCRATCH)
+        return msgspec.structs.replace(root.view(), scratch=SCRATCH, machine_root=True)
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
