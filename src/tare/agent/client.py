@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from tare.agent import record
+from tare.agent.samples import is_impossible
 from tare.decoding import DecodeError
 from tare.errors import AgentError
 
@@ -393,6 +394,8 @@ class Answer:
                 )
             self.whole = True
             return None
+        if isinstance(got, record.Sample) and is_impossible(got):
+            raise AgentError(f"the agent sent {got.metric} = {got.value}, which cannot be")
         self._count += 1
         if self._limit is not None and self._count > self._limit:
             raise AgentError(f"the agent sent more than the {self._limit:,} records of an answer")
