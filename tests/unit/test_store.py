@@ -211,16 +211,6 @@ def test_garbage_names_file_and_line(folder, garbage, why):
             "trial 7 has not begun",
         ),
         ([journals.session(), journals.start(2**70)], "damaged"),
-        (
-            [
-                journals.session(),
-                journals.start(1),
-                record.Sample(
-                    id=1, trial=1, phase="measured", metric="wall_ns", source="around", value=-1
-                ),
-            ],
-            "line 3 .* wall_ns is -1",
-        ),
         ([journals.session(), journals.start(1, cell=16)], "line 2 .* no cell 16"),
         ([journals.session(), journals.start(1, cell=-1)], "line 2 .* no cell -1"),
         (

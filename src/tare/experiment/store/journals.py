@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tare.agent import record
-from tare.agent.samples import is_impossible
 from tare.errors import StoreError
 from tare.experiment import journal, plan, plan_file
 
@@ -134,8 +133,6 @@ class _Session:
                     raise self._damaged(number, f"the plan has no cell {cell}")
             case record.Sample(value=value):
                 self._check_values(number, value)
-                if is_impossible(line):
-                    raise self._damaged(number, f"{line.metric} is {value}")
             case journal.MachineFigure(values=values, margin=margin):
                 self._check_values(number, *values, margin)
 
