@@ -6,7 +6,7 @@ CARGO = RUSTFLAGS="-C target-feature=+crt-static" cargo
 AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
 .PHONY: setup agent demo check check-tests check-agent test nightly pytest test-agent test-layers test-slow \
-	test-applications test-tools torture lint lint-python lint-agent docs generated check-generated clean
+	test-applications test-tools torture lint format lint-python lint-agent docs generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -50,7 +50,7 @@ check-tests: setup
 # others, cargo would build them again.
 SAME_FEATURES = --package tare-cql
 check-agent:
-	cargo fmt --all --check --manifest-path agent/Cargo.toml
+	@cargo fmt --all --check --manifest-path agent/Cargo.toml || { echo "try: make format"; exit 1; }
 	@crates=$$(tools/affected.py crates --base $(BASE)) || exit 1; \
 	[ -n "$$crates" ] || { echo "no crate has changed"; exit 0; }; set -ex; \
 	$(CARGO) clippy $(AGENT) $$crates $(SAME_FEATURES) --all-targets -- -D warnings; \
@@ -105,7 +105,17 @@ lint-python: setup
 	mypy
 	lint-imports
 
+# Format what linters would refuse.
+format: setup
+	ruff format
+	cargo fmt --all --manifest-path agent/Cargo.toml
+
 lint: lint-python lint-agent
+
+# What linters refuse for its form alone.
+format: setup
+	ruff format
+	cargo fmt --all --manifest-path agent/Cargo.toml
 
 lint-agent:
 	cargo fmt --all --check --manifest-path agent/Cargo.toml

@@ -250,6 +250,8 @@ def main() -> int:
     print(
         f"affected: {len(changed)} changed files reach {len(distances)} test files; "
         f"{len(chosen)} run here, {left} are left to make test",
+        *(f"  {file}" for file in chosen),
+        sep="\n",
         file=sys.stderr,
     )
     for file in sorted(changed):

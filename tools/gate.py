@@ -242,8 +242,8 @@ def growth(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 def compare(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Return the CPU and wall seconds of two runs, by stage and by test file."""
     lines = []
-    for kind in ("stages", "tests"):
-        lines.append(f"{kind:<44}{'wall s':>18}{'CPU s':>18}")
+    for kind, title in (("stages", "stage"), ("tests", "test file, by difference of CPU s")):
+        lines.append(f"{title:<44}{'wall s':>18}{'CPU s':>18}")
         names = {**before[kind], **after[kind]}
         rows = [(name, before[kind].get(name, {}), after[kind].get(name, {})) for name in names]
         if kind == "tests":
@@ -254,6 +254,9 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> str:
                 for key in ("wall_s", "cpu_s")
             ]
             lines.append(f"{name:<44}{cells[0]:>18}{cells[1]:>18}")
+        if len(rows) > SLOWEST:
+            lines.append(f"and {len(rows) - SLOWEST} more")
+    lines.append("–: it is not in that run")
     return "\n".join(lines + growth(before, after))
 
 

@@ -271,17 +271,18 @@ def test_expected_outputs_are_hidden_or_said_to_be_readable(here: Path, platform
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_under_sudo_expected_outputs_of_root_alone_are_hidden_on_bare(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("platform", "mode"), [("bare", 0o600), ("unshare", 0o644)])
+def test_under_sudo_expected_outputs_are_hidden(
+    platform: str, mode: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         here = Path(name)
         here.chmod(0o755)
         (here / "tasks").mkdir()
         monkeypatch.chdir(here)
-        cheat(here, "bare")
+        cheat(here, platform)
         for file in (here / "tasks").glob("*.out"):
-            file.chmod(0o600)
+            file.chmod(mode)
         caller = {"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
         ended = cli.run("tasks", "run", "set.toml", "--out", "out", env=os.environ | caller)
         assert ended.returncode == 0, ended.stderr

@@ -192,5 +192,5 @@ def test_a_module_that_only_system_tests_reach_is_named(
     assert printed.out.split() == [f"tests/unit/test_{n}.py" for n in ("base", "middle", "top")]
     assert "not covered here: src/made_up/alone.py: make test" in printed.err
     assert "not covered here: agent/src/main.rs: make check-agent" in printed.err
-    assert "base.py" not in printed.err
+    assert "covered here: src/made_up/base.py" not in printed.err
     assert "reach 4 test files; 3 run here, 1 are left" in printed.err

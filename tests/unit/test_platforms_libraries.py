@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tare.errors import PlatformError
-from tare.platforms import libraries
+from tare.platforms import libraries, programs
 
 PROGRAMS = ("sh", "bash", "ls", "python3", "ssh", "qemu-system-x86_64", "git", "gcc", "tar", "ip")
 CC = shutil.which("cc")
@@ -109,3 +110,46 @@ def test_files_of_other_kinds_have_none(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("#!/bin/sh\n")
     assert libraries.read(tmp_path / "text") is None
     assert libraries.of(tmp_path / "text") == []
+
+
+def elf(needed: list[str], runpaths: int = 0, interpreter: str = "/lib64/ld.so") -> bytes:
+    """Make a 64-bit ELF file that needs libraries, and has folders for them."""
+    strings, names = b"\0", {}
+    for name in (*needed, "/"):
+        names[name] = len(strings)
+        strings += name.encode() + b"\0"
+    entries = [(1, names[name]) for name in needed] + [(29, names["/"])] * runpaths
+    starts = 64 + 3 * 56
+    dynamic = b"".join(struct.pack("<qQ", *one) for one in [*entries, (5, starts), (0, 0)])
+    asked = interpreter.encode() + b"\0"
+    at = {"strings": starts, "dynamic": starts + len(strings)}
+    end = at["dynamic"] + len(dynamic)
+    header = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9) + struct.pack(
+        "<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0
+    )  # fmt: skip
+    segments = [(1, 0, end), (2, at["dynamic"], len(dynamic)), (3, end, len(asked))]
+    table = b"".join(struct.pack("<IIQQQQQQ", k, 4, p, p, p, n, n, 8) for k, p, n in segments)
+    return header + table + strings + dynamic + asked
+
+
+def test_hostile_programs_cost_little(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(elf(["liba.so"]))
+    found = libraries.read(path)
+    assert found is not None
+    assert (found.needed, found.interpreter) == (("liba.so",), "/lib64/ld.so")
+    for given, said in (
+        (elf([], runpaths=60_000), "entries of type 29"),
+        (elf([f"lib{n}.so" for n in range(3000)]), "entries of type 1"),
+        (elf(["libnone.so"]), "libnone.so is not found"),
+    ):
+        path.write_bytes(given)
+        with pytest.raises(PlatformError, match=said):
+            libraries.of(path)
+
+
+def test_a_folder_is_no_interpreter(tmp_path: Path) -> None:
+    for name, data in (("elf", elf([], interpreter="/usr")), ("script", b"#!/usr\n")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(PlatformError, match="names /usr as a program, which is a folder"):
+            programs.closure([tmp_path / name])

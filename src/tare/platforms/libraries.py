@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ HEAD, MOST_TABLE, MOST_TEXT = 64, 1 << 20, 4096
 #: Types of program headers, and tags of dynamic entries.
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 0, 1, 5, 15, 29
-#: A program that needs more is refused.
-MOST_LIBRARIES = 4096
+#: A program that needs more, or whose libraries take longer to find, is refused.
+MOST_LIBRARIES, LONGEST_S = 1000, 10.0
 #: Where the linkers of glibc and of musl look in the end.
 FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 FOLDERS_OF_MUSL = ("/lib", "/usr/local/lib", "/usr/lib")
@@ -86,7 +87,7 @@ def _read(file: BinaryIO, head: bytes) -> Object:
     for at in range(0, len(table) - entry.size + 1, max(size, 1)):
         header, place, address, length = entry.unpack_from(table, at)
         if header == PT_INTERP:
-            interpreter = _at(file, place, min(length, MOST_TEXT)).rstrip(b"\0").decode()
+            interpreter = _at(file, place, min(length, MOST_TEXT)).partition(b"\0")[0].decode()
         elif header == PT_DYNAMIC:
             dynamic = _at(file, place, length)
         elif header == PT_LOAD:
@@ -100,7 +101,9 @@ def _read(file: BinaryIO, head: bytes) -> Object:
         return Object(kind, interpreter)
     base = _place(found[DT_STRTAB][0], loaded)
 
-    def texts(tag: int) -> Iterator[str]:
+    def texts(tag: int, most: int = 1) -> Iterator[str]:
+        if len(found[tag]) > most:
+            raise ValueError(f"it has {len(found[tag])} entries of type {tag}")
         for value in found[tag]:
             text, end, _ = _at(file, base + value, MOST_TEXT).partition(b"\0")
             if not end:
@@ -111,8 +114,9 @@ def _read(file: BinaryIO, head: bytes) -> Object:
         return tuple(folder for text in texts(tag) for folder in text.split(":") if folder)
 
     return Object(
-        kind, interpreter, tuple(texts(DT_NEEDED)), folders(DT_RPATH), folders(DT_RUNPATH)
-    )
+        kind, interpreter, tuple(texts(DT_NEEDED, MOST_LIBRARIES)), folders(DT_RPATH),
+        folders(DT_RUNPATH),
+    )  # fmt: skip
 
 
 def _at(file: BinaryIO, place: int, length: int) -> bytes:
@@ -152,6 +156,7 @@ def of(path: Path) -> list[str]:
     given = tuple(filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
     usual = FOLDERS_OF_MUSL if musl else FOLDERS
     found: dict[str, str] = {}
+    ends = time.monotonic() + LONGEST_S
     waiting = [(path, program, program.rpath)]
     while waiting:
         holder, one, rpath = waiting.pop(0)
@@ -160,6 +165,8 @@ def of(path: Path) -> list[str]:
         for name in one.needed:
             if name in found:
                 continue
+            if len(found) >= MOST_LIBRARIES or time.monotonic() > ends:
+                raise PlatformError(f"{path} needs too many libraries")
             candidates = [name] if "/" in name else [
                 *(f"{_expanded(folder, origin)}/{name}" for folder in looked),
                 *cached.get(name, ()),
@@ -174,8 +181,6 @@ def of(path: Path) -> list[str]:
                     f"the libraries of {path} are not all here: {name} is not found"
                 )
             found[name] = candidate
-            if len(found) > MOST_LIBRARIES:
-                raise PlatformError(f"{path} needs more than {MOST_LIBRARIES} libraries")
             # An RPATH holds for the libraries of a library as well, as do those around it.
             below = () if library.runpath else library.rpath
             inherited = tuple(_expanded(folder, origin) for folder in rpath)

@@ -175,13 +175,17 @@ def _with_links(path: Path, found: set[Path]) -> Path:
 @cache
 def _needs(path: str, _changed: int) -> tuple[str, ...]:
     """Return what a file names: interpreter and libraries; those need more themselves."""
+    needed: tuple[str, ...] = ()
     if _head(Path(path)).startswith(b"#!"):
-        return tuple(_of_script(_head(Path(path))))
-    found = libraries.read(Path(path))
-    if found is None or found.interpreter is None:
-        # A static program, or a library: those are found with what is linked with them.
-        return ()
-    return (found.interpreter, *libraries.of(Path(path)))
+        needed = tuple(_of_script(_head(Path(path))))
+    elif (found := libraries.read(Path(path))) is not None and found.interpreter is not None:
+        needed = (found.interpreter, *libraries.of(Path(path)))
+    # Otherwise a static program, or a library: those are found with what is linked with them.
+    for name in needed:
+        # Of a folder, all that is in it would be packed.
+        if Path(name).is_dir():
+            raise PlatformError(f"{path} names {name} as a program, which is a folder")
+    return needed
 
 
 def _of_script(head: bytes) -> Iterator[str]:

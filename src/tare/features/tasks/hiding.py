@@ -74,11 +74,14 @@ def copy(tasks: Sequence[Task], shared: Path) -> dict[str, str]:
     return found
 
 
-def write_list(tasks: Sequence[Task], shared: Path, results: Path) -> str | None:
+def write_list(
+    tasks: Sequence[Task], shared: Path, results: Path, user: record.User | None
+) -> str | None:
     """List files that tell what is expected, for layers that hide them; None: there are none.
 
     These are the expected outputs and, for the first difference of each wrong output, all results:
-    a device, an inode and a path each.
+    a device, an inode and a path each. What the user of programs cannot read needs no hiding, and
+    a layer with that user's rights could not do it.
     """
     expected = _expected(tasks)
     if not expected:
@@ -86,6 +89,8 @@ def write_list(tasks: Sequence[Task], shared: Path, results: Path) -> str | None
     files = [*expected, *(path for path in results.absolute().rglob("*") if path.is_file())]
     lines = []
     for file in files:
+        if not _can_read(file, user):
+            continue
         # A link, or a name that a program gives to another file, is not what is to be hidden.
         real = Path(os.path.realpath(file))
         about = real.stat()

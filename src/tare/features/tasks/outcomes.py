@@ -80,7 +80,9 @@ class Scored:
         again = [RESULTS.index(one) for one in AGAIN]
         solved = np.isin(self.result, [RESULTS.index(one) for one in SOLVED])
         ran = (self.result >= 0) & ~np.isin(self.result, again)
-        return Outcomes(self.values(f"{self.metric}_ns"), solved, ran)
+        time = self.values(f"{self.metric}_ns")
+        # Where CPU time is counted in steps, as in gVisor, short runs have none: it is not known.
+        return Outcomes(np.where(time > 0, time, np.nan), solved, ran)
 
     @cached_property
     def limit_ns(self) -> float | None:

@@ -145,7 +145,8 @@ class _Session:
         self.pool = Pool(
             session.name, self.shared, plan.experiment, request.machine.memory_bytes,
             _files(plan, copied=bool(self.copies)), self._tell, None, request.user,
-            hiding.write_list(plan.tasks, shared, request.folder), _sandbox_bytes(plan),
+            hiding.write_list(plan.tasks, shared, request.folder, request.user),
+            _sandbox_bytes(plan),
         )  # fmt: skip
         stack.callback(self.pool.close)
         cpus = cpu_sets(request.machine, plan.set.cpus, plan.set.parallel)
