@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -153,3 +154,11 @@ def test_a_folder_is_no_interpreter(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(PlatformError, match="names /usr as a program, which is a folder"):
             programs.closure([tmp_path / name])
+
+
+@pytest.mark.timeout(30)
+def test_no_file_of_the_kernel_is_waited_for(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/proc/kmsg\n")
+    with contextlib.suppress(PlatformError):
+        programs.closure([script])

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from tare import files
 from tare.errors import PlatformError
 
 #: How an ELF file begins.
@@ -65,7 +66,8 @@ def read(path: Path) -> Object | None:
         If it cannot be read, or is damaged.
     """
     try:
-        with path.open("rb") as file:
+        # Some of the kernel's files, such as /proc/kmsg, would be waited for.
+        with files.open_plain(path, links=True) as file:
             head = file.read(HEAD)
             return _read(file, head) if head.startswith(MAGIC) else None
     except OSError as error:

@@ -203,7 +203,7 @@ def _order(head: bytes) -> str:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(HEAD)
+        with files.open_plain(path, links=True) as file:
+            return file.read(HEAD) or b""
     except OSError as error:
         raise PlatformError(f"{path} cannot be read: {error.strerror}") from error
