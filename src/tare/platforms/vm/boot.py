@@ -77,7 +77,7 @@ class Boot:
             own["disk"] = {"device": "/dev/vda", "type": "ext4", "at": at}
             own["binds"] = self.packed
             own["read_only"] = self.place.root is not None
-        first = initramfs.made(self.kernel.modules, names, self.packed, own, shown)
+        first = initramfs.made(self.kernel.modules, names, self.packed, own, shown, self.place.user)
         self._size, self._cold = first.size_bytes, first.cold
         self._fits()
         with first.file:

@@ -6,11 +6,15 @@ have.
 
 from __future__ import annotations
 
-import shutil
+import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
+
+from tare import files
+from tare.agent import record
+from tare.errors import PlatformError
 
 #: What each header begins with, and the name of the last one.
 MAGIC = b"070701"
@@ -61,14 +65,17 @@ class Archive:
     def file(self, path: str, source: Path) -> None:
         """Add a file of this machine."""
         self.folder(path.rpartition("/")[0])
-        with source.open("rb") as data:
-            size = source.stat().st_size
-            self._header(path, stat.S_IFREG | stat.S_IMODE(source.stat().st_mode), size)
-            shutil.copyfileobj(data, self._file, 1 << 20)
-        self._pad(size)
+        with files.open_plain(source, links=True) as data:
+            self._content(path, data)
 
-    def copies(self, paths: Iterable[Path]) -> None:
-        """Add files, links and directories of this machine under the paths that they have."""
+    def copies(self, paths: Iterable[Path], reader: record.User | None = None) -> None:
+        """Add files, links and directories of this machine under the paths that they have.
+
+        Raises
+        ------
+        PlatformError
+            If ``reader``, where there is one, may not read a file.
+        """
         for path in paths:
             kind = path.lstat().st_mode
             if stat.S_ISLNK(kind):
@@ -76,7 +83,9 @@ class Archive:
             elif stat.S_ISDIR(kind):
                 self.folder(str(path), stat.S_IMODE(kind))
             elif stat.S_ISREG(kind):
-                self.file(str(path), path)
+                self.folder(str(path.parent))
+                with _opened(path, reader) as data:
+                    self._content(str(path), data)
 
     def close(self) -> None:
         """Write the end of the archive; the file stays open."""
@@ -92,9 +101,37 @@ class Archive:
         self._file.write(header + name)
         self._pad(len(header) + len(name))
 
+    def _content(self, path: str, data: BinaryIO) -> None:
+        about = os.fstat(data.fileno())
+        self._header(path, stat.S_IFREG | stat.S_IMODE(about.st_mode), about.st_size)
+        left = about.st_size
+        while left > 0 and (piece := data.read(min(left, 1 << 20))):
+            self._file.write(piece)
+            left -= len(piece)
+        # One that has become shorter meanwhile ends in zeros.
+        self._file.write(bytes(left))
+        self._pad(about.st_size)
+
     def _data(self, data: bytes) -> None:
         self._file.write(data)
         self._pad(len(data))
 
     def _pad(self, size: int) -> None:
         self._file.write(b"\0" * (-size % 4))
+
+
+def _opened(path: Path, reader: record.User | None) -> BinaryIO:
+    """Open a file that is no link, with the rights of a user."""
+    if reader is None:
+        return files.open_plain(path)
+    try:
+        with files.rights_of(reader.uid, reader.gid):
+            data = files.open_plain(path)
+        groups = [reader.gid, *reader.groups]
+        if files.allows(os.fstat(data.fileno()), 4, reader.uid, groups):
+            return data
+        data.close()
+        why = "Permission denied"
+    except OSError as error:
+        why = error.strerror or str(error)
+    raise PlatformError(f"{path} cannot be packed as user {reader.uid}: {why}")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from tare.agent import client
+from tare.agent import client, record
 from tare.host.cache import stamp
 from tare.platforms import programs
 from tare.platforms.vm import cache, modules
@@ -42,6 +42,7 @@ def made(
     needed: Sequence[str],
     own: dict[str, Any],
     shown: Sequence[Path] = (),
+    reader: record.User | None = None,
 ) -> Initramfs:
     """Return the image of an instance: what all of its kind share, and behind it what it has alone.
 
@@ -57,6 +58,8 @@ def made(
         What the agent there is told of this instance.
     shown : sequence of Path
         Files of the shared directory that it sees as they are now.
+    reader : User, optional
+        With whose rights programs and files are read; None: with those of who runs this.
 
     Raises
     ------
@@ -65,11 +68,13 @@ def made(
     """
     files = modules.ordered(modules_folder, names)
     packed = programs.closure(needed)
-    identity = stamp([*files, *packed]) + client.digest().encode()
+    # What one user may read is not packed for another one.
+    user = b"" if reader is None else str(reader.uid).encode()
+    identity = stamp([*files, *packed]) + client.digest().encode() + user
 
     def make(path: Path) -> None:
         with path.open("xb") as file:
-            _write(Archive(file), files, packed)
+            _write(Archive(file), files, packed, reader)
 
     base, cold = cache.image("cpio", identity, make)
     file = os.fdopen(os.memfd_create("initramfs", os.MFD_CLOEXEC), "w+b")
@@ -85,10 +90,12 @@ def made(
     return Initramfs(file, file.tell(), cold)
 
 
-def _write(archive: Archive, files: list[Path], packed: list[Path]) -> None:
+def _write(
+    archive: Archive, files: list[Path], packed: list[Path], reader: record.User | None
+) -> None:
     # Without it, what the kernel starts first has no standard streams.
     archive.device("/dev/console", 5, 1)
-    archive.copies(packed)
+    archive.copies(packed, reader)
     archive.file(FIRST, client.binary())
     for number, path in enumerate(files):
         name = path.name.partition(".ko")[0]
