@@ -55,7 +55,7 @@ SYNC_S = 1.0
 #: An instance in whose memory a program leaves more is ended.
 LEFT_BYTES = 1 << 20
 #: What an instance's own processes may take beside the program.
-OWN_BYTES = 64 << 20
+OWN_BYTES = 16 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
 
