@@ -262,9 +262,12 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        found = dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise SystemExit(f"error: {path} cannot be read: {error}") from error
+    if not {"stages", "tests"} <= set(found):
+        raise SystemExit(f"error: {path} is no gate.json or nightly.json")
+    return found
 
 
 def main() -> int:

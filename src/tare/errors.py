@@ -77,7 +77,7 @@ class CutShortError(TrialError):
 
 
 class InputError(TareError):
-    """A file of results that another tool wrote cannot be read, or is wrong somewhere."""
+    """Values that a statistic cannot take, or a file of another tool that cannot be read."""
 
     exit_code = 16
 

@@ -68,7 +68,7 @@ def read(path: Path) -> Object | None:
     try:
         # Some of the kernel's files, such as /proc/kmsg, would be waited for.
         with files.open_plain(path, links=True) as file:
-            head = file.read(HEAD)
+            head = file.read(HEAD) or b""
             return _read(file, head) if head.startswith(MAGIC) else None
     except OSError as error:
         raise PlatformError(f"{path} cannot be read: {error.strerror}") from error
