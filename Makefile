@@ -105,11 +105,6 @@ lint-python: setup
 	mypy
 	lint-imports
 
-# Format what linters would refuse.
-format: setup
-	ruff format
-	cargo fmt --all --manifest-path agent/Cargo.toml
-
 lint: lint-python lint-agent
 
 # What linters refuse for its form alone.

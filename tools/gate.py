@@ -262,9 +262,13 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise SystemExit(f"error: {path} cannot be read: {error}") from error
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    found = _read(path)
     if not {"stages", "tests"} <= set(found):
         raise SystemExit(f"error: {path} is no gate.json or nightly.json")
     return found
@@ -283,10 +287,10 @@ def main() -> int:
     comparing.add_argument("after", type=Path)
     given = parser.parse_args()
     if given.mode == "compare":
-        print(compare(_read(given.before), _read(given.after)))
+        print(compare(_read_run(given.before), _read_run(given.after)))
         return 0
     if given.mode == "test":
-        before = _read(given.against) if given.against else None
+        before = _read_run(given.against) if given.against else None
         return _run("gate", TEST, before)
     if unknown := set(given.stages) - NIGHTLY.keys():
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(NIGHTLY)}")

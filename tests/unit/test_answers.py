@@ -111,12 +111,3 @@ def test_what_answers_no_job_of_this_time_is_not_believed(ask: Any, said: str) -
 def test_an_answer_without_end_is_refused(ask: Any) -> None:
     with pytest.raises(AgentError, match="more than the 3 records"):
         list(answers([ask("|".join([FACT] * 9), "time.sleep(600)", most=3)]))
-
-
-def test_a_time_below_0_is_refused(ask: Any) -> None:
-    sample = (
-        '{"record":"sample","id":ID,"trial":1,"phase":"measured","metric":"wall_ns",'
-        '"source":"around","value":-5}'
-    )
-    with pytest.raises(AgentError, match="wall_ns = -5, which cannot be"):
-        list(answers([ask(f"{sample}|{DONE}", "time.sleep(600)")]))

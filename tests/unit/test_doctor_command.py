@@ -12,11 +12,11 @@ import pytest
 from trees import MACHINES, seen
 
 from tare.errors import ExperimentError
-from tare.experiment.pipeline import calling_user
 from tare.features.machine.doctor import command, examination, fix, screen
 from tare.host.check import PURPOSES
 from tare.host.settings import Change, Held
 from tare.host.settings.setting import NeedsRootError
+from tare.platforms.users import calling_user
 from tare.render.vocabulary import CHECKS
 from tare.results.message import message
 

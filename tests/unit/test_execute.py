@@ -246,9 +246,10 @@ def test_a_stream_that_breaks_fails_the_trial_and_a_new_instance_takes_over(sess
     assert len(stage.started) == 2
 
 
-def test_a_value_that_nothing_can_read_is_not_kept(session: Any) -> None:
+@pytest.mark.parametrize("value", [10**18 + 1, -(10**18) - 1, -5])
+def test_a_value_that_nothing_can_read_is_not_kept(session: Any, value: int) -> None:
     def forged(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
-        return {("wall_ns", "around"): -(10**18) - 1} if job.trial == 2 else steady(job, worker)
+        return {("wall_ns", "around"): value} if job.trial == 2 else steady(job, worker)
 
     lines, stage, _ = session(experiment(factors={"workers": (1,)}), forged)
     (failed,) = (end for end in ends(lines) if end.status == "failed")

@@ -44,13 +44,23 @@ def test_where_others_may_write_nothing_is_believed(mode: int, place: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    "name", ["/victim", "/proc/sys/../../victim", "/proc/self/root/victim", "/proc/1/root/victim"]
+    "name",
+    [
+        "/victim",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/../../victim",
+        "/proc/self/root/victim",
+        "/proc/1/root/victim",
+    ],
 )
 def test_no_file_but_the_kernels_is_put_back(name: str, place: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     swappiness = tmp_path / "proc/sys/vm/swappiness"
     swappiness.parent.mkdir(parents=True)
     swappiness.write_text("1")
+    pattern = tmp_path / "proc/sys/kernel/core_pattern"
+    pattern.parent.mkdir()
+    pattern.write_text("core")
     for link in ("proc/self/root", "proc/1/root"):
         (tmp_path / link).parent.mkdir()
         (tmp_path / link).symlink_to(tmp_path)
@@ -62,7 +72,7 @@ def test_no_file_but_the_kernels_is_put_back(name: str, place: Path, tmp_path: P
         restore.put_back(note, KernelFiles(tmp_path))
     assert name in caught.value.message
     assert (tmp_path / "victim").read_text() == "mine"
-    assert swappiness.read_text() == "60"
+    assert (swappiness.read_text(), pattern.read_text()) == ("60", "core")
 
 
 def test_a_setting_that_is_not_known_stays_noted(place: Path, tmp_path: Path) -> None:

@@ -112,6 +112,24 @@ def test_results_are_private_while_programs_run(tmp_path: Path) -> None:
     assert (tmp_path / "tasks/a/1.in").stat().st_mode & 0o777 == 0o644
 
 
+def test_modes_are_put_back_of_the_same_files_alone(tmp_path: Path) -> None:
+    given, results, other = tasks(tmp_path / "tasks"), tmp_path / "results", tmp_path / "other"
+    for folder in (results, other):
+        folder.mkdir()
+        (folder / "tasks.json").touch()
+    (other / "tasks.json").chmod(0o600)
+    linked = other / "linked"
+    linked.touch(mode=0o644)
+    (results / "linked").hardlink_to(linked)
+    with hiding.private(results, given):
+        assert linked.stat().st_mode & 0o777 == 0o644
+        # As a program may do that the folder above belongs to.
+        results.rename(tmp_path / "moved")
+        results.symlink_to(other)
+    assert (other / "tasks.json").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "moved/tasks.json").stat().st_mode & 0o777 == 0o644
+
+
 def test_larger_sets_are_shown_and_said_to_be_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,11 +27,6 @@ from tare.errors import AgentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Times and amounts, which are never below 0.
-AMOUNTS = frozenset((
-    "cpu_ns", "memory_bytes", "on_cpu_ns", "system_ns", "teardown_ns", "tree_wall_ns", "user_ns",
-    "wait_ns", "wall_ns",
-))  # fmt: skip
 #: A line longer than this is not a record (bounds what a peer can make us hold).
 LINE_LIMIT = 1 << 20
 #: An agent ends at once when nobody speaks to it any more; more than this means that it hangs.
@@ -398,8 +393,6 @@ class Answer:
                 )
             self.whole = True
             return None
-        if isinstance(got, record.Sample) and got.value < 0 and got.metric in AMOUNTS:
-            raise AgentError(f"the agent sent {got.metric} = {got.value}, which cannot be")
         self._count += 1
         if self._limit is not None and self._count > self._limit:
             raise AgentError(f"the agent sent more than the {self._limit:,} records of an answer")

@@ -30,7 +30,7 @@ def standard_input(asked: str | None) -> Iterator[str | None]:
     ExperimentError
         If something waits on our own standard input, and nobody said what is to become of it.
     """
-    from tare.experiment import pipeline
+    from tare.platforms import users
 
     if asked == "-":
         with folder_in_memory() as folder:
@@ -45,7 +45,7 @@ def standard_input(asked: str | None) -> Iterator[str | None]:
                     f"standard input cannot be read: {error.strerror}", "--input FILE"
                 ) from error
             # Under sudo, the command is the caller's, and so is what it reads.
-            user = pipeline.calling_user()
+            user = users.calling_user()
             if user is not None:
                 os.chown(folder, user.uid, user.gid)
                 os.chown(kept, user.uid, user.gid)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.agent import record
-from tare.errors import ChangedError, ExperimentError, StoreError, TrialError
+from tare.errors import ChangedError, StoreError, TrialError
 from tare.experiment import availability_filter, journal, pilot, plan, remnants
 from tare.experiment import file as experiment_file
 from tare.experiment import machine_facts as machine
@@ -34,6 +34,7 @@ from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
 from tare.host import state
 from tare.platforms import own_files
+from tare.platforms.users import calling_user
 from tare.render.words import sentence
 from tare.results.finding import Table
 from tare.results.message import Said, message
@@ -364,29 +365,6 @@ def first_look(experiment: Experiment) -> int:
     from tare.statistics import interim_analysis
 
     return interim_analysis.first_look(experiment.stopping.quantile)
-
-
-def calling_user() -> record.User | None:
-    """Return who called sudo, so that measured commands run as that user, not as root."""
-    if os.geteuid() != 0 or "SUDO_UID" not in os.environ:
-        return None
-    try:
-        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
-    except (ValueError, KeyError) as error:
-        raise ExperimentError(
-            "SUDO_UID and SUDO_GID do not say who called sudo, so it is not known whom the command "
-            "is to run as",
-            "unset SUDO_UID, or --as-root",
-        ) from error
-    if uid == 0:
-        return None
-    import pwd
-
-    try:
-        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
-    except KeyError:
-        groups = [gid]
-    return record.User(uid=uid, gid=gid, groups=tuple(groups))
 
 
 def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:

@@ -15,7 +15,7 @@ from tare.agent import client, record
 from tare.decoding import DecodeError
 from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.host import lease
-from tare.platforms import processes, quota, session_folder
+from tare.platforms import processes, quota, session_folder, users
 from tare.platforms import root as root_files
 from tare.platforms.layer import (
     NOT_HELD,
@@ -92,6 +92,8 @@ def availability(
         runs_commands=runs_commands,
         files=files,
         root=root,
+        # What options name is executed with no more rights than in trials.
+        user=users.calling_user(),
     )
     with _trying[key]:
         if key not in _tried:

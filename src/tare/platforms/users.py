@@ -1,4 +1,6 @@
-"""Users of sandboxes whom this machine does not know, so that root of a sandbox is nobody here.
+"""Who called sudo; and users of sandboxes whom this machine does not know.
+
+Those make root of a sandbox nobody here.
 
 Where root runs a sandbox, root in it would otherwise be root to the kernel: files, sockets and
 pipes of root's that the sandbox shows, and keys of root's, would be in reach.
@@ -11,6 +13,8 @@ import pwd
 import zlib
 from pathlib import Path
 
+from tare.agent import record
+from tare.errors import ExperimentError
 from tare.platforms.layer import View
 
 #: As many as a distribution has for itself.
@@ -18,6 +22,27 @@ COUNT = 65_536
 #: Where there are hardly accounts: far above them, and below what programs take for negative.
 FIRST, LAST = 0x4000_0000, 0x6FFF_0000
 OWN = Path("/proc/self/uid_map")
+
+
+def calling_user() -> record.User | None:
+    """Return who called sudo, so that measured commands run as that user, not as root."""
+    if os.geteuid() != 0 or "SUDO_UID" not in os.environ:
+        return None
+    try:
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (ValueError, KeyError) as error:
+        raise ExperimentError(
+            "SUDO_UID and SUDO_GID do not say who called sudo, so it is not known whom the command "
+            "is to run as",
+            "unset SUDO_UID, or --as-root",
+        ) from error
+    if uid == 0:
+        return None
+    try:
+        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
+    except KeyError:
+        groups = [gid]
+    return record.User(uid=uid, gid=gid, groups=tuple(groups))
 
 
 def base(outer: View, name: str) -> int | None:

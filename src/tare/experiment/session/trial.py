@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
+#: Times and amounts, which are never below 0.
+AMOUNTS = frozenset((
+    "cpu_ns", "memory_bytes", "on_cpu_ns", "system_ns", "teardown_ns", "tree_wall_ns", "user_ns",
+    "wait_ns", "wall_ns",
+))  # fmt: skip
 
 
 class Prepare(Protocol):
@@ -557,7 +562,9 @@ class Conductor:
         if isinstance(got, record.Sample | record.Fault | record.Output):
             if got.trial not in (trial, None) or got.worker not in (None, *resident.workers):
                 raise AgentError("the agent sent a record of another trial or worker")
-            if isinstance(got, record.Sample) and abs(got.value) > MOST:
+            if isinstance(got, record.Sample) and (
+                abs(got.value) > MOST or (got.value < 0 and got.metric in AMOUNTS)
+            ):
                 said = f"a {got.metric} of {got.value}"
                 raise AgentError(f"the agent sent {said}, which nothing reads")
             if isinstance(got, record.Fault) and got.kind == "survived":

@@ -15,7 +15,8 @@ def command(checker: Sequence[str], files: Mapping[str, str]) -> record.Command:
     words = [placeholders.fill(word, files) for word in checker] if files else checker
     return record.Command(
         argv=tuple(words if named else [*words, *files.values()]),
-        environment=dict(os.environ),
+        # A program may have written modules into the caller's home.
+        environment={**os.environ, "PYTHONNOUSERSITE": "1"},
         directory=None,
         input=None,
         capture=record.Capture(limit_bytes=0),

@@ -68,12 +68,12 @@ def run(
 
     tare tasks run examples/tasks.toml --parallel 2
     """
-    from tare.experiment import pipeline
     from tare.features.tasks import work
     from tare.features.tasks.progress import TasksBar
+    from tare.platforms import users
 
     of = _metric(metric)
-    user = None if as_root else pipeline.calling_user()
+    user = None if as_root else users.calling_user()
     folder = out or file.with_suffix("")
     again = typed_again("tasks run", {"--out": str(folder), "--resume": None})
     try:

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,30 +106,32 @@ def private(results: Path, tasks: Sequence[Task]) -> Iterator[None]:
     """Keep what is in a folder of results from other users while programs run.
 
     Under sudo programs are another user's, who would read what is expected in the plan and journal.
+    They may put other files in its place, so modes are put back by descriptors.
     """
-    if not _expected(tasks):
+    with ExitStack() as kept:
+        if _expected(tasks):
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            with suppress(OSError):
+                folder = os.open(results, flags)
+                kept.callback(os.close, folder)
+                for name in os.listdir(folder):  # noqa: PTH208
+                    with suppress(OSError):
+                        _keep_private(name, folder, kept)
         yield
-        return
-    _set_modes(results, 0o700, 0o600)
-    try:
-        yield
-    finally:
-        mask = os.umask(0o022)
-        os.umask(mask)
-        _set_modes(results, 0o777 & ~mask, 0o666 & ~mask)
 
 
-def _set_modes(results: Path, folder: int, file: int) -> None:
-    for path in results.iterdir():
-        with suppress(OSError):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            found = os.open(path, flags)
-            try:
-                about = os.fstat(found)
-                if about.st_uid == os.geteuid():
-                    os.fchmod(found, folder if stat.S_ISDIR(about.st_mode) else file)
-            finally:
-                os.close(found)
+def _keep_private(name: str, folder: int, kept: ExitStack) -> None:
+    """Take a file or folder of this user's from others, until the end."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    found = os.open(name, flags, dir_fd=folder)
+    kept.callback(os.close, found)
+    about = os.fstat(found)
+    is_folder = stat.S_ISDIR(about.st_mode)
+    # A file with another name may be any file of root's.
+    if about.st_uid == os.geteuid() and (is_folder or about.st_nlink == 1):
+        mode = stat.S_IMODE(about.st_mode)
+        os.fchmod(found, mode & 0o700)
+        kept.callback(os.fchmod, found, mode)
 
 
 def check_links(tasks: Iterable[Task], user: record.User | None) -> None:

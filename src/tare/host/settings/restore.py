@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
 from tare.host.lease import Remnant
-from tare.host.settings.setting import Saved, Setting
+from tare.host.settings.setting import FileSetting, Saved, Setting
 from tare.results.message import Message, message
 
 #: Files of one setting can depend on each other (EPP on the governor, minimum on maximum): what
@@ -102,7 +103,7 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
         for setting, saved in reversed(kept.saved.items()):
             unit = units.get(setting)
             for name, text in saved.items():
-                if unit is not None and _is_setting(name, unit.names(kernel)):
+                if unit is not None and _is_setting(name, unit, kernel):
                     left.append((unit, name, text))
                 else:
                     unknown.append(f"{setting} ({name} to {text!r})")
@@ -129,16 +130,16 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
     _forget(kept.name)
 
 
-def _is_setting(name: str, files: list[str]) -> bool:
-    """Tell whether a saved name is one of the kernel's settings, whoever wrote what was saved.
-
-    ``files`` are those of the setting now, beside which its control group may be mounted.
-    """
-    beside = {str(Path(file).parent) for file in files}
+def _is_setting(name: str, unit: Setting, kernel: KernelFiles) -> bool:
+    """Tell whether a saved name is of a setting, whoever wrote what was saved."""
     path = Path(name)
-    return ".." not in path.parts and (
-        _SETTINGS.match(name) is not None or str(path.parent) in beside
-    )
+    if ".." in path.parts:
+        return False
+    if isinstance(unit, FileSetting):
+        return any(fnmatchcase(name, pattern) for pattern in unit.files)
+    # Its control group may be mounted anywhere.
+    beside = {str(Path(file).parent) for file in unit.names(kernel)}
+    return _SETTINGS.match(name) is not None or str(path.parent) in beside
 
 
 def exists(name: str) -> bool:
@@ -200,7 +201,10 @@ def _all() -> list[Kept]:
         with contextlib.suppress(OSError):
             for path in folder.glob("tare-*.settings"):
                 with contextlib.suppress(OSError, DecodeError), files.open_plain(path) as file:
-                    found.append(decode(file.read(), Kept))
+                    kept = decode(file.read(), Kept)
+                    # Its name is part of paths.
+                    if kept.name == path.stem:
+                        found.append(kept)
     return found
 
 

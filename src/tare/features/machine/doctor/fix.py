@@ -146,7 +146,7 @@ def _stay(limit_s: float) -> None:
 
 def _start(command: list[str], *, as_root: bool) -> subprocess.Popen[bytes]:
     """Start the command, as whoever called sudo."""
-    from tare.experiment.pipeline import calling_user
+    from tare.platforms.users import calling_user
 
     user = None if as_root else calling_user()
     options: dict[str, Any] = {}

@@ -76,10 +76,10 @@ def emulate(
         tare net emulate bucket:c5.xlarge --serve 'iperf3 -s' -- iperf3 -c {host2}
     """
     from tare.cli.command_line import typed
-    from tare.experiment.pipeline import calling_user
     from tare.features.network.emulate import options as asking
     from tare.features.network.emulate.screen import show
     from tare.features.network.emulate.session import conduct
+    from tare.platforms.users import calling_user
 
     console.check_writable(json, log)
     wanted = asking.Options(
