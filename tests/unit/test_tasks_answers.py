@@ -274,3 +274,16 @@ def test_a_set_without_runs_is_none_that_is_solved() -> None:
     none = Runs(empty.folders, empty.configurations, empty.tasks, empty.table.iloc[:0])
     report, _ = make(none, "cpu", "tare tasks report set")
     assert "0 of 0 tasks are solved." in paragraph(report.answers)
+
+
+def test_runs_without_cpu_time_have_no_ratio() -> None:
+    """Where a platform counts CPU time in steps, short runs have none."""
+    first = once(*[("correct", 1.0 + 0.1 * n) for n in range(8)])
+    second = once(*[("correct", 0.0 if n < 2 else 2.0 + 0.2 * n) for n in range(8)])
+    given = runs(first, second)
+    [_, one] = scored(given, "cpu")
+    assert np.isnan(one.outcomes.time[:2]).all()
+    answers = " ".join(said(given, one.name) for one in findings(given, scored(given, "cpu")))
+    assert "× 2.0" in answers
+    assert "over 6 tasks that both solve, of 8" in answers
+    assert html.render(make(given, "cpu", "tare tasks report monday")[0])
