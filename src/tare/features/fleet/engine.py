@@ -384,9 +384,14 @@ class Engine:
 
     def _task(self, host: Host, work: Any, *given: Any) -> Future[Any]:
         host.asked_s = time.monotonic()
-        return self._client.submit(
-            work, *given, resources={resource(host.name): 1}, pure=False, retries=0
-        )
+        try:
+            return self._client.submit(
+                work, *given, resources={resource(host.name): 1}, pure=False, retries=0
+            )
+        except Exception:
+            # Dask refuses with errors of several kinds where the scheduler is gone.
+            self._look()
+            raise
 
     def each(
         self,
