@@ -101,7 +101,7 @@ class ResourceError(TareError):
 
 
 class TerminatedError(KeyboardInterrupt):
-    """Whoever started tare wants it to end at once: SIGTERM, SIGHUP, SIGQUIT."""
+    """Ended by SIGTERM, SIGHUP or SIGQUIT."""
 
 
 class InterruptError(TareError):

@@ -32,7 +32,7 @@ def exit_code() -> int:
 
 @contextmanager
 def held_off() -> Iterator[None]:
-    """Say why a command ended without being ended once more."""
+    """Hold signals that end a command off, and drop those that came meanwhile."""
     every = {signal.SIGINT, *SIGNALS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, every)
     try:

@@ -206,7 +206,7 @@ def writable() -> Path:
 
 def _is_only_ours(folder: Path) -> bool:
     try:
-        # Whoever makes a link in a shared folder would have another folder of this user believed.
+        # A link that another user makes in /tmp could lead to any folder of this user.
         about = folder.lstat()
     except OSError:
         return False

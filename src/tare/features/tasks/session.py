@@ -157,8 +157,8 @@ class _Session:
             cell.workload.name: workloads.inherited(cell.workload.inherit, os.environ)
             for cell in plan.cells
         }
-        #: What files in the memory of each instance took before its first run.
-        self.files_bytes: dict[int, int] = {}
+        #: Bytes of files in the memory of each instance before its first run, by its name.
+        self.files_bytes: dict[str, int] = {}
         self.run = request.past.runs
         self.counts: Counter[Result] = Counter()
         #: Runs in a row that a cell's platform has lost, and the last reason.
@@ -247,7 +247,7 @@ class _Session:
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
         self._check_programs()
         resident = self._resident(key)
-        self.files_bytes.setdefault(id(resident), _files_bytes(resident))
+        self.files_bytes.setdefault(resident.place.name, _files_bytes(resident))
         command = self._command(cell, task.input, resident.instance.shared)
         limit = 0
         if self.plan.set.checker is not None:
@@ -415,7 +415,6 @@ class _Session:
         if ended.result != "lost" and (
             self.plan.experiment.fresh == "trial" or self._has_grown(running.resident)
         ):
-            self.files_bytes.pop(id(running.resident), None)
             self.pool.discard([running.resident])
         self._keep(lane, running.work, running.run, running.began_ns, ended)
 
@@ -433,7 +432,7 @@ class _Session:
 
         They would count as memory of the programs after them.
         """
-        return _files_bytes(resident) - self.files_bytes[id(resident)] > LEFT_BYTES
+        return _files_bytes(resident) - self.files_bytes[resident.place.name] > LEFT_BYTES
 
     def _loss(self, work: Work, error: AgentError | PlatformError) -> Ended:
         self.lost[work.cell] += 1
@@ -502,7 +501,7 @@ def _sandbox_bytes(plan: Plan) -> int | None:
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
-    """Return what changes with a file, whoever writes or replaces it; None: it is gone."""
+    """Return device, inode, size and change time of a file; None where there is none."""
     try:
         about = Path(path).stat()
     except OSError:

@@ -50,7 +50,7 @@ impl Info {
         }
     }
 
-    /// What a kernel says that tells everything.
+    /// From a complete structure, as a kernel returns that has all fields.
     #[cfg(test)]
     pub fn of(all: libc::tcp_info) -> Self {
         let length = size_of::<libc::tcp_info>();
