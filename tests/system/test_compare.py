@@ -98,12 +98,52 @@ def test_a_command_that_fails_is_told_with_what_it_said() -> None:
     done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
     assert "exit" in done.stderr
     assert "broken" in done.stderr
-    done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "-n", "12", "--gate", "900%", check=15)
-    assert "of sh failed" in done.stderr
+    done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "-n", "12", "--gate", "900%", check=1)
+    assert "gate 900 % fails: all 10 trials of sh failed" in done.stderr
     assert re.search(r"^Verdict +sleep is slower", done.stdout, re.MULTILINE)
     done = compare("sh -c 'exit 1'", "sh -c 'exit 2'", check=15)
     assert "exit code 1" in done.stderr
     assert "exit code 2" in done.stderr
+
+
+#: Fails at every fifth execution, by the number of lines in a file.
+FLAKY = "sh -c 'echo >>{0}; [ $(( $(wc -l <{0}) % 5 )) -ne 4 ] || {1}'"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said", "element"),
+    [
+        ("exit 3", 1, "fails: candidate failed in 3 of 15 trials, base in none", "failure"),
+        (
+            "sleep 3",
+            2,
+            "is inconclusive: 3 of 15 trials of candidate were killed at the time limit, none of "
+            "base",
+            "skipped",
+        ),
+    ],
+)
+def test_a_gate_never_passes_a_candidate_that_newly_fails(
+    fault: str, code: int, said: str, element: str, tmp_path: Path
+) -> None:
+    files = {name: tmp_path / name for name in ("json", "junit", "markdown", "report.html")}
+    outputs = [f"--{name.partition('.')[0]}={file}" for name, file in files.items()]
+    done = compare(
+        "sleep 0.01", FLAKY.format(tmp_path / "count", fault), "--name", "base", "--name",
+        "candidate", "-n", "12", "--gate", "900%", "--timeout", "1 s", *outputs, check=code,
+    )  # fmt: skip
+    screen = " ".join(done.stdout.split())
+    assert screen.startswith(f"Gate 900 % {said}")
+    gate = json.loads(files["json"].read_text())["gate"]
+    assert gate["exit"] == code
+    assert said.endswith(gate["reason"]["text"].partition(":")[0])
+    found = Xml.parse(files["junit"]).getroot().find(f".//{element}")
+    assert found is not None
+    assert "3 of 15 trials" in (found.get("message") or "")
+    assert "3 of 15 trials" in files["markdown"].read_text().splitlines()[0]
+    assert "3 of 15" in files["report.html"].read_text()
+    if code == 2:
+        assert "--timeout '2 s'" in done.stdout
 
 
 def test_the_line_that_a_hint_gives_can_be_typed() -> None:
@@ -219,7 +259,7 @@ def test_an_experiment_file_can_ask_for_a_comparison(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "unshare" in done.stdout.splitlines()[1]
     assert tare("experiment", "report", str(tmp_path / "out")).stdout
-    question = "Is unshare slower than bare by 900 % or more?"
+    question = "Does unshare pass the gate: at most 900 % slower than bare?"
     assert question in (tmp_path / "out/report.html").read_text()
 
 

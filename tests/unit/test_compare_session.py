@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ from tare.agent import record
 from tare.experiment import journal, plan, plan_file, store
 from tare.experiment import session as execute
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
-from tare.experiment.findings.pairing import compared_cells, stopping_rule
+from tare.experiment.findings.pairing import _estimate, compared_cells, stopping_rule
 from tare.experiment.placement import Machine
+from tare.experiment.report import compared
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
+from tare.measure.comparison import document
 from tare.render.words import text
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
+from tare.statistics.sequential import compare_sequentially
 from tare.workloads.specification import WorkloadSpec
 
 MACHINE = Machine(
@@ -165,7 +169,16 @@ def test_a_gate_stops_where_it_is_answered(session: Any) -> None:
 def test_a_command_that_always_fails_ends_the_other(session: Any) -> None:
     lines, found, _ = session(experiment(), taking(0.01, new=0))
     assert {stop.cell: stop.reason for stop in stops(lines)} == {0: "alone", 1: "failed"}
-    assert found == message("difference.all_failed", levels=["new"])
+    why = message("failures.all", trials=10, levels=["new"], on="of")
+    assert found == message("difference.nothing", why=why)
+
+
+def test_what_may_fail_by_chance_gets_few_tries_once_the_budget_is_spent(session: Any) -> None:
+    asked = experiment(stopping=Stopping(compare="workload", budget_s=1e-3))
+    lines, found, _ = session(asked, taking(0.01, new=0))
+    assert {stop.cell: stop.reason for stop in stops(lines)}[1] == "failed"
+    why = message("failures.all", trials=3, levels=["new"], on="of")
+    assert found == message("difference.nothing", why=why)
 
 
 def test_a_reference_that_always_fails_is_not_replaced(session: Any) -> None:
@@ -220,9 +233,25 @@ def test_going_on_after_an_end_says_what_it_costs(session: Any, tmp_path: Path) 
 
     finding = find(results)
     assert finding is not None
-    assert finding.caveats == (
-        message("difference.judged_before", sessions=1, error=Chosen(0.05), most=Chosen(0.1)),
-    )
+    before = message("difference.judged_before", sessions=1, error=Chosen(0.05), most=Chosen(0.1))
+    assert finding.caveats == (before,)
+    found = differences(results)
+    assert not isinstance(found, Message)
+    assert compared.document(results, found, None).caveats == (before,)
+    assert document.as_json(found, results, "budget", None)["judged_before"]["text"] == text(before)
+
+
+def test_the_running_estimate_keeps_its_interval() -> None:
+    rng = np.random.default_rng(3)
+    a = plan.cells(experiment(), MACHINE)[1]
+    first, second = np.exp(rng.normal(0, 0.3, (2, 60)))
+    found = compare_sequentially(first, second)
+    known = [look for look in found.looks if look.low is not None]
+    empty = replace(known[-1], n=61, level=0.0, low=None, high=None)
+    c = replace(found.comparison, ratio=10.0, low=None, high=None)
+    silent = replace(found, comparison=c, looks=(*found.looks, empty))
+    ratio = _estimate("workload", a, silent).args["ratio"]
+    assert ratio == Ratio(known[-1].high, known[-1].low, known[-1].high)
 
 
 def test_any_factor_can_be_compared() -> None:

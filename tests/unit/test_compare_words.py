@@ -471,7 +471,7 @@ def test_a_gate_asks_its_question_and_says_what_would_settle_it() -> None:
         reference="old",
         gate=Chosen(0.005),
     )
-    assert finding.verdict == "yes"
+    assert finding.verdict == "no"
     first, *_ = [m for m in each(finding.summary) if isinstance(m, Message)]
     assert first.args["answer"].id == "difference.gate.fail"
     assert first.args["more"] is None

@@ -23,6 +23,7 @@ from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.resume_state import past
 from tare.experiment.session.session import weigh
+from tare.experiment.session.session_state import TRIES_IN_A_ROW
 from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.render.words import sentence
@@ -305,7 +306,7 @@ def test_what_begins_to_fail_for_good_is_given_up_in_that_session(session: Any) 
     asked = experiment(stopping=Stopping(trials=30, budget_s=None))
     lines, _, _ = session(asked, breaks)
     assert {cell: len(blocks) for cell, blocks in good(lines).items()} == dict.fromkeys(range(4), 2)
-    assert len(ends(lines)) <= 8 + 4 * 6
+    assert len(ends(lines)) <= 8 + 4 * TRIES_IN_A_ROW
     assert {stop.reason for stop in stops(lines).values()} == {"failed"}
     # The next session fills what is missing.
     lines, _, _ = session(asked)
@@ -334,7 +335,7 @@ def test_standard_error_is_read_after_a_failure_until_one_was_read(session: Any)
 
 def test_what_may_fail_by_chance_is_tried_more_often_before_it_is_given_up(session: Any) -> None:
     def late(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
-        return "exit code 3" if job.trial <= 5 else {("wall_ns", "around"): 1e6}
+        return "exit code 3" if job.trial <= 9 else {("wall_ns", "around"): 1e6}
 
     asked = experiment(
         workloads=(WorkloadSpec(name="a", command=("a",)),),
@@ -343,7 +344,7 @@ def test_what_may_fail_by_chance_is_tried_more_often_before_it_is_given_up(sessi
     )
     lines, _, _ = session(asked, late)
     assert {stop.reason for stop in stops(lines).values()} == {"fixed"}
-    assert len(ends(lines)) == 13
+    assert len(ends(lines)) == 17
 
 
 def test_when_observers_end_again_and_again_the_session_does(

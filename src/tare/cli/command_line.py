@@ -279,6 +279,8 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
     from tare.render.words import listing
 
     ran = [one for one in found if one.ran]
+    if ran and all(one.kind == "timeout" for one in ran):
+        return "a longer --timeout"
     if ran and not any(one.stderr for one in ran):
         return "--capture --out DIR keeps what it wrote"
     if ran and hiding:
@@ -339,11 +341,12 @@ def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -
     prepared : Prepared
         What was executed.
     """
-    from tare.experiment.findings.failures import MOST_KINDS
+    from tare.experiment.findings.failures import MOST_KINDS, all_failed
     from tare.render.words import text
 
     if not any(one.ran for one in found):
         return TrialError(error.message)
     where = hiding((cell.platform for cell in prepared.cells), prepared.experiment)
-    told = "\nand: ".join(text(one.block) for one in found[:MOST_KINDS])
-    return TrialError(f"every trial failed: {told}", how_to_see(found, where))
+    reasons = "\nand: ".join(text(one.block) for one in found[:MOST_KINDS])
+    number = text(all_failed(sum(one.trials for one in found)))
+    return TrialError(f"{number}: {reasons}", how_to_see(found, where))

@@ -123,19 +123,27 @@ def _file(destination: str) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
+#: Elements of JUnit, and their counts, for the exit codes of a gate; others are errors.
+_JUNIT_OUTCOMES = {1: ("failure", "failures"), 2: ("skipped", "skipped")}
+#: What a comment says for the exit codes of a gate, of which every trial of a candidate failed.
+_GATE_HEADINGS = {1: "❌ gate fails", 2: "❔ gate is inconclusive"}
+
+
 def _json(failure: Failure) -> str:
     document = msgspec.json.encode({"version": 1, "error": failure})
     return msgspec.json.format(document, indent=2).decode() + "\n"
 
 
 def _junit(failure: Failure) -> str:
-    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": "0"}
+    outcome, count = _JUNIT_OUTCOMES.get(failure.exit_code, ("error", "errors"))
+    counts = {"tests": "1", "failures": "0", "errors": "0", "skipped": "0", "time": "0"}
+    counts[count] = "1"
     root = Xml.Element("testsuites", name="tare", attrib=counts)
     suite = Xml.SubElement(root, "testsuite", name="tare", attrib=counts)
     case = Xml.SubElement(suite, "testcase", classname="tare", name="tare", time="0")
     message = possible(failure.message)
-    error = Xml.SubElement(case, "error", type=failure.type, message=message)
-    error.text = possible(failure.hint or "")
+    element = Xml.SubElement(case, outcome, type=failure.type, message=message)
+    element.text = possible(failure.hint or "")
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
 
@@ -145,7 +153,8 @@ def _markdown(failure: Failure) -> str:
     body = harmless("\n".join(lines))
     longest = max((len(found) for found in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"### tare failed (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"
+    answer = _GATE_HEADINGS.get(failure.exit_code, "tare failed")
+    return f"### {answer} (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"
 
 
 def _page(failure: Failure) -> str:

@@ -53,11 +53,16 @@ def _case(suite: Xml.Element, one: Compared) -> None:
         time=_seconds(one.seconds),
     )
     evidence = possible(f"{text(one.answer)}; {text(one.counted)}.")
-    if one.gate is not None and one.outcome == "fail":
-        head = possible(text(one.gate.answer))
-        Xml.SubElement(case, "failure", type=possible(one.failing), message=head).text = evidence
+    gate = None if one.gate is None else text(one.gate.answer)
+    if gate is not None and one.outcome == "fail":
+        failure = Xml.SubElement(
+            case, "failure", type=possible(one.failing), message=possible(gate)
+        )
+        failure.text = evidence
     elif one.outcome == "inconclusive":
-        why = ["inconclusive", shown(one.ratio), *([text(one.settle)] if one.settle else [])]
+        why = ["inconclusive", gate or shown(one.ratio)] + (
+            [text(one.settle)] if one.settle else []
+        )
         Xml.SubElement(case, "skipped", message=possible("; ".join(why)))
     Xml.SubElement(case, "system-out").text = evidence
 

@@ -103,7 +103,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     gate : Gate or None
         None: nobody asked for one.
     failing : str
-        The verdict that a gate is there to catch: ``slower``.
+        Why a gate fails where it does: ``slower``, or ``failed`` where the program itself does.
     seconds : float
         What measuring it took.
     """

@@ -9,8 +9,7 @@ from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
 from tare.experiment.findings.evidence import cell_table, comparison_estimate, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, Judged, first_of, judged, uncompared
-from tare.experiment.findings.judgement import Difference, differences, earlier_ends
-from tare.experiment.findings.pairing import ERROR
+from tare.experiment.findings.judgement import Difference, differences, judged_before
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
@@ -51,7 +50,7 @@ def find(results: Results) -> Finding | None:
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=tuple(one for d in found for one in _answer(d, gate)),
         **_verdict(found, gate),
-        settle=next((d.further for d in found if _is_open(d, gate) and d.further), None),
+        settle=next(filter(None, (d.settle(gate) for d in found)), None),
         summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(
@@ -68,7 +67,7 @@ def find(results: Results) -> Finding | None:
 
 
 def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> Message:
-    """Ask whether there is a difference; with a gate, whether it is too large."""
+    """Ask whether there is a difference; with a gate, whether it is passed."""
     levels, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
         return message("difference.question", levels=levels, reference=reference)
@@ -85,8 +84,8 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Judged:
     """Answer a gate by yes or no, and otherwise by the verdict of the largest consequence."""
     if gate is not None:
         answers: dict[GateAnswer, Answer] = {
-            "pass": "no",
-            "fail": "yes",
+            "pass": "yes",
+            "fail": "no",
             "inconclusive": "inconclusive",
         }
         return Judged(verdict=answers[worst([d.gate(gate) for d in found])], within=None)
@@ -95,18 +94,10 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Judged:
     return judged(verdict, found[0].words, Chosen(found[0].margin))
 
 
-def _is_open(d: Difference, gate: float | None) -> bool:
-    if gate is None:
-        return not d.comparison.verdict.conclusive
-    return d.gate(gate) == "inconclusive"
-
-
 def _judged(d: Difference, gate: float | None) -> Message:
     """Give the verdict, and what would settle it where it is inconclusive."""
-    if gate is None:
-        return message("difference.judged", answer=d.answer, more=d.further)
-    more = d.further if _is_open(d, gate) else None
-    return message("difference.judged", answer=d.gate_answer(gate), more=more)
+    answer = d.answer if gate is None else d.gate_answer(gate)
+    return message("difference.judged", answer=answer, more=d.settle(gate))
 
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
@@ -178,19 +169,9 @@ def _analyses(d: Difference) -> Table:
 
 
 def _caveats(results: Results) -> tuple[Said, ...]:
-    stopping, ends = results.experiment.stopping, earlier_ends(results)
-    apart = emulated_cpu.note(results) if stopping.compare == "platform" else None
-    caveats: list[Said] = [apart] if apart else []
-    if ends:
-        caveats.append(
-            message(
-                "difference.judged_before",
-                sessions=ends,
-                error=Chosen(ERROR),
-                most=Chosen(ERROR * (1 + ends)),
-            )
-        )
-    return tuple(caveats)
+    platforms = results.experiment.stopping.compare == "platform"
+    apart = emulated_cpu.note(results) if platforms else None
+    return tuple(one for one in (apart, judged_before(results)) if one)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True)

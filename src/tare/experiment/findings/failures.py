@@ -157,6 +157,14 @@ def reasons(found: Sequence[Failure]) -> Message | None:
     )
 
 
+def all_failed(trials: int, levels: Sequence[str] = (), *, on: str = "of") -> Message:
+    """Say that every trial failed, and how many there were.
+
+    ``levels``: of which workloads; with ``on="on"`` on which platforms; none: of the whole session.
+    """
+    return message("failures.all", trials=trials, levels=list(levels), on=on)
+
+
 def by_level(
     results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
 ) -> list[Message]:

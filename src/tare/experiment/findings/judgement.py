@@ -12,8 +12,10 @@ from tare.experiment.file.kinds import quantile_of
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cell, Pair, cells_of, values_of, verdict_words
 from tare.experiment.findings.evidence import without_ratio
+from tare.experiment.findings.failures import all_failed
 from tare.experiment.findings.level_names import at_levels
-from tare.experiment.findings.pairing import confidence, reference_level
+from tare.experiment.findings.pairing import ERROR, confidence, reference_level
+from tare.experiment.findings.side_failures import Side, SideFailures
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
@@ -91,6 +93,8 @@ class Difference:
     remedy: Message | None = None
     #: That the values are quantiles of too few requests: no number of pairs decides anything.
     few: Message | None = None
+    #: Failed trials of both sides; None: not known.
+    failures: SideFailures | None = None
 
     @property
     def estimate(self) -> Ratio:
@@ -169,8 +173,20 @@ class Difference:
         unlike = looks_unlike(shown, c.ratio, c.low, c.high)
         return message("difference.of_pairs") if unlike else None
 
+    def settle(self, gate: float | None) -> Message | None:
+        """Say what would settle the gate, or without one the verdict; None: it is conclusive."""
+        if gate is None:
+            return self.further
+        if self.gate(gate) != "inconclusive":
+            return None
+        if self.failures is not None and self.failures.gate is not None:
+            return message("difference.gate.longer_limit")
+        return self.further
+
     def gate_answer(self, x: float) -> Message:
         """Answer a gate with its evidence."""
+        if self.failures is not None and self.failures.gate is not None:
+            return self.failures.reason
         if self.gated is None:
             where = message("difference.gate.median")
             ratio: Message | Ratio = self.estimate
@@ -196,7 +212,9 @@ class Difference:
         )
 
     def gate(self, x: float) -> GateAnswer:
-        """Answer a gate: safely below 1 + x, safely above, or neither."""
+        """Answer a gate: by failed trials, or safely below 1 + x, safely above, or neither."""
+        if self.failures is not None and (answer := self.failures.gate) is not None:
+            return answer
         low, high = self.gated_bounds
         if low is None or high is None:
             return "inconclusive"
@@ -312,7 +330,7 @@ def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
     if factor == "platform" and (apart := emulated_cpu.note(results)):
         return message("difference.emulated", why=apart)
     if hopeless := failing(results, factor):
-        return message("difference.all_failed", levels=hopeless)
+        return message("difference.nothing", why=failing_trials(results, factor, hopeless))
     return message("difference.no_shared_block", reference=reference)
 
 
@@ -321,6 +339,13 @@ def failing(results: Results, factor: str) -> list[str]:
     trials = results.trial_table
     good = set(trials.loc[trials["status"] == "ok", factor])
     return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
+
+
+def failing_trials(results: Results, factor: str, levels: list[str]) -> Message:
+    """Say that all trials of some levels failed, as :func:`failing` names them."""
+    trials = results.trial_table
+    number = int((trials[factor].isin(levels) & (trials["status"] == "failed")).sum())
+    return all_failed(number, levels, on="on" if factor == "platform" else "of")
 
 
 def _difference(
@@ -346,7 +371,8 @@ def _difference(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
     levels = {**pair.levels, pair.factor: pair.level}
-    of_first = _cell(results, basis, {**pair.levels, pair.factor: pair.reference})
+    of_reference = {**pair.levels, pair.factor: pair.reference}
+    of_first = _cell(results, basis, of_reference)
     of_second = _cell(results, basis, levels)
     gated = None
     if asked.stopping.gate_on != "median":
@@ -354,9 +380,10 @@ def _difference(
         gated = pair_ratio(first, second, judged, level, tick=basis.tick, seed=asked.seed)
     others = [f for f in results.varied if f != pair.factor]
     at = at_levels(pair.levels, others) if others else ""
+    second_name = f"{pair.level} ({at})" if at else pair.level
     return Difference(
         first=pair.reference,
-        second=f"{pair.level} ({at})" if at else pair.level,
+        second=second_name,
         factor=pair.factor,
         levels=levels,
         comparison=comparison,
@@ -378,6 +405,9 @@ def _difference(
         remedy=None
         if gated is None
         else _more_for_gate(gated, len(first), pair.seconds, asked.stopping),
+        failures=SideFailures(
+            Side.of(pair.reference, results, of_reference), Side.of(second_name, results, levels)
+        ),
     )
 
 
@@ -436,3 +466,16 @@ def earlier_ends(results: Results) -> int:
         return 0
     end = "budget" if results.experiment.stopping.trials is None else "finished"
     return int((results.sessions["reason"].iloc[:-1] == end).sum())
+
+
+def judged_before(results: Results) -> Message | None:
+    """Say how often a comparison that was judged earlier may raise a false alarm; None: once."""
+    ends = earlier_ends(results)
+    if not ends:
+        return None
+    return message(
+        "difference.judged_before",
+        sessions=ends,
+        error=Chosen(ERROR),
+        most=Chosen(ERROR * (1 + ends)),
+    )

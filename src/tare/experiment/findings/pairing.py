@@ -154,10 +154,20 @@ def _width(found: Sequential) -> float:
 
 
 def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
+    """Report the ratio with its interval.
+
+    An analysis that may spend no error has no interval. All earlier ones cover the ratio at the
+    same time, so the last of them is shown, with the estimate moved into it.
+    """
     c = found.comparison
+    ratio = Ratio(c.ratio, c.low, c.high)
+    for look in reversed(found.looks):
+        if look.low is not None and look.high is not None:
+            ratio = Ratio(min(max(c.ratio, look.low), look.high), look.low, look.high)
+            break
     return message(
         "pairing.estimate",
         level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
-        ratio=Ratio(c.ratio, c.low, c.high),
+        ratio=ratio,
         more=c.more_pairs,
     )

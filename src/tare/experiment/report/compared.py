@@ -9,9 +9,9 @@ from tare.experiment.findings import caveats, sessions
 from tare.experiment.findings.difference import question
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.failures import by_level
-from tare.experiment.findings.judgement import Difference
+from tare.experiment.findings.judgement import Difference, judged_before
 from tare.experiment.results import Results
-from tare.results.message import Amount, Change, Chosen, message
+from tare.results.message import Amount, Change, Chosen, Message, message
 from tare.results.report import Compared, Gate, Origin, Report
 from tare.units import chosen
 
@@ -30,11 +30,18 @@ def document(results: Results, found: Sequence[Difference], gate: float | None) 
         strip=tuple((name, str(value)) for name, value in facts if value is not None),
         sections=(),
         origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
-        caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
+        caveats=caveats_of(results),
         failed=tuple(by_level(results)),
         notes=(said(disturbance(results)),),
         compared=make(found, gate),
     )
+
+
+def caveats_of(results: Results) -> tuple[Message, ...]:
+    """Return what weakens every comparison: machines that changed, and earlier verdicts."""
+    changed = caveats.sentences(sessions.caveats(results), results.levels_of)
+    before = judged_before(results)
+    return (*changed, *([before] if before else []))
 
 
 def make(found: Sequence[Difference], gate: float | None) -> tuple[Compared, ...]:
@@ -46,7 +53,6 @@ def _compared(d: Difference, gate: float | None) -> Compared:
     c, unit = d.comparison, d.basis.unit
     first, second = (Amount(m.estimate, unit, m.low, m.high) for m in d.medians)
     answered = None if gate is None else Gate(gate, d.gate(gate), d.gate_answer(gate))
-    is_open = answered is None or answered.outcome == "inconclusive"
     return Compared(
         first=d.first,
         second=d.second,
@@ -72,8 +78,12 @@ def _compared(d: Difference, gate: float | None) -> Compared:
             confidence=Chosen(c.confidence),
             margin=Chosen(d.margin),
         ),
-        settle=d.further if is_open else None,
+        settle=d.settle(gate),
         gate=answered,
-        failing=d.words.higher,
+        failing="failed" if _crashes(d) else d.words.higher,
         seconds=d.seconds * c.n,
     )
+
+
+def _crashes(d: Difference) -> bool:
+    return d.failures is not None and d.failures.gate == "fail"

@@ -252,8 +252,11 @@ class _Session:
                 ended = "budget"
         if not self.tally.good:
             raise TrialError(
-                "every trial failed"
-                + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
+                text(
+                    message(
+                        "execute.all_failed", trials=self.tally.done, why=self.tally.last_failure
+                    )
+                ),
                 f"what was seen is in {self.request.folder / 'journal'}",
             )
         return ended
@@ -297,7 +300,7 @@ class _Session:
                 fixed, planned = self._affordable(cells, budget, time.monotonic() - began, sure)
                 if fixed is not None:
                     continue
-            failed = self.tally.hopeless(cells)
+            failed = self.tally.hopeless(cells, is_over=budget.over)
             self._stop(failed, "failed", {})
             if fixed is None:
                 decisions = self._decisions(cells)
@@ -336,7 +339,7 @@ class _Session:
         order = plan.block_order(self.experiment, cells, self.request.past.sessions, self.block)
         wanted = list(order)
         for position, number in enumerate(wanted):
-            if position >= len(order) and number in self.tally.hopeless(cells):
+            if position >= len(order) and number in self.tally.hopeless(cells, is_over=budget.over):
                 continue
             if self._is_over(cells, wanted[position:], budget):
                 return False

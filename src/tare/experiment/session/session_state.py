@@ -13,11 +13,11 @@ from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment
 from tare.experiment.trial_times import Trial
 
-#: A cell is given up after so many failures in a row: of commands that fail every third time, one
-#: in 700 begins so.
-TRIES_IN_A_ROW = 6
-#: After so many where it, or one of its levels, was never good, and no program ended by itself:
-#: what cannot be started, or exceeds its time, does so again.
+#: Failures in a row after which a cell is given up: one in 1,000 sessions of a command that fails
+#: half of the time begins with so many.
+TRIES_IN_A_ROW = 10
+#: The same where no trial of the cell, or of one of its levels, was good and the failure would
+#: recur (a program that cannot be started), or the budget is spent.
 TRIES = 3
 
 
@@ -98,26 +98,29 @@ class Tally:
             return math.inf
         return max(0, min(fixed, fixed if own is None else own) - self.trials[cell])
 
-    def hopeless(self, cells: list[int]) -> list[int]:
-        """Return cells that keep failing, with all others of a level that always fails."""
+    def hopeless(self, cells: list[int], *, is_over: bool = False) -> list[int]:
+        """Return the cells to give up: those that keep failing, and levels that always fail.
+
+        ``is_over``: the budget is spent, so failures that may be by chance get no more tries.
+        """
+        by_chance = TRIES if is_over else TRIES_IN_A_ROW
         given_up = {
             c
             for c in cells
-            if self._in_a_row[c]
-            >= (TRIES_IN_A_ROW if self.trials[c] or c in self._by_chance else TRIES)
+            if self._in_a_row[c] >= (by_chance if self.trials[c] or c in self._by_chance else TRIES)
         }
-        for factor, level in self._hopeless_levels():
+        for factor, level in self._hopeless_levels(by_chance):
             given_up |= {c for c in cells if self._cells[c].levels()[factor] == level}
         return sorted(given_up)
 
-    def _hopeless_levels(self) -> list[tuple[str, str]]:
+    def _hopeless_levels(self, by_chance: int) -> list[tuple[str, str]]:
         tried: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, TRIES])
         for cell in self._cells:
             for key in cell.levels().items():
                 tried[key][0] += self._failures[cell.cell]
                 tried[key][1] += self.trials[cell.cell]
                 if cell.cell in self._by_chance:
-                    tried[key][2] = TRIES_IN_A_ROW
+                    tried[key][2] = by_chance
         good_factors = {factor for (factor, _), (_, successes, _) in tried.items() if successes}
         return [
             (factor, level)

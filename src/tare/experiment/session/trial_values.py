@@ -34,8 +34,10 @@ class Values:
 
     @property
     def may_do_better(self) -> bool:
-        """Whether a trial that failed may not fail the next time: what is not there stays so."""
-        ended = self.fault is not None and self.fault.kind in ("exit", "signal")
+        """Whether the next trial may succeed: a program that ran may, a missing one cannot."""
+        ended = self.fault is not None and self.fault.kind in (
+            "exit", "signal", "timeout", "cpu_time",
+        )  # fmt: skip
         return self.by_chance or (ended and not self.serves)
 
     def means(self, metric: str) -> dict[str, float]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tare.errors import TrialError
+from tare.experiment.findings.side_failures import Side, SideFailures
 from tare.features.compare.screen import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
+    answer_gate,
     check_complete,
     cut_short,
     measure,
@@ -17,6 +21,7 @@ from tare.measure.comparison.session import (
 
 if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
+    from tare.experiment.results import Results
     from tare.measure.baseline import Session
 
 
@@ -45,7 +50,14 @@ def against(
         # A new session is like the stored ones if it is as long as they are, but for an interval.
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
     with wanted.folder() as folder:
-        ended, failure = measure(prepared, folder, execution)
+        stored_trials = sum(len(next(iter(s.values.values()))) for s in found.sessions)
+        before = Side("the baseline", stored_trials)
+        try:
+            ended, failure = measure(prepared, folder, execution)
+        except TrialError:
+            if wanted.gate is not None:
+                answer_gate([_failures(before, found.workload, store.load(folder))], wanted.gate)
+            raise
         if failure is not None:
             raise failure
         if ended == "interrupted":
@@ -56,9 +68,15 @@ def against(
         baseline.check(stored, found, new.sessions[-1], asked)
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
+        difference = replace(difference, failures=_failures(before, new.workload, results))
         code = tell((difference,), results, ended, folder, wanted)
         check_complete(results, execution, code, ended, is_number_asked=trials is not None)
         return code
+
+
+def _failures(stored: Side, name: str, results: Results) -> SideFailures:
+    """Return the failed trials of the new session; stored sessions have good trials alone."""
+    return SideFailures(stored, Side.of(name, results, {}))
 
 
 def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:

@@ -19,11 +19,13 @@ from tare.measure.comparison.session import (
     Execution,
     Wanted,
     check_complete,
+    check_gate,
     check_report,
     differences_in,
     measure,
     prepare,
 )
+from tare.results.verdict import GATE_CODES
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
@@ -226,9 +228,9 @@ def _check_enough(gate_on: str, trials: int) -> None:
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
     from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.judgement import failing
+    from tare.experiment.findings.judgement import failing, failing_trials
     from tare.features.compare.screen import tell
-    from tare.render.words import listing
+    from tare.render.words import text
 
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
@@ -239,10 +241,13 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
             raise failure
         hopeless = failing(results, "workload")
         if hopeless:
-            # The others were compared and told, and why this one failed; a gate must not pass
-            # without it.
+            # The other comparisons are printed; a gate must not pass without this command.
+            if code == GATE_CODES["fail"]:
+                return code
+            check_gate(results, "workload")
             raise TrialError(
-                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
+                f"nothing is compared with {hopeless[0]}: "
+                + text(failing_trials(results, "workload", hopeless)),
                 how_to_see(failures(results)),
             )
         check_complete(results, execution, code, ended)

@@ -29,7 +29,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
     """Print every verdict with its evidence."""
     for d in found:
         c = d.comparison
-        further = d.further if gate is None or d.gate(gate) == "inconclusive" else None
+        further = d.settle(gate)
         # What begins with a command's name stays as the command is written.
         _say("Verdict", text(d.answer) if c.verdict.conclusive else sentence(d.answer))
         rests = message(
@@ -147,13 +147,13 @@ def tell(
     from tare.results.verdict import GATE_CODES, worst
 
     spoken = "-" not in (wanted.json, wanted.markdown)
-    weak = caveats.sentences(sessions.caveats(results), results.levels_of)
+    weak = compared.caveats_of(results)
     if spoken:
-        for caveat in sentences(weak):
-            console.out.print(f"Caveat   {caveat}")
         if wanted.gate is not None:
             gate = text(gate_line(found, wanted.gate))
             console.out.print(f"Gate     {gate}", style="bold")
+        for caveat in sentences(weak):
+            console.out.print(f"Caveat   {caveat}")
         show(found, results, wanted.gate)
         if ended == "interrupted":
             console.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
@@ -180,13 +180,27 @@ def tell(
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
+def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:
+    """Return twice the time limit where kills at it are what leaves a gate inconclusive."""
+    limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
+    if not limits or all(d.failures is None or d.failures.gate == "fail" for d in killed):
+        return None
+    return units.duration(2 * max(limits))
+
+
 def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
     from tare.render.words import text
 
+    killed = [
+        d for d in found if wanted.gate is not None and d.failures is not None and d.failures.gate
+    ]
+    if limit := _longer_limit(killed, results):
+        return f"Next     {again('compare', {'--timeout': limit}, ['--out'])}"
     waiting = [
         d
         for d in found
         if d.comparison.more_pairs
+        and d not in killed
         and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
     ]
     if wanted.gate is not None and found and found[0].gated is not None:

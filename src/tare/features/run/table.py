@@ -323,13 +323,13 @@ def _check_all(results: Results, factor: str) -> None:
     """Raise where something that was asked for has no good trial."""
     from tare.cli.command_line import hiding, how_to_see
     from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.judgement import failing
-    from tare.render.words import listing
+    from tare.experiment.findings.judgement import failing, failing_trials
+    from tare.render.words import text
 
     hopeless = failing(results, factor)
     if hopeless:
-        on = "on" if factor == "platform" else "of"
         stacks = hiding(hopeless, results.experiment) if factor == "platform" else ()
         raise TrialError(
-            f"every trial {on} {listing(hopeless)} failed", how_to_see(failures(results), stacks)
+            text(failing_trials(results, factor, hopeless)),
+            how_to_see(failures(results), stacks),
         )

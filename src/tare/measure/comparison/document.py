@@ -9,7 +9,8 @@ from typing import Any
 from tare.experiment.findings import conditions, sessions
 from tare.experiment.findings.disturbance import disturbance
 from tare.experiment.findings.failures import failures
-from tare.experiment.findings.judgement import Difference
+from tare.experiment.findings.judgement import Difference, judged_before
+from tare.experiment.findings.side_failures import SideFailures
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.render import data
@@ -27,16 +28,14 @@ def as_json(
     """Return what ``--json`` writes."""
     disturbed = disturbance(results)
     trials = results.trial_table
-    answers = [d.gate(gate) for d in found] if gate is not None else []
     return {
         "version": VERSION,
         "comparisons": [_comparison_json(d, gate) for d in found],
-        "gate": {"margin": gate, "answer": worst(answers), "exit": GATE_CODES[worst(answers)]}
-        if gate is not None
-        else None,
+        "gate": None if gate is None else _gate_json(found, gate),
         "ended": ended,
         "seed": results.experiment.seed,
         "caveats": sessions.caveats(results),
+        "judged_before": data.builtins(judged_before(results)),
         "levels_of": results.levels_of,
         "disturbance": None if disturbed is None else data.builtins(disturbed),
         "network": network.as_json(results),
@@ -48,6 +47,18 @@ def as_json(
             for row in results.facts.to_dict("records")
             if not isinstance(row["platform"], str)
         },
+    }
+
+
+def _gate_json(found: Sequence[Difference], gate: float) -> dict[str, Any]:
+    answers = [d.gate(gate) for d in found]
+    answer = worst(answers)
+    reason = found[answers.index(answer)].gate_answer(gate)
+    return {
+        "margin": gate,
+        "answer": answer,
+        "exit": GATE_CODES[answer],
+        "reason": data.builtins(reason),
     }
 
 
@@ -80,9 +91,17 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
             for n, m in ((d.first, first), (d.second, second))
         ],
         "spread": None if d.spread is None else _spread_json(d.spread),
+        "trials": None if d.failures is None else _trials_json(d.failures),
         "looks": [asdict(look) for look in d.looks],
         "values": [d.first_values.tolist(), d.second_values.tolist()],
     }
+
+
+def _trials_json(of: SideFailures) -> list[dict[str, Any]]:
+    return [
+        {"name": s.name, "trials": s.trials, "failed": s.crashed, "killed": s.killed}
+        for s in (of.reference, of.candidate)
+    ]
 
 
 def _spread_json(found: SpreadComparison) -> dict[str, Any]:

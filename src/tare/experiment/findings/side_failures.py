@@ -1,0 +1,120 @@
+"""Failed trials of the two sides of a comparison, and what a gate makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare.experiment.findings.failures import Failure, failures
+from tare.results.message import Message, message
+from tare.results.verdict import GateAnswer
+
+if TYPE_CHECKING:
+    from tare.experiment.results import Results
+
+#: Faults by which a program is killed at a limit of its time: it would have taken longer.
+_TIME_LIMITS = frozenset({"timeout", "cpu_time"})
+#: One-sided level at which a candidate fails more often than a reference that fails as well.
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Side:
+    """Trials of one side of a comparison.
+
+    Attributes
+    ----------
+    name : str
+    trials : int
+        How many ended.
+    failures : tuple of Failure
+        How some of them failed, the most frequent way first.
+    """
+
+    name: str
+    trials: int
+    failures: tuple[Failure, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, results: Results, levels: Mapping[str, str]) -> Side:
+        """Collect the trials at some levels of the factors."""
+        trials = results.trial_table
+        trials = trials[trials["status"] != "unfinished"]
+        for factor, level in levels.items():
+            trials = trials[trials[factor].astype(str) == str(level)]
+        return cls(name, len(trials), tuple(failures(results, trials)))
+
+    @property
+    def killed(self) -> int:
+        """How many were killed at a time limit."""
+        return sum(one.trials for one in self.failures if one.kind in _TIME_LIMITS)
+
+    @property
+    def crashes(self) -> tuple[Failure, ...]:
+        """Failures of other kinds."""
+        return tuple(one for one in self.failures if one.kind not in _TIME_LIMITS)
+
+    @property
+    def crashed(self) -> int:
+        """How many failed otherwise."""
+        return sum(one.trials for one in self.crashes)
+
+
+@dataclass(frozen=True)
+class SideFailures:
+    """Failed trials of the reference and of the candidate."""
+
+    reference: Side
+    candidate: Side
+
+    @property
+    def gate(self) -> GateAnswer | None:
+        """What a gate answers because of them; None: the values decide.
+
+        A candidate that fails where the reference never does, or fails more often than chance
+        gives (Fisher's exact test), never passes. Times of those that ended say nothing of a side
+        from which the slow ones are missing, so trials killed on one side leave it inconclusive.
+        """
+        first, second = self.reference, self.candidate
+        if second.crashed and (not first.crashed or self._p_more() <= _LEVEL):
+            return "fail"
+        if bool(first.killed) != bool(second.killed):
+            return "inconclusive"
+        return None
+
+    def _p_more(self) -> float:
+        """Return the one-sided p-value that the candidate crashes as rarely as the reference."""
+        first, second = self.reference, self.candidate
+        crashed, trials = first.crashed + second.crashed, first.trials + second.trials
+        tables = (
+            math.comb(second.trials, k) * math.comb(first.trials, crashed - k)
+            for k in range(second.crashed, min(crashed, second.trials) + 1)
+        )
+        return sum(tables) / math.comb(trials, crashed)
+
+    @property
+    def reason(self) -> Message:
+        """Why they decide a gate, in a form that follows "the gate fails:"."""
+        first, second = self.reference, self.candidate
+        if self.gate == "fail":
+            return message(
+                "difference.gate.crashes",
+                second=second.name,
+                failed=second.crashed,
+                trials=second.trials,
+                first=first.name,
+                others=first.crashed,
+                of=first.trials,
+                reason=second.crashes[0].reason,
+                more=len(second.crashes) - 1,
+            )
+        slow, other = (second, first) if second.killed else (first, second)
+        return message(
+            "difference.gate.kills",
+            name=slow.name,
+            killed=slow.killed,
+            trials=slow.trials,
+            other=other.name,
+        )
