@@ -114,6 +114,33 @@ def test_every_end_is_told_from_the_others(here: Path, platform: str) -> None:
     assert status[at["kill 1 1"]] == -signal.SIGKILL
 
 
+def test_a_program_that_cannot_be_started_is_said_first_with_what_to_do(here: Path) -> None:
+    give(here, [f"sum {n} {n + 1}" for n in range(14)])
+    file = written("bare", "bubblewrap", parallel=2)
+    # Outside of the system's directories, and of what the command names.
+    tool = here / "hidden" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nread -r _ a b; echo $((a + b))\n")
+    tool.chmod(0o755)
+    line = f'command = ["sh", "-c", "exec {tool} <$0", "{{task}}"]'
+    command = file.replace('command = ["./program"]', line)
+    (here / "set.toml").write_text(command)
+    available = platforms.availability("bubblewrap")
+    if not available.works:
+        pytest.skip(f"bubblewrap: {available.why}")
+    said = " ".join(tare("tasks", "run", "set.toml", code=15).split())
+    crashed = "bubblewrap: all 10 runs crashed alike, so it is compared with nothing: sh ended with"
+    assert said.partition("Caveat: ")[2].startswith(crashed)
+    assert 'try: [platforms.bubblewrap] show = "/FOLDER" in the file' in said
+    assert "more and" not in said
+    table = load([here / "set"]).table
+    assert Counter(table["result"]) == {"correct": 14, "crashed": 10}
+    shown = f'{command}\n[platforms.bubblewrap]\nshow = "{tool.parent}"\n'
+    (here / "set.toml").write_text(shown)
+    tare("tasks", "run", "set.toml", "--out", "shown")
+    assert set(load([here / "shown"]).table["result"]) == {"correct"}
+
+
 def test_lanes_run_side_by_side_and_every_trial_is_there(here: Path) -> None:
     cpus = len(os.sched_getaffinity(0))
     if cpus < 2:

@@ -174,6 +174,14 @@ def test_further_options_reach_isolate(stub: Stub) -> None:
     assert "--share-net --dir=/srv --run" in stub.runs()[0]
 
 
+def test_shown_folders_reach_isolate(stub: Stub, tmp_path: Path) -> None:
+    folder = tmp_path / "classes"
+    folder.mkdir()
+    place = msgspec.structs.replace(stub.place(cg="off", show=str(folder)), runs_commands=True)
+    platforms.start("isolate", place).close()
+    assert f"--dir={str(folder)[1:]}={folder} " in stub.runs()[0]
+
+
 def test_no_box_left_is_told(stub: Stub) -> None:
     (stub.claims / "tare-box-999").write_text("tare-fedcba-0")
     with pytest.raises(PlatformError, match="all boxes of isolate from 999"):

@@ -269,6 +269,48 @@ def test_pictures_are_as_their_schema_says() -> None:
         altair.Chart.from_dict(figure.spec)
 
 
+def crashing(some: Runs, configuration: int, *status: float) -> Runs:
+    """Return runs of which those of one configuration ended with these exit codes."""
+    own = some.table["configuration"] == configuration
+    some.table.loc[own, "exit_status"] = list(status)
+    return some
+
+
+def test_a_configuration_that_only_crashes_alike_is_broken_and_compared_with_nothing() -> None:
+    good, crashed = once(("correct", 1), ("correct", 1)), once(("crashed", 1), ("crashed", 1))
+    some = crashing(runs(good, crashed, good), 1, 127, 127)
+    assert [one.broken for one in scored(some, "cpu")] == [None, "<b>crashed</b>", None]
+    compared = [(p.first.label, p.second.label) for p in pairs(scored(some, "cpu"))]
+    assert compared == [("bare", "vm")]
+    first, *_ = caveats(some, scored(some, "cpu"))
+    assert text(first) == (
+        "docker: all 2 runs crashed alike, so it is compared with nothing: <b>crashed</b>. "
+        '[platforms.docker] show = "/FOLDER" in the file shows it more than the system\'s '
+        "directories and the files that its command names"
+    )
+    assert make(some, "cpu", "")[0].caveats[0] == first
+    # On the bare machine there is nothing to show.
+    first, *_ = caveats(some := crashing(runs(crashed, good), 0, 1, 1), scored(some, "cpu"))
+    assert first.args["remedy"] is None
+
+
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        (("crashed", "crashed"), (1, 2)),
+        (("crashed", "wrong"), (1, 1)),
+        (("timeout", "timeout"), (-9, -9)),
+    ],
+)
+def test_runs_that_end_otherwise_are_no_broken_configuration(
+    results: tuple[Result, ...], status: tuple[float, ...]
+) -> None:
+    some = crashing(runs(once(*((one, 1.0) for one in results))), 0, *status)
+    assert scored(some, "cpu")[0].broken is None
+    alone = crashing(runs(once(("crashed", 1))), 0, 1)
+    assert scored(alone, "cpu")[0].broken is None
+
+
 def test_a_set_without_runs_is_none_that_is_solved() -> None:
     empty = runs(once(("correct", 1)))
     none = Runs(empty.folders, empty.configurations, empty.tasks, empty.table.iloc[:0])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tare.errors import IncompleteError, UsageError
 from tare.features.tasks import command, work
+from tare.features.tasks.runs import Runs
 from tare.wiring import command_line
 
 
@@ -36,7 +37,8 @@ class Tasks:
 
     def _show(self, *given: Any) -> Any:
         self.shown = given
-        return types.SimpleNamespace(table=pd.DataFrame({"result": self.results}))
+        table = pd.DataFrame({"result": self.results}).assign(configuration=0)
+        return Runs(folders=(), configurations=(), tasks=(), table=table)
 
     def run(self, *words: str) -> None:
         CliRunner().invoke(command_line(), ["tasks", "run", *words], catch_exceptions=False)

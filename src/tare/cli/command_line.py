@@ -276,6 +276,7 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
     hiding : sequence of str
         Where every trial failed, of those of :func:`hiding`.
     """
+    from tare import platforms
     from tare.render.words import listing
 
     ran = [one for one in found if one.ran]
@@ -285,9 +286,15 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
         return "--capture --out DIR keeps what it wrote"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"
+        layer = next(filter(None, map(platforms.showing, hiding)), None)
+        folders = (
+            f'; folders: [platforms.{layer}] show = "/FOLDER" in an experiment file'
+            if layer
+            else ""
+        )
         return (
-            f"name in the command what it opens: {listing(hiding)} {verb} it no other files of "
-            "this machine, and it can write to /tmp alone   (docs/reference/platforms.md: show)"
+            f"name in the command the files that it opens{folders}   ({listing(hiding)} {verb} it "
+            "no others of this machine, and it can write to /tmp alone)"
         )
     return None
 

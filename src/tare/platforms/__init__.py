@@ -15,6 +15,7 @@ from tare.platforms.stack import (
     own_network,
     root_refusal,
     shares_memory,
+    showing,
     slow,
     start,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "offered",
     "other_network",
     "own_files",
+    "showing",
     "own_network",
     "root_refusal",
     "shares_memory",

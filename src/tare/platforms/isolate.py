@@ -73,6 +73,7 @@ class Isolate(Layer):
                 default="auto",
                 choices=("auto", "off"),
             ),
+            root.SHOW,
             Parameter(name="extra", meaning="further options of isolate --run", default=""),
         ),
         source="isolate(1), https://github.com/ioi/isolate",
@@ -119,7 +120,8 @@ class Isolate(Layer):
             # What ended for want of memory is told by the group around it.
             *(["--dir=sys"] if place.held else []),
         ]
-        mapped = Mapped.of(place, f"{said}.tmp") if place.runs_commands else Mapped()
+        files = [*place.files, *root.further(self.settings(place)["show"])]
+        mapped = Mapped.of(files, f"{said}.tmp") if place.runs_commands else Mapped()
         options += [*mapped.options]
         options += words("[platforms.isolate] extra", self.settings(place)["extra"])
         # What is around holds the box as it does all others; its own groups would lead out.
@@ -187,19 +189,19 @@ class Mapped(NamedTuple):
     made: str = ""
 
     @classmethod
-    def of(cls, place: Place, own_tmp: str) -> Mapped:
-        """Return system directories, and the folders of commands' files.
+    def of(cls, files: Sequence[str], own_tmp: str) -> Mapped:
+        """Return system directories, and the folders of files.
 
         Parameters
         ----------
-        place : Place
-            With the files.
+        files : sequence of str
+            Files that commands name, and what the user shows: absolute paths of files or folders.
         own_tmp : str
             To be made, where isolate stands, for boxes in whose ``/tmp`` something is shown:
             nothing can be mounted below the one that a box has by itself.
         """
         options = [f"--dir={name}:maybe" for name in root.SYSTEM if name not in SHOWN]
-        folders = _folders(place.files)
+        folders = _folders(files)
         below = [folder for folder in folders if folder.startswith("/tmp/")]
         made = ""
         if below:
@@ -211,9 +213,13 @@ class Mapped(NamedTuple):
 
 
 def _folders(files: Sequence[str]) -> list[str]:
-    """Return the folders of files that a box does not have anyway, none within another."""
+    """Return the folders of files that a box does not have anyway, none within another.
+
+    A folder among the files stands for itself.
+    """
     found: list[str] = []
-    for folder in sorted({Path(os.path.normpath(file)).parent for file in files}):
+    paths = [Path(os.path.normpath(file)) for file in files]
+    for folder in sorted({path if path.is_dir() else path.parent for path in paths}):
         top = folder.parts[1] if len(folder.parts) > 1 else ""
         if top in (*root.SYSTEM, "proc", "sys") or any(folder.is_relative_to(x) for x in found):
             continue

@@ -90,7 +90,7 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
         return _of_root(place.root, outer.root)
     # A sandbox has the kernel's files of its own.
     named = [file for file in place.files if PurePosixPath(file).parts[1] not in ("proc", "sys")]
-    files = [*named, *_further(settings["show"])]
+    files = [*named, *further(settings["show"])]
     if outer.host_files:
         binds, links = _looked_at(settings["root"])
     else:
@@ -157,8 +157,14 @@ def _has_place(base: Path, path: str) -> bool:
     return there.is_dir() or (len(parts) == 1 and not there.exists())
 
 
-def _further(show: str) -> list[str]:
-    """Return the paths of an option."""
+def further(show: str) -> list[str]:
+    """Return the absolute paths that the option ``show`` names.
+
+    Raises
+    ------
+    PlatformError
+        If one of them is not absolute, or all of the machine.
+    """
     paths = words("show", show)
     for path in paths:
         if not PurePosixPath(path).is_relative_to("/") or path.strip("/") == "":

@@ -156,6 +156,15 @@ def brings_files(stack: str, options: dict[str, dict[str, Any]]) -> bool:
     )
 
 
+def showing(stack: str) -> str | None:
+    """Return the innermost layer of a stack with an option for more files to show; None: none."""
+    for layer in reversed(layers(stack)):
+        parameters = {one.name for one in layer.description.parameters}
+        if layer.own_files and root_files.SHOW.name in parameters:
+            return layer.description.name
+    return None
+
+
 def network_end(stack: str) -> NetworkEnd:
     """Return how what is inside of all layers is in a network that tare made."""
     ends = [one.network_end for one in layers(stack) if one.network_end != "host"]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tare import platforms
 from tare.features.tasks.outcomes import MIXED, Pair, Scored, pairs
 from tare.features.tasks.runs import RESULTS, SOLVED, Runs
 from tare.features.tasks.specification import TaskSet
@@ -87,7 +88,8 @@ def configurations(some: Sequence[Scored]) -> Table:
 
 
 def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
-    """Say what weakens all answers: runs that waited for a CPU, and what folders do not share."""
+    """Say what weakens all answers: broken configurations, waiting for a CPU, unlike folders."""
+    yield from broken(some)
     waited = {one.label: share for one in some if (share := _waited(one)) > MOST_WAITED}
     if waited:
         yield message(
@@ -126,7 +128,7 @@ def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
             what=[message(f"tasks.given.{name}") for name in what],
         )
     used = {one.number for pair in compared for one in (pair.first, pair.second)}
-    alone = [one.label for one in some if one.number not in used]
+    alone = [one.label for one in some if one.number not in used and one.broken is None]
     if compared and alone:
         yield message("tasks.alone", names=alone)
     if len(runs.machines) > 1:
@@ -159,6 +161,28 @@ def _otherwise(runs: Runs, pair: Pair) -> tuple[str, ...]:
 
 def _judged(asked: TaskSet) -> tuple[object, ...]:
     return asked.expected, asked.compare, asked.tolerance, asked.checker
+
+
+def broken(some: Sequence[Scored]) -> Iterator[Message]:
+    """Say which configurations crashed in every run in the same way, why, and what to do."""
+    alike: dict[str, list[Scored]] = {}
+    for one in some:
+        if one.broken is not None:
+            alike.setdefault(one.broken, []).append(one)
+    for why, own in alike.items():
+        yield message(
+            "tasks.broken",
+            names=[one.label for one in own],
+            n=sum(len(one.table) for one in own),
+            why=why,
+            remedy=remedy(own[0]),
+        )
+
+
+def remedy(one: Scored) -> Message | None:
+    """Return how to show files to a program that may miss them; None: it sees this machine's."""
+    layer = platforms.showing(one.configuration.levels.get("platform", "bare"))
+    return None if layer is None else message("tasks.show", layer=layer)
 
 
 def missing(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:

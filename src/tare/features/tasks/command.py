@@ -11,7 +11,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InterruptError, UsageError
+from tare.errors import IncompleteError, InterruptError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,6 +91,7 @@ def run(
             f"{again}   (goes on)   or: {shows}",
         ) from error
     runs = _show([folder], of, folder / PAGE, json)
+    _check_broken(runs, of)
     for result, what in (("lost", "lost by their platform"), ("unchecked", "not checked")):
         count = int((runs.table["result"] == result).sum())
         if count:
@@ -160,6 +161,21 @@ def export(
         console.err.print(f"Wrote {file}.")
 
 
+def _check_broken(runs: Runs, metric: Metric) -> None:
+    """Raise where every run of a configuration crashed alike, with what to do about it."""
+    from tare.features.tasks.answers import remedy
+    from tare.features.tasks.outcomes import scored
+    from tare.render.words import listing, text
+
+    broken = [one for one in scored(runs, metric) if one.broken is not None]
+    if broken:
+        hint = remedy(broken[0])
+        raise TrialError(
+            f"all runs of {listing(one.label for one in broken)} crashed alike: {broken[0].broken}",
+            None if hint is None else text(hint),
+        )
+
+
 def _metric(given: str) -> Metric:
     from tare.features.tasks.outcomes import METRICS
 
@@ -190,6 +206,7 @@ def _show(folders: Sequence[Path], metric: Metric, page: Path, json: str | None)
                 "folders": data.builtins(list(runs.folders)),
                 "configurations": data.builtins(list(runs.configurations)),
                 "tasks": len(runs.tasks),
+                "caveats": data.builtins(list(document.caveats)),
                 "findings": data.builtins([one.finding for one in document.sections]),
                 "written": [str(path) for path in written],
             },

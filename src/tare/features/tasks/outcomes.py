@@ -85,6 +85,19 @@ class Scored:
         return Outcomes(np.where(time > 0, time, np.nan), solved, ran)
 
     @cached_property
+    def broken(self) -> str | None:
+        """Why every run crashed, where all of at least two did with one exit code; else None.
+
+        A program that is not found on its platform ends so, or that misses a file there: its runs
+        say nothing about how it solves tasks.
+        """
+        runs = self.table[self.table["result"] != "lost"]
+        alike = (runs["result"] == "crashed").all() and runs["exit_status"].nunique() == 1
+        if len(runs) < 2 or not alike:
+            return None
+        return str(runs["why"].iloc[-1])
+
+    @cached_property
     def limit_ns(self) -> float | None:
         """The time in which a task is to be solved; None: nothing limits it."""
         own = self.configuration
@@ -177,8 +190,10 @@ def pairs(some: Sequence[Scored]) -> list[Pair]:
 
     Several folders: each configuration with the same one of the first folder. One folder: with
     those that differ from it in one thing, a workload or a level, of which they have the first.
-    Where nothing differs in one thing only, all are compared with the first.
+    Where nothing differs in one thing only, all are compared with the first. One that is broken
+    is compared with nothing.
     """
+    some = [one for one in some if one.broken is None]
     known = [_parts(one.configuration, str(one.configuration.folder)) for one in some]
     names = dict.fromkeys(name for one in known for name in one)
     # A level that is the usual one is not named.

@@ -58,6 +58,9 @@ LEFT_BYTES = 1 << 20
 OWN_BYTES = 16 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
+#: Exit codes by which shells and the dynamic linker report a program that cannot be started; a
+#: cell is given up where so many first runs end with one of them.
+CANNOT_START, FIRST_RUNS = (126.0, 127.0), 10
 
 
 class Progress(Protocol):
@@ -164,6 +167,8 @@ class _Session:
         #: Runs in a row that a cell's platform has lost, and the last reason.
         self.lost: dict[int, int] = defaultdict(int)
         self.last_loss: AgentError | PlatformError | None = None
+        #: First runs of each cell whose program could not be started; None: another run ended.
+        self.unstarted: dict[int, int | None] = defaultdict(int)
         #: Runs whose agent ended while they were under way.
         self.again: set[Work] = set()
 
@@ -227,11 +232,14 @@ class _Session:
 
     def _next(self, lane: _Lane, missing: Iterator[Work]) -> bool:
         """Begin the next run in a lane; False: there is none."""
-        work = next((w for w in missing if self.lost[w.cell] < TRIES), None)
+        work = next((w for w in missing if not self._is_given_up(w.cell)), None)
         if work is None:
             return False
         self._start(lane, work)
         return True
+
+    def _is_given_up(self, cell: int) -> bool:
+        return self.lost[cell] >= TRIES or (self.unstarted[cell] or 0) >= FIRST_RUNS
 
     def _start(self, lane: _Lane, work: Work) -> None:
         self.run += 1
@@ -447,6 +455,25 @@ class _Session:
             )  # fmt: skip
         return Ended("lost", error.message, {})
 
+    def _count_unstarted(self, cell: int, ended: Ended) -> None:
+        """Count the first runs of a cell that say that the program cannot be started."""
+        code = next(iter(ended.values.get("exit_code", {}).values()), None)
+        count = self.unstarted[cell]
+        if ended.result == "lost" or count is None:
+            return
+        if code not in CANNOT_START:
+            self.unstarted[cell] = None
+            return
+        self.unstarted[cell] = count + 1
+        if count + 1 == FIRST_RUNS:
+            at = self.plan.cells[cell]
+            self._note(
+                message(
+                    "tasks.cannot_start", workload=at.workload.name, platform=at.platform,
+                    n=FIRST_RUNS, code=int(code),
+                )
+            )  # fmt: skip
+
     def _keep(self, lane: _Lane, work: Work, run: int, began_ns: int, ended: Ended) -> None:
         self.writer.write(
             Run(
@@ -459,6 +486,7 @@ class _Session:
             )
         )
         self.counts[ended.result] += 1
+        self._count_unstarted(work.cell, ended)
         if ended.result != "lost":
             self.done += 1
         took_s = time.monotonic() - self.began
