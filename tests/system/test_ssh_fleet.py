@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import pytest
 import sshd
 
 from tare import open as open_results
+from tare import platforms
 from tare.experiment import remnants
 from tare.features.fleet import folder as folders
 from tare.host import lease
@@ -226,6 +228,26 @@ def test_two_boxes_measure_and_nothing_is_left(boxes: Boxes, file: Path, tmp_pat
     check_complete(file, 4)
     for box in (0, 1, 2):
         assert boxes.processes(box) == []
+
+
+@pytest.mark.slow
+def test_no_measured_program_is_served_on_a_host(boxes: Boxes, file: Path) -> None:
+    """On ``bare`` and ``cgroup`` programs reach the ports of their host, and need a certificate."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        program = f"{folder}/reach"
+        source = Path(__file__).parent / "attacks" / "reach.c"
+        subprocess.run(["cc", "-static", "-O1", "-o", program, source], check=True)
+        names = [
+            n for n in ("bare", "cgroup", "unshare", "docker") if platforms.availability(n).works
+        ]
+        asked = FILE.format(trials=2).replace('["sleep", "0.05"]', json.dumps([program, "served"]))
+        file.write_text(asked.replace('["bare"]', json.dumps(names)))
+        boxes.tare("experiment", "run", file, "--fleet", "ssh:box1,root@box2")
+    for name in ("box1", "box2"):
+        trials = open_results(file.with_suffix("") / "hosts" / name).trial_table
+        assert set(trials["status"]) == {"ok"}
+        assert len(trials) == 2 * len(names)
 
 
 @pytest.mark.slow
