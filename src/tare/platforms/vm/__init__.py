@@ -59,7 +59,7 @@ class VirtualMachine(Ground):
                 name="start_s",
                 meaning="how long a boot may take",
                 unit="s",
-                default=60.0,
+                default=120.0,
                 minimum=1,
                 maximum=600,
             ),
