@@ -183,7 +183,7 @@ def test_iperf3_with_one_run_and_several() -> None:
     assert (one.trace.on_s > 0).all()
     several = only(folder / "three_runs.json")
     assert (several.trace.start_s[1:] >= several.trace.end_s[:-1]).all()
-    assert several.notes[-1] == message("net.reading.runs", n=3)
+    assert several.notes[-1] == message("interop.iperf3.runs", n=3)
     assert len(read(folder / "bidir.json", Asked())) == 2
     with pytest.raises(InputError, match="Connection refused"):
         read(folder / "refused.json", Asked())

@@ -63,6 +63,9 @@ FEW, MANY = (
 
 
 def read_or_refuse(file: Path, name: str) -> None:
+    traces = units_of("format")[name].traces
+    with contextlib.suppress(InputError):
+        assert traces is None or all(len(one.trace) for one in traces(file))
     for value in FORMATS[name]:
         for format in (name, None):
             complaint = ""

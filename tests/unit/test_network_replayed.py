@@ -13,6 +13,8 @@ from tare.networks import replay
 from tare.networks.shaping.specification import Replay, parse
 from tare.networks.shaping.trace import Trace
 
+IPERF3 = '{"start": {"connected": [], "version": "3.12"}, "intervals": %s}'
+
 
 def _file(folder: Path, text: str, name: str = "trace.csv") -> Path:
     path = folder / name
@@ -33,11 +35,14 @@ def test_a_table_is_replayed_step_by_step(tmp_path: Path) -> None:
 
 def test_intervals_of_iperf3_are_replayed_with_their_headers(tmp_path: Path) -> None:
     document = {
-        "start": {"tcp_mss_default": 1448},
+        "start": {"connected": [], "version": "iperf 3.12", "tcp_mss_default": 1448},
         "intervals": [
-            {"sum": {"start": 0, "end": 1, "bits_per_second": 1e9, "omitted": True}},
-            {"sum": {"start": 1, "end": 2, "bits_per_second": 1.448e9}},
-            {"sum": {"start": 2, "end": 4, "bits_per_second": 1448}},
+            {"sum": {"start": start, "end": end, "seconds": end - start, "sender": False} | rest}
+            for start, end, rest in (
+                (0, 1, {"bits_per_second": 1e9, "omitted": True}),
+                (1, 2, {"bits_per_second": 1.448e9}),
+                (2, 4, {"bits_per_second": 1448}),
+            )
         ],
     }
     path = _file(tmp_path, json.dumps(document), "iperf3.json")
@@ -83,11 +88,15 @@ def test_long_traces_keep_what_they_carry() -> None:
         ("second,gbps\n0,1\n1,1e300\n", "none"),
         ("second,gbps\n0,1\n1,1\n0,1\n", "time does not go on at interval 3"),
         ("second,gbps\n0,0\n1,0\n", "carries nothing"),
-        ("{", "no JSON"),
-        ('{"intervals": 3}', "no intervals"),
-        ('{"intervals": [3]}', r"intervals\[0\] has no sum"),
-        ('{"intervals": [{"sum": {"start": 0, "end": 1, "bits_per_second": "x"}}]}', "has no sum"),
-        ('{"intervals": []}', "fewer than two"),
+        ("{", "no JSON of iperf3"),
+        ('{"intervals": 3}', "no JSON of iperf3"),
+        (IPERF3 % "3", "expected a list"),
+        (IPERF3 % "[3]", r"intervals\[0\]: expected an object"),
+        (
+            IPERF3 % '[{"sum": {"start": 0, "end": 1, "bits_per_second": "x"}}]',
+            "expected an amount",
+        ),
+        (IPERF3 % "[]", "no measurement"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, said: str) -> None:

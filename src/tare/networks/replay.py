@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ from tare import files
 from tare.errors import InputError
 from tare.networks.recording import folder, writer
 from tare.networks.shaping.specification import Replay, Shaping
-from tare.networks.shaping.trace import Trace
+from tare.networks.shaping.trace import Trace, Traced
+from tare.registry import units_of
+from tare.results.message import Message, message
 
 #: What the agent takes of one host; longer traces are replayed in coarser steps.
 MOST_STEPS = 65_536
 _LARGEST_FILE = 256 << 20
+_HEAD_BYTES = 4096
 _IPERF3_EXAMPLE = "iperf3 -c HOST -J > FILE"
 _CSV_EXAMPLE = "second,bandwidth_gbps\n0,9.69\n1,9.68"
 
@@ -47,15 +50,16 @@ def resolved(shaping: Shaping) -> Shaping:
     """
     if not isinstance(shaping, Replay) or shaping.steps:
         return shaping
-    return msgspec.structs.replace(shaping, steps=steps(trace(Path(shaping.origin))))
+    found = trace(Path(shaping.origin))
+    notes = tuple(note for note in found.notes if isinstance(note, Message))
+    return msgspec.structs.replace(shaping, steps=steps(found.trace), notes=notes)
 
 
-def trace(origin: Path) -> Trace:
+def trace(origin: Path) -> Traced:
     """Return the trace of a measurement's folder, of a CSV file or of iperf3's JSON."""
-    if origin.is_dir():
-        return folder.trace(origin)
-    if origin.name in (writer.TRACE, writer.ASKED):
-        return folder.trace(origin.parent)
+    if origin.is_dir() or origin.name in (writer.TRACE, writer.ASKED):
+        measured = origin if origin.is_dir() else origin.parent
+        return Traced({}, folder.trace(measured), ())
     try:
         with files.open_plain(origin, links=True) as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -68,9 +72,8 @@ def trace(origin: Path) -> Trace:
         raise InputError(f"{origin} is larger than {_LARGEST_FILE >> 20} MiB", "leave a part of it")
     text = data.decode("utf-8-sig", errors="replace")
     if text.lstrip()[:1] != "{":
-        return _of_rows(list(_csv(text, origin)), origin)
-    document = _document(text, origin)
-    return _of_rows(list(_iperf3(document, origin)), origin, _wire(document))
+        return Traced({}, _of_rows(list(_csv(text, origin)), origin), ())
+    return _of_format(data, origin)
 
 
 def steps(trace: Trace) -> tuple[tuple[float, int], ...]:
@@ -108,7 +111,21 @@ def _coarser(lasts: np.ndarray[Any, Any], rates: np.ndarray[Any, Any]) -> Iterat
         yield total, (lasts[some] * rates[some]).sum() / total if total else 0.0
 
 
-def _of_rows(rows: list[_Row], origin: Path, wire: float = 1.0) -> Trace:
+def _of_format(data: bytes, origin: Path) -> Traced:
+    """Return the first trace of another tool's file."""
+    formats = [unit for unit in units_of("format").values() if unit.traces is not None]
+    unit = next((unit for unit in formats if unit.recognises(data[:_HEAD_BYTES], origin)), None)
+    if unit is None:
+        raise InputError(f"{origin} is no JSON of iperf3", _IPERF3_EXAMPLE)
+    found: list[Traced] = unit.traces(origin)
+    if len(found) == 1:
+        return found[0]
+    name = ", ".join(found[0].key.values())
+    first = message("shaping.first", n=len(found), name=name)
+    return replace(found[0], notes=(first, *found[0].notes))
+
+
+def _of_rows(rows: list[_Row], origin: Path) -> Trace:
     """Make a trace of a file's intervals."""
     if len(rows) < 2:
         raise InputError(f"{origin} holds no trace: fewer than two intervals", _CSV_EXAMPLE)
@@ -126,7 +143,7 @@ def _of_rows(rows: list[_Row], origin: Path, wire: float = 1.0) -> Trace:
     end = np.array([at if of is None else of for of, at in zip(told, next_start, strict=True)])
     on = end - start
     bits = np.array([row[2] for row in rows]) * on
-    return Trace(start_s=start, end_s=end, bits=bits, on_s=on, wire=wire)
+    return Trace(start_s=start, end_s=end, bits=bits, on_s=on)
 
 
 def _csv(text: str, origin: Path) -> Iterator[_Row]:
@@ -165,37 +182,3 @@ def _checked(start: float, end: float | None, rate: float, where: str) -> _Row:
     if rate < 0:
         raise InputError(f"{where}: the bandwidth is negative", "leave out what is no measurement")
     return start, end, rate
-
-
-def _document(text: str, origin: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{origin} is no JSON of iperf3: {error}", _IPERF3_EXAMPLE) from error
-    assert isinstance(document, dict)
-    return document
-
-
-def _wire(document: dict[str, Any]) -> float:
-    """Return the headers of the segments that iperf3 says it sent."""
-    start = document.get("start")
-    size = start.get("tcp_mss_default") if isinstance(start, dict) else None
-    return folder.wire_bits(size, ip6=False) if isinstance(size, int) and size > 0 else 1.0
-
-
-def _iperf3(document: dict[str, Any], origin: Path) -> Iterator[_Row]:
-    intervals = document.get("intervals")
-    if not isinstance(intervals, list):
-        raise InputError(f"{origin} holds no intervals of iperf3", _IPERF3_EXAMPLE)
-    for number, interval in enumerate(intervals):
-        where = f"{origin}, intervals[{number}]"
-        total = interval.get("sum") if isinstance(interval, dict) else None
-        told: dict[str, Any] = total if isinstance(total, dict) else {}
-        found = [told.get(key) for key in ("start", "end", "bits_per_second")]
-        start, end, rate = (one if type(one) in (int, float) else None for one in found)
-        if start is None or end is None or rate is None:
-            raise InputError(
-                f"{where} has no sum with start, end and bits_per_second", _IPERF3_EXAMPLE
-            )
-        if not told.get("omitted"):
-            yield _checked(float(start), float(end), float(rate), where)

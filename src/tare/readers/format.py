@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tare.networks.shaping.trace import Traced
 from tare.readers.series import Columns, Imported
 from tare.registry import Description
 
@@ -27,8 +28,14 @@ class Format:
     read : callable
         The path and the columns that were named to what the file holds. Raises ``InputError``
         that names the file and the place (line, row, path inside) where it is wrong.
+    repeat : str or None
+        What to type for six runs and their audit, where a file has one run.
+    traces : callable or None
+        The path to bandwidth over time, one trace per direction; None: the format has none.
     """
 
     description: Description
     recognises: Callable[[bytes, Path], bool]
     read: Callable[[Path, Columns], Imported]
+    repeat: str | None = None
+    traces: Callable[[Path], list[Traced]] | None = None

@@ -1,9 +1,9 @@
-"""What iperf3 writes: intervals of one run, or of several that were appended to one file."""
+"""What iperf3 writes: one run, or several that were appended to one file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,39 +11,63 @@ import numpy as np
 from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
+from tare.readers.iperf3_runs import Direction, directions_of, environment, notes_on, runs_of
+from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, each_once, number, readings_of, told_apart
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.readings import counted, number, readings_of
+from tare.readers.series import Columns, Imported, Series, Specification, Timeline
+from tare.readers.single_runs import identity, join
 from tare.registry import Description
-from tare.results.message import Chosen, Message, message
-
-#: What an interval can tell: metric, unit, seconds or so of its unit, whether less is better.
-_METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
-    "bits_per_second": ("bandwidth", "bits/s", 1.0, False),
-    "bytes": ("bytes", "bytes", 1.0, False),
-    "retransmits": ("retransmits", None, 1.0, True),
-    "jitter_ms": ("jitter", "s", 1e-3, True),
-    "lost_packets": ("lost packets", None, 1.0, True),
-    "lost_percent": ("lost packets", "%", 1.0, True),
-}
-_SUMS = ("sum", "sum_bidir_reverse")
-
-
-@dataclass
-class Run:
-    """One execution of iperf3, whether it wrote one document or a stream of events."""
-
-    start: Node
-    intervals: list[Node] = field(default_factory=list)
+from tare.results.message import Amount, Message, message
 
 
 @dataclass(frozen=True)
-class Part:
-    """One direction of one run: its intervals that count, and notes on them."""
+class _Metric:
+    """A figure of each run.
 
-    key: tuple[tuple[str, str], ...]
-    intervals: Sequence[Node]
-    notes: tuple[Message, ...]
+    Attributes
+    ----------
+    name : str
+    unit : str or None
+        Of values after they are multiplied by ``scale``.
+    lower_is_better : bool or None
+    total : callable
+        A direction to the object that has the figure; None where the file does not have it.
+    field : str
+        The figure's key in that object, and in intervals.
+    """
+
+    name: str
+    unit: str | None
+    scale: float
+    lower_is_better: bool | None
+    total: Callable[[Direction], Node | None]
+    field: str
+
+
+#: By the names that ``--value`` takes. The first is the default.
+_METRICS = {
+    "bits_per_second": _Metric(
+        "bandwidth received", "bits/s", 1.0, False, lambda one: one.carried, "bits_per_second"
+    ),
+    "sent_bits_per_second": _Metric(
+        "bandwidth sent", "bits/s", 1.0, False, lambda one: one.offered, "bits_per_second"
+    ),
+    "bytes": _Metric("bytes received", "bytes", 1.0, False, lambda one: one.carried, "bytes"),
+    "lost_percent": _Metric(
+        "packet loss", "%", 1.0, True, lambda one: one.losses, "lost_percent"
+    ),
+    "lost_packets": _Metric(
+        "lost packets", None, 1.0, True, lambda one: one.losses, "lost_packets"
+    ),
+    "jitter_ms": _Metric("jitter", "s", 1e-3, True, lambda one: one.losses, "jitter_ms"),
+    "retransmits": _Metric(
+        "retransmits", None, 1.0, True, lambda one: None if one.is_udp else one.sent, "retransmits"
+    ),
+}  # fmt: skip
+#: Intervals of a TCP sender, which vary more than what it sends.
+_WRITTEN = "bandwidth written to the sender's socket"
+_DEFAULT, _SENT, _LOSS = "bits_per_second", "sent_bits_per_second", "lost_percent"
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -55,151 +79,132 @@ def recognises(head: bytes, file: Path) -> bool:
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read the intervals of each direction; ``columns.value`` names another of their fields."""
-    runs, errors = runs_of(json_file.load_each(file))
-    metric = columns.value or "bits_per_second"
+    """Read a figure of each run and direction; ``columns.value`` names another than bandwidth."""
+    metric = columns.value or _DEFAULT
     if metric not in _METRICS:
         raise InputError(
-            f"{file}: intervals of iperf3 have no {metric!r}",
-            f"--value takes {', '.join(_METRICS)}",
+            f"{file}: runs of iperf3 have no {metric!r}", f"--value takes {', '.join(_METRICS)}"
         )
-    parts: dict[tuple[tuple[str, str], ...], list[Part]] = {}
-    for run in runs:
-        for part in parts_of(run):
-            parts.setdefault(part.key, []).append(part)
-    if not parts:
+    runs, errors = runs_of(json_file.load_each(file))
+    counts = [run for run in runs if run.error is None] or runs
+    directions = [one for run in counts for one in directions_of(run) if one.intervals]
+    if not directions:
         why = errors[0] if errors else "the run has no intervals"
         raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
-    series = told_apart(_series(of_key, metric) for of_key in parts.values())
-    failed = [message("interop.iperf3.failed", error=error) for error in errors]
+    found: dict[object, list[Series]] = {}
+    for one in directions:
+        series = _series(one, metric)
+        if series is None and metric == _DEFAULT:
+            series = _series(one, _SENT)
+        if series is not None:
+            found.setdefault(identity(series), []).append(series)
+    available = [name for name in _METRICS if any(_value(one, name) for one in directions)]
+    if not found:
+        raise InputError(
+            f"{file} has no {metric}", f"it has: --value {', '.join(available) or 'nothing'}"
+        )
+    notes = [message("interop.iperf3.failed", error=error) for error in errors]
+    others = [name for name in available if name != metric]
     return Imported(
         file=file,
-        series=series,
+        series=tuple(join(some) for some in found.values()),
         specification=Specification(
             repetitions=message(
                 "interop.iperf3.repetitions",
-                runs=counted([len(runs)], "run"),
-                intervals=counted(
-                    (len(p.intervals) for ps in parts.values() for p in ps), "interval"
-                ),
+                runs=counted([len(counts)], "run"),
+                intervals=counted((len(one.intervals) for one in directions), "interval"),
             ),
             statistic=message("interop.statistic.mean"),
-            environment=_environment(runs[0].start),
+            spread=message("interop.statistic.each", what="run"),
+            environment=environment(counts[0].start),
         ),
-        notes=tuple(failed),
+        notes=(*notes, message("interop.other_metrics", names=others)),
     )
 
 
-def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
-    """Return the runs that documents or events tell of, and the errors that runs ended with."""
-    runs: list[Run] = []
-    errors: list[str] = []
-    streamed = False
-    for document in documents:
-        event = document.find("event")
-        if event is None:
-            if streamed and document.find("intervals") is not None:
-                streamed = False  # --json-stream-full-output says everything again at the end
-                continue
-            run = Run(document.at("start"))
-            intervals, error = document.find("intervals"), document.find("error")
-            run.intervals = list(intervals.each()) if intervals else []
-            runs += [run] if run.intervals else []
-            errors += [error.text()] if error else []
-        elif event.value == "start":
-            runs.append(Run(document.at("data")))
-            streamed = True
-        elif event.value == "interval" and runs:
-            runs[-1].intervals.append(document.at("data"))
-        elif event.value == "error":
-            errors.append(document.at("data").text())
-    return [run for run in runs if run.intervals], errors
+def _value(direction: Direction, metric: str) -> Node | None:
+    """Return a figure of a run with its place; None where the file does not have it."""
+    of = _METRICS[metric]
+    total = of.total(direction)
+    value = None if total is None else total.value.get(of.field)
+    return None if total is None or value is None else _below(total, of.field)
 
 
-def parts_of(run: Run) -> list[Part]:
-    """Return the directions of a run, each with the intervals that count."""
-    parts = []
-    for name in _SUMS:
-        sums = [found for interval in run.intervals if (found := interval.find(name))]
-        if not sums:
+def _below(node: Node, field: str) -> Node:
+    return Node(node.file, f"{node.path}.{field}", node.value.get(field))
+
+
+def _series(direction: Direction, metric: str) -> Series | None:
+    """Return the series of one run; None where it does not have the figure."""
+    value = _value(direction, metric)
+    if value is None:
+        return None
+    of = _METRICS[metric]
+    found = readings_of([value], of.scale)
+    n, begin_s = len(found.values), direction.begin_s
+    return Series(
+        key=dict(direction.key),
+        values=found.values,
+        metric=of.name,
+        unit=of.unit,
+        lower_is_better=of.lower_is_better,
+        trial=np.zeros(n, dtype=np.int64),
+        position=None if begin_s is None else np.full(n, begin_s),
+        defects=found.defects,
+        notes=(*_notes(direction, metric), *direction.notes),
+        timelines=tuple(_timelines(direction, metric)),
+    )
+
+
+def _timelines(direction: Direction, metric: str) -> Sequence[Timeline]:
+    """Return the figure in every interval, and of received bandwidth the loss as well."""
+    names = [metric, _LOSS] if metric == _DEFAULT else [metric]
+    found = []
+    for name in names:
+        of = _METRICS[name]
+        nodes = [_below(one, of.field) for one in direction.intervals if of.field in one.value]
+        values = readings_of(nodes, of.scale).values
+        if len(values) < 2:
             continue
-        omitted = [one.value.get("omitted") is True for one in sums if _object(one)]
-        kept = [one for one in sums if one.value.get("omitted") is not True]
-        seconds = np.array([number(one.value.get("seconds")) for one in kept])
-        short = seconds < np.nanmedian(seconds) / 2 if np.isfinite(seconds).any() else seconds < 0
-        notes = []
-        if any(omitted):
-            notes.append(message("interop.warm_up", count=counted([sum(omitted)], "interval")))
-        if short.any():
-            notes.append(message("interop.iperf3.cut_short", n=int(short.sum())))
-        parts.append(
-            Part(
-                key=tuple(_key(run.start, name).items()),
-                intervals=[one for one, cut in zip(kept, short, strict=True) if not cut],
-                notes=(*notes, *_limits(run)),
+        known = of.name
+        if name in (_DEFAULT, _SENT) and direction.end == "sender":
+            known = _METRICS[_SENT].name if direction.is_udp else _WRITTEN
+        found.append(Timeline(known, of.unit, values))
+    return found
+
+
+def _notes(direction: Direction, metric: str) -> list[Message]:
+    """Say what was lost, what limited the rate, and what is the sender's."""
+    notes = []
+    lost, offered = direction.lost, direction.offered
+    rate = None if offered is None else number(offered.value.get("bits_per_second"))
+    if lost and rate and metric == _DEFAULT:
+        share, sent = Amount(lost, "share"), Amount(rate, "bits/s")
+        notes.append(
+            message(
+                "interop.iperf3.loss",
+                least=share,
+                most=share,
+                least_sent=sent,
+                most_sent=sent,
             )
         )
-    return parts
-
-
-def _object(node: Node) -> bool:
-    if not isinstance(node.value, dict):
-        raise node.wrong("expected an object")
-    return True
-
-
-def _key(start: Node, name: str) -> dict[str, str]:
-    test, server = start.find("test_start"), start.find("connecting_to")
-    about = dict(test.pairs()) if test else {}
-    backwards = (number(about["reverse"].value) == 1) if "reverse" in about else False
-    host = server.find("host") if server else None
-    return {
-        **({"server": host.text()} if host else {}),
-        **({"protocol": about["protocol"].text()} if "protocol" in about else {}),
-        **({"streams": about["num_streams"].word()} if "num_streams" in about else {}),
-        "direction": "to client" if backwards or name != "sum" else "to server",
-    }
-
-
-def _limits(run: Run) -> list[Message]:
-    test = run.start.find("test_start")
-    target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
-    return [message("interop.iperf3.limited", rate=Chosen(target, "bits/s"))] if target > 0 else []
-
-
-def _series(parts: Sequence[Part], metric: str) -> Series:
-    name, unit, scale, lower = _METRICS[metric]
-    intervals = [one for part in parts for one in part.intervals]
-    trial = np.repeat(np.arange(len(parts)), [len(part.intervals) for part in parts])
-    values = [Node(x.file, f"{x.path}.{metric}", x.value.get(metric)) for x in intervals]
-    found = readings_of(values, scale)
-    return Series(
-        key=dict(parts[0].key),
-        values=found.values,
-        metric=name,
-        unit=unit,
-        lower_is_better=lower,
-        trial=trial[found.kept] if len(parts) > 1 else None,
-        defects=found.defects,
-        notes=each_once(note for part in parts for note in part.notes),
-    )
-
-
-def _environment(start: Node) -> str | None:
-    system, version = start.find("system_info"), start.find("version")
-    words = system.text().split() if system else []
-    # As uname -a says it: the second word is the name of the machine.
-    phrase = " ".join([*words[:1], *words[2:3], *words[-1:]]) if len(words) > 3 else ""
-    return ", ".join(filter(None, [phrase, version.text() if version else ""])) or None
+    if metric in (_DEFAULT, _SENT):
+        notes += notes_on(direction)
+    if direction.received is None and direction.carried and direction.end == "sender":
+        notes.append(message("interop.iperf3.by_loss"))
+    return notes
 
 
 UNIT = Format(
     description=Description(
         name="iperf3",
         title="iperf3: the JSON of -J and --json-stream, one run or several",
-        question="What did the network carry in each interval?",
-        source="iperf 3.12 to 3.21, src/iperf_api.c",
+        question="What did the receiver get in each run?",
+        source="iperf 3.9 to 3.22, src/iperf_api.c",
     ),
     recognises=recognises,
     read=read,
+    repeat="for i in 1 2 3 4 5 6; do iperf3 -c HOST -J >run$i.json; done; tare audit run?.json",
+    traces=traces,
 )

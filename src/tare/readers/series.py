@@ -61,6 +61,25 @@ class Defect:
 
 
 @dataclass(frozen=True, eq=False)
+class Timeline:
+    """Values inside one execution, in order of time.
+
+    Attributes
+    ----------
+    metric : str
+        What is measured: ``bandwidth received``.
+    unit : str or None
+        As of a series.
+    values : array, shape (n,)
+        Finite.
+    """
+
+    metric: str
+    unit: str | None
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Series:
     """Values of one metric under one set of conditions.
 
@@ -92,6 +111,8 @@ class Series:
     defects : tuple of Defect
     notes : tuple of Message
         What else a reader must know: values of warm-up left out, failed runs.
+    timelines : tuple of Timeline
+        Of the only execution, where its values are known; otherwise none.
     """
 
     key: Mapping[str, str]
@@ -105,6 +126,7 @@ class Series:
     reported: Mapping[str, float] = field(default_factory=dict)
     defects: tuple[Defect, ...] = ()
     notes: tuple[Message, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,8 @@ def trust(
         rejections.append(message("trust.corrupt", unfit=unfit, n=len(values)))
     if len(values) - unfit < FEWEST:
         n = len(values) - unfit
+        if n == 1 and trials_known and not rejections:
+            return Trust("REJECT", (message("trust.one", needs=FEWEST, more=FEWEST - 1),))
         few = message("series.few", n=n)
         rejections.append(message("trust.few", said=few, needs=FEWEST, more=FEWEST - n))
     units = None if rejections else mixed_units(values)

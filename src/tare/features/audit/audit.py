@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.features.audit.variance import VarianceAudit, explain
 from tare.readers import Columns, Imported, Series, read
+from tare.readers.single_runs import identity, is_single, join
 from tare.results.message import Said
 from tare.statistics.trust import Verdict
 
@@ -131,20 +132,32 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     for i, file in enumerate(files):
         tell("reading", i, len(files))
         imported.append(read(file, asked, question.format))
-    found = [(one.file, s) for one in imported for s in one.series]
+    found = _joined([(one.file, s) for one in imported for s in one.series], question.columns)
     keys = _keys(found)
     apart = varied(keys)
     series = []
-    for i, ((file, s), key) in enumerate(zip(found, keys, strict=True)):
+    for i, ((in_files, s), key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
         name = named(key, apart) or s.metric
         if keys.count(key) > 1 and s.metric not in name:
             name = f"{name} · {s.metric}"
-        series.append(audit_series(file, s, key, name, question))
+        made = audit_series(in_files[0], s, key, name, question)
+        series.append(replace(made, others=in_files[1:]))
     read_in = tuple(map(FileAudit, imported))
     cold = cold_start(series)
-    made = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
-    return made if question.finding else _beside(made, tell)
+    whole = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
+    return whole if question.finding else _beside(whole, tell)
+
+
+def _joined(
+    found: Sequence[tuple[Path, Series]], columns: Columns
+) -> list[tuple[tuple[Path, ...], Series]]:
+    """Join the series of which every file has one run, unless files are to be told apart."""
+    apart = FILE in (*columns.group, *columns.compare)
+    alike: dict[Hashable, list[tuple[Path, Series]]] = {}
+    for i, (file, s) in enumerate(found):
+        alike.setdefault(identity(s) if is_single(s) and not apart else i, []).append((file, s))
+    return [(tuple(f for f, _ in some), join([s for _, s in some])) for some in alike.values()]
 
 
 def _overhead(
@@ -170,11 +183,14 @@ def _beside(found: Audit, tell: Tell) -> Audit:
     )
 
 
-def _keys(found: Sequence[tuple[Path, Series]]) -> list[dict[str, str]]:
-    """Name series so that no two of an audit are called the same."""
-    files = list(dict.fromkeys(file for file, _ in found))
+def _keys(found: Sequence[tuple[tuple[Path, ...], Series]]) -> list[dict[str, str]]:
+    """Name series so that no two of an audit are called the same; by file, if it is one of many."""
+    files = list(dict.fromkeys(file for some, _ in found for file in some))
     short = _short(files)
-    return [{**({FILE: short[file]} if len(files) > 1 else {}), **dict(s.key)} for file, s in found]
+    return [
+        {**({FILE: short[some[0]]} if 1 == len(some) < len(files) else {}), **dict(s.key)}
+        for some, s in found
+    ]
 
 
 def _without_file(columns: Columns) -> Columns:

@@ -13,6 +13,7 @@ import numpy as np
 from tare.features.audit.audit import CRITERIA, Audit, FileAudit
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.comparison import ComparisonAudit
+from tare.features.audit.messages import inside
 from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.features.audit.overhead_messages import brief, caveats
 from tare.features.audit.series import SeriesAudit
@@ -67,6 +68,7 @@ def _file(file: FileAudit) -> dict[str, Any]:
 def _series(s: SeriesAudit) -> dict[str, Any]:
     return {
         "file": s.file,
+        "files": (s.file, *s.others),
         "key": s.key,
         "metric": s.series.metric,
         "unit": s.series.unit,
@@ -100,6 +102,10 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "used": s.used,
         "reported": s.series.reported,
         "notes": sentences(s.series.notes),
+        "timelines": [
+            {"metric": t.metric, "unit": t.unit, "values": t.values, "sentence": sentence(said)}
+            for t, said in inside(s)
+        ],
     }
 
 

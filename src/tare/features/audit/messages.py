@@ -8,12 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+import numpy as np
+
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.series import WIDE, SeriesAudit
 from tare.features.audit.variance import VarianceAudit
+from tare.readers.series import Timeline
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
+from tare.statistics.changes import changes
 from tare.statistics.factorial import Effect
 from tare.units import percent, quantity
 
@@ -260,6 +264,40 @@ def _precision(audit: Audit) -> list[Message]:
         unknown=len(halves) - len(known),
     )
     return [found]
+
+
+def inside(s: SeriesAudit) -> list[tuple[Timeline, Message]]:
+    """Describe what is known of the inside of the only run: the range, drift or a level shift."""
+    return [(one, _timeline(one, s.repetitions.precision)) for one in s.series.timelines]
+
+
+def _timeline(one: Timeline, precision: float) -> Message:
+    values, unit = one.values, one.unit or "1"
+    found = changes(values, precision)
+    change, at = "none" if found.ok else "unknown", None
+    levels: tuple[float | None, ...] = (None, None)
+    if found.drift is not None:
+        third = max(1, len(values) // 3)
+        change, levels = (
+            "drift",
+            (float(np.median(values[:third])), float(np.median(values[-third:]))),
+        )
+    elif found.points:
+        largest = int(np.abs(np.diff(found.levels)).argmax())
+        change, levels = "shift", found.levels[largest : largest + 2]
+        at = found.points[largest] + 1
+    start, end = (None if level is None else Amount(level, unit) for level in levels)
+    return message(
+        "audit.inside",
+        metric=one.metric,
+        n=len(values),
+        least=Amount(float(values.min()), unit),
+        most=Amount(float(values.max()), unit),
+        change=change,
+        start=start,
+        end=end,
+        at=at,
+    )
 
 
 def restless(audit: Audit) -> list[Message]:

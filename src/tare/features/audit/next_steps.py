@@ -7,6 +7,8 @@ import shlex
 from tare.cli.again import again
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
+from tare.readers import Format
+from tare.registry import units_of
 from tare.results.message import Chosen, Message, Said, message
 from tare.units import chosen
 
@@ -50,8 +52,8 @@ def _cure(audit: Audit) -> Message | None:
     found = {reason.id: reason for s in audit.series for reason in s.trust.reasons}
     reasons = found.keys()
     several = len(audit.series) > 1
-    if "trust.few" in reasons:
-        return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
+    if {"trust.few", "trust.one"} & reasons:
+        return _more_runs(audit)
     if "trust.defect.requests" in found:
         few = found["trust.defect.requests"].args["said"]
         assert isinstance(few, Message)
@@ -64,6 +66,14 @@ def _cure(audit: Audit) -> Message | None:
     if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
         return _next("paired", _compare(audit))
     return None
+
+
+def _more_runs(audit: Audit) -> Message:
+    """Return what measures as many runs as an interval needs."""
+    if (repeat := _repeat(audit)) is not None:
+        return _next("runs", repeat)
+    several = len(audit.series) > 1
+    return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
 
 
 def _more(audit: Audit) -> Message | None:
@@ -82,12 +92,20 @@ def _more(audit: Audit) -> Message | None:
 def _precise(audit: Audit, runs: int) -> Said:
     """Return what brings the precision: of series whose commands are unknown, no command."""
     found = _commands(audit)
+    if _repeat(audit) is not None:
+        return message("audit.next.measure", runs=runs or None)
     if len(audit.series) == 1 or len(found) == 1:
         precision = chosen(audit.question.precision).replace(" ", "")
         return f"{shlex.join(['tare', 'run', '--precision', precision])} -- {_command(audit)}"
     if runs and 1 < len(found) <= _MOST_COMMANDS:
         return shlex.join(["tare", "run", "--trials", str(runs), *found])
     return message("audit.next.measure", runs=runs or None)
+
+
+def _repeat(audit: Audit) -> str | None:
+    """Return what repeats the measurement with the tool itself; None where tare can run it."""
+    formats: dict[str, Format] = units_of("format")
+    return formats[audit.files[0].imported.format].repeat
 
 
 def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:

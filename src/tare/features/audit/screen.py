@@ -78,7 +78,7 @@ def _line(head: str, said: str, style: str = "") -> None:
 def _show_files(audit: Audit, whole: str) -> None:
     """Print what files state, and of several the verdict of each."""
     for file in audit.files[:_MOST_FILES]:
-        some = [s for s in audit.series if s.file == file.path]
+        some = [s for s in audit.series if file.path in (s.file, *s.others)]
         verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
         stated = sentence(words.specification(file))
         _line(verdict if len(audit.files) > 1 else "", stated, "dim")
@@ -118,6 +118,8 @@ def _show_reasons(audit: Audit, whole: str) -> None:
     if len(found) > _MOST_REASONS:
         more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS, whole=whole)
         _line("", sentence(more), "dim")
+    for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
+        _line("Inside", sentence(said))
     if not audit.comparisons:
         noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
         for note in noted[:_MOST_NOTES]:

@@ -114,6 +114,8 @@ class SeriesAudit:
     trust : Trust
     used : int
         Trials that order-based and resampled figures rest on: all, or ``MOST`` of them.
+    others : tuple of Path
+        Further files, where each has one of the trials.
     """
 
     file: Path
@@ -129,6 +131,7 @@ class SeriesAudit:
     assumptions: Assumptions
     trust: Trust
     used: int
+    others: tuple[Path, ...] = ()
 
     @property
     def notes(self) -> tuple[Said, ...]:

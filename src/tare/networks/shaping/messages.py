@@ -91,4 +91,5 @@ def _replay(replay: Replay) -> Message:
         time=Duration(sum(seconds for seconds, _ in replay.steps)),
         slowest=Chosen(min(rates, default=0), "bits/s"),
         fastest=Chosen(max(rates, default=0), "bits/s"),
+        notes=replay.notes,
     )

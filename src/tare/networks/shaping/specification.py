@@ -11,6 +11,7 @@ from tare.errors import ExperimentError
 from tare.networks.shaping import presets, rates
 from tare.networks.shaping.options import Words, nearest, taken_apart
 from tare.networks.shaping.quantiles import Quantiles, in_order, interval_s, is_quantile
+from tare.results.message import Message
 from tare.units import chosen, typed_bits
 
 
@@ -62,6 +63,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, tag="replay"):
     #: Where it was measured: a file or a folder.
     origin: str
     queue_bytes: int | None = None
+    #: What the steps are, if not just what a receiver got.
+    notes: tuple[Message, ...] = ()
 
 
 Shaping = Bucket | Rate | Distribution | Replay | None

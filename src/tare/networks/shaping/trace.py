@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tare.results.message import Said
 
 Floats = NDArray[np.float64]
 
@@ -51,3 +54,31 @@ class Trace:
         """Bits a second while data was to be sent; NaN in a rest."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.on_s > 0, self.bits / self.on_s, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A trace of a file.
+
+    Attributes
+    ----------
+    key : mapping of str to str
+        What tells it from other traces of the file.
+    trace : Trace
+    notes : tuple of Said
+        What was odd, and what the values are if not what the receiver got.
+    """
+
+    key: Mapping[str, str]
+    trace: Trace
+    notes: tuple[Said, ...]
+
+
+def with_rests(trace: Trace, after: NDArray[np.int64]) -> Trace:
+    """Put a rest after each of some intervals, up to the next."""
+    start = np.insert(trace.start_s, after + 1, trace.end_s[after])
+    end = np.insert(trace.end_s, after + 1, trace.start_s[after + 1])
+    bits = np.insert(trace.bits, after + 1, 0.0)
+    on = np.insert(trace.on_s, after + 1, 0.0)
+    kept = end > start
+    return Trace(start[kept], end[kept], bits[kept], on[kept], trace.wire)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from tare.errors import InputError
 from tare.features.network.identify import rests
 from tare.features.network.identify.table import table
@@ -18,7 +16,7 @@ from tare.networks.shaping.trace import Trace
 from tare.readers import iperf3
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD
-from tare.readers.iperf3_intervals import intervals
+from tare.readers.iperf3_traces import traces
 from tare.readers.units import Unit
 from tare.results.message import Amount, Duration, Said, message
 
@@ -125,27 +123,11 @@ def _iperf3(source: Path, asked: Asked) -> list[Reading]:
         raise InputError(
             f"{source} is iperf3's JSON, which has no columns", f"tare net identify {source}"
         )
-    readings = []
-    for one in intervals(source):
-        start, end, bits, run = (x.copy() for x in (one.start_s, one.end_s, one.bits, one.run))
-        if len(start) == 0:
-            continue
-        wrong = np.flatnonzero((end <= start) | np.append(False, np.diff(start) <= 0))
-        if len(wrong):
-            raise InputError(
-                f"{source}: interval {int(wrong[0]) + 1} begins before the one before it ended",
-                "keep runs that were at the same time in files of their own",
-            )
-        # Rounding lets intervals overlap by microseconds.
-        end[:-1] = np.minimum(end[:-1], start[1:])
-        trace = Trace(start - start[0], end - start[0], bits, end - start)
-        notes: tuple[Said, ...] = one.notes
-        between = np.flatnonzero(np.diff(run) > 0)
-        if len(between):
-            trace = rests.between(trace, between)
-            notes = (*notes, message("net.reading.runs", n=len(between) + 1))
-        readings.append(_rested(Reading(one.key, trace, notes), asked.pattern, source))
-    return readings
+    return [
+        # Figures are payload, as iperf3's own.
+        _rested(Reading(one.key, replace(one.trace, wire=1.0), one.notes), asked.pattern, source)
+        for one in traces(source)
+    ]
 
 
 def _rested(found: Reading, pattern: tuple[float, float] | None, source: Path) -> Reading:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tare.errors import InputError
-from tare.networks.shaping.trace import Floats, Trace
+from tare.networks.shaping.trace import Floats, Trace, with_rests
 
 #: Share of the usual rate up to which nothing was sent.
 _NOTHING = 0.01
@@ -17,16 +16,6 @@ _NOTHING = 0.01
 _SHORTEST, _LONGEST = 0.5, 1.5
 #: Rests from which on they are a pattern, and how far most of them may be from the middle one.
 _REGULAR, _NEAR = 4, 0.1
-
-
-def between(trace: Trace, after: NDArray[np.int64]) -> Trace:
-    """Put a rest after each of some intervals, up to the next."""
-    start = np.insert(trace.start_s, after + 1, trace.end_s[after])
-    end = np.insert(trace.end_s, after + 1, trace.start_s[after + 1])
-    bits = np.insert(trace.bits, after + 1, 0.0)
-    on = np.insert(trace.on_s, after + 1, 0.0)
-    kept = end > start
-    return Trace(start[kept], end[kept], bits[kept], on[kept], trace.wire)
 
 
 def by_pattern(trace: Trace, on_s: float, off_s: float, source: Path) -> Trace:
@@ -62,7 +51,7 @@ def by_pattern(trace: Trace, on_s: float, off_s: float, source: Path) -> Trace:
     within = [
         k for k in gaps if _inside(float(trace.end_s[k]), float(trace.start_s[k + 1]), quiet[rests])
     ]
-    return between(trace, np.array(within, dtype=np.int64)) if within else trace
+    return with_rests(trace, np.array(within, dtype=np.int64)) if within else trace
 
 
 def guess(trace: Trace) -> tuple[float, float] | None:

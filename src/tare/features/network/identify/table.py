@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tare.errors import InputError
 from tare.features.network.identify.clock import in_time
-from tare.networks.shaping.trace import Trace
+from tare.networks.shaping.trace import Trace, Traced
 from tare.readers import roles as column_roles
 from tare.readers import units
 from tare.readers.cells import Cells
@@ -37,15 +36,6 @@ _TIME_NAMES = (
     "second", "seconds", "time", "time_s", "timestamp", "start", "start_s", "t", "ts", "date",
     "datetime",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Traced:
-    """One trace of a table."""
-
-    key: dict[str, str]
-    trace: Trace
-    notes: tuple[Said, ...]
 
 
 def table(

@@ -1,0 +1,68 @@
+"""Series of one run each, joined to one series whose trials are these runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tare.readers.readings import each_once
+from tare.readers.series import Series
+from tare.results.message import Amount, Message, Value
+
+
+def identity(series: Series) -> Hashable:
+    """Return what series of the same conditions and metric have in common."""
+    return series.metric, series.unit, frozenset(series.key.items())
+
+
+def is_single(series: Series) -> bool:
+    """Whether a series is known to be one run."""
+    return series.trial is not None and len(np.unique(series.trial)) <= 1
+
+
+def join(series: Sequence[Series]) -> Series:
+    """Return one series of runs of the same conditions, in order of time where it is known."""
+    if len(series) == 1:
+        return series[0]
+    positions = [one.position for one in series if one.position is not None]
+    values = np.concatenate([one.values for one in series])
+    trial = np.repeat(np.arange(len(series)), [len(one.values) for one in series])
+    position = None
+    if len(positions) == len(series):
+        position = np.concatenate(positions)
+        order = np.argsort(position, kind="stable")
+        values, trial, position = values[order], trial[order], position[order]
+    return replace(
+        series[0],
+        values=values,
+        trial=trial,
+        block=None,
+        position=position,
+        reported={},
+        defects=tuple(defect for one in series for defect in one.defects),
+        notes=_joined(note for one in series for note in one.notes),
+        timelines=(),
+    )
+
+
+def _joined(notes: Iterable[Message]) -> tuple[Message, ...]:
+    """Return each note once; those that differ in amounts as one, with the range of these."""
+    alike: dict[Hashable, list[Message]] = {}
+    for note in each_once(notes):
+        ranged = {name for name in note.args if name.startswith(("least", "most"))}
+        fixed = tuple((k, repr(v)) for k, v in note.args.items() if k not in ranged)
+        alike.setdefault((note.id, fixed), []).append(note)
+    return tuple(_range(some) for some in alike.values())
+
+
+def _range(notes: Sequence[Message]) -> Message:
+    args: dict[str, Value] = dict(notes[0].args)
+    for name, first in notes[0].args.items():
+        if isinstance(first, Amount) and name.startswith(("least", "most")):
+            choose = min if name.startswith("least") else max
+            args[name] = choose(
+                (one.args[name] for one in notes), key=lambda amount: getattr(amount, "value", 0.0)
+            )
+    return Message(notes[0].id, args)
