@@ -148,6 +148,51 @@ def test_a_pattern_makes_rests(table: Callable[..., Path], told: str) -> None:
         only(table(BASE), pattern=(10.0, 30.0))
 
 
+def bucket(
+    is_gap: bool, rests: tuple[int, ...], budget: float = 5400.0
+) -> list[tuple[object, ...]]:
+    """Send through a bucket of 10 and 1 Gbit/s until it has been empty for a minute, and rest."""
+    rows: list[tuple[object, ...]] = []
+    tokens, time, noise = budget, 0, np.random.default_rng(1)
+    for rest in (0, *rests):
+        if not is_gap:
+            rows += [(time + k, 0.0) for k in range(rest)]
+        tokens, time, low = min(budget, tokens + rest), time + rest, 0
+        while low < 60:
+            rate = 1 + min(9.0, tokens)
+            low, tokens = low + (rate == 1), max(0.0, tokens + 1 - rate)
+            rows.append((time, rate * (1 + 0.002 * noise.standard_normal())))
+            time += 1
+    return rows
+
+
+@pytest.mark.parametrize("is_gap", [True, False])
+@pytest.mark.parametrize("pattern", [None, "idle"])
+def test_unequal_idle_periods_of_a_bucket_are_recognised_or_declared(
+    table: Callable[..., Path], is_gap: bool, pattern: str | None
+) -> None:
+    file = table(bucket(is_gap, (120, 300, 200)))
+    found = only(file, pattern=pattern)
+    assert ids(found) == ([] if pattern else ["net.reading.periods"])
+    known = identify(found.trace, {})
+    assert known.kind == "bucket"
+    assert known.budget_gbit is not None
+    assert known.budget_gbit.value == pytest.approx(5400, rel=0.01)
+    # Outages restore it as well, and whoever knows that they are some can say so.
+    assert (only(file, pattern=(1.0, 0.0)).trace.on_s > 0).all()
+
+
+def test_outages_of_a_steady_rate_are_no_idle_periods(table: Callable[..., Path]) -> None:
+    rows = [(t, 0.0 if 50 <= t < 60 or 120 <= t < 150 else v) for t, v in BASE]
+    found = only(table(rows))
+    assert ids(found) == ["net.reading.periods"]
+    assert identify(found.trace, {}).outages == 2
+    declared = only(table(rows), pattern="idle")
+    assert identify(declared.trace, {}).outages == 0
+    with pytest.raises(InputError, match="no periods without data"):
+        only(table(BASE), pattern="idle")
+
+
 def test_a_trace_that_ends_in_a_rest_of_its_pattern_has_no_outage(
     table: Callable[..., Path],
 ) -> None:

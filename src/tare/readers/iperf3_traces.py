@@ -23,6 +23,8 @@ from tare.results.message import Amount, Message, message
 _LITTLE = 0.01
 #: Share of the mean rate with which a buffer, once it is full, is taken to be emptied.
 _FULL = 0.9
+#: Conditions that tell traces apart.
+_NAMED = ("server", "protocol", "streams", "direction")
 #: Bytes on the wire besides a datagram: Ethernet, IP of version 4, UDP.
 _UDP_HEADERS = 14 + 20 + 8
 
@@ -57,7 +59,7 @@ def traces(file: Path) -> list[Traced]:
         offset = ended if begun is None or first is None else begun - first
         for one in directions:
             part = _part(one)
-            name = " ".join(one.key.get(k, "") for k in ("server", "protocol", "direction"))
+            name = " ".join(one.key.get(k, "") for k in _NAMED)
             found.setdefault(name, []).append((order, offset, one, part))
             ended = max(ended, offset + float(part.end_s[-1]))
     if not found:
@@ -100,7 +102,8 @@ def _traced(
     if len(between):
         trace = with_rests(trace, between)
         notes = (*notes, message("interop.iperf3.runs", n=len(between) + 1))
-    return Traced(dict(parts[0][2].key), trace, (*failed, *notes))
+    key = {name: parts[0][2].key[name] for name in _NAMED if name in parts[0][2].key}
+    return Traced(key, trace, (*failed, *notes))
 
 
 def _part(direction: Direction) -> _Part:
@@ -123,11 +126,17 @@ def _part(direction: Direction) -> _Part:
         return _Part(start, end, _without_buffer(bits, end - start, sent, got), tuple(notes))
     if (direction.lost or 0.0) <= _LITTLE:
         return _Part(start, end, bits, tuple(notes))
-    rate = sent / float((end - start).sum())
-    lost = Amount(direction.lost, "share")
-    notes.append(message("interop.iperf3.no_timeline", lost=lost, sent=Amount(rate, "bits/s")))
-    whole = np.array([number(carried.value.get("bits_per_second"))]) if carried else bits[:1]
-    return _Part(start[:1], end[-1:], whole * (end[-1:] - start[:1]), tuple(notes))
+    lasts = float(end[-1] - start[0])
+    rate = number(carried.value.get("bits_per_second")) if carried else math.nan
+    notes.append(
+        message(
+            "interop.iperf3.no_timeline",
+            lost=Amount(direction.lost, "share"),
+            sent=Amount(sent / lasts, "bits/s"),
+            received=Amount(rate, "bits/s"),
+        )
+    )
+    return _Part(start[:1], end[-1:], np.array([rate * lasts]), tuple(notes))
 
 
 def _without_buffer(bits: FloatArray, lasts: FloatArray, sent: float, got: float) -> FloatArray:

@@ -12,6 +12,7 @@ from tare.cli import console, options
 from tare.errors import InputError
 
 if TYPE_CHECKING:
+    from tare.features.network.identify.reading import Pattern
     from tare.readers.units import Unit
 
 
@@ -24,7 +25,10 @@ def identify(
     ],
     pattern: Annotated[
         str | None,
-        typer.Option(metavar="ON-OFF", help="Seconds of sending and of idle periods: 10-30."),
+        typer.Option(
+            metavar="ON-OFF",
+            help="Seconds of sending and of idle periods: 10-30; idle; full-speed.",
+        ),
     ] = None,
     value: Annotated[str | None, typer.Option(metavar="C", help="Column of the bandwidth.")] = None,
     group: Annotated[
@@ -93,12 +97,15 @@ def _unit(text: str) -> Unit:
     return found
 
 
-def _pattern(text: str) -> tuple[float, float]:
+def _pattern(text: str) -> Pattern:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)\s*", text)
+    if text.strip() == "idle":
+        return "idle"
     if text.strip() == "full-speed":
         return 1.0, 0.0
     if found is None or float(found[1]) <= 0:
         raise InputError(
-            f"--pattern: {text!r} is not seconds of sending and of idle periods", "--pattern 10-30"
+            f"--pattern: {text!r} is not seconds of sending and of idle periods",
+            "--pattern 10-30, --pattern idle or --pattern full-speed",
         )
     return float(found[1]), float(found[2])

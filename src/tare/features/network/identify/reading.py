@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from tare.errors import InputError
 from tare.features.network.identify import rests
@@ -12,13 +13,15 @@ from tare.features.network.identify.table import table
 from tare.networks.recording import folder
 from tare.networks.recording.folder import Measured
 from tare.networks.recording.starved import Lack
-from tare.networks.shaping.trace import Trace
+from tare.networks.shaping.trace import Floats, Trace
 from tare.readers import iperf3
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD
 from tare.readers.iperf3_traces import traces
 from tare.readers.units import Unit
-from tare.results.message import Amount, Duration, Said, message
+from tare.results.message import Amount, Duration, Message, Said, message
+
+Pattern = tuple[float, float] | Literal["idle"]
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,16 @@ class Asked:
         Columns whose levels make the traces.
     unit : Unit or None
         Of the values, where their column's name does not say.
-    pattern : (float, float) or None
-        Seconds of sending and of rest that data was sent in; None: as the file tells, otherwise at
-        full speed.
+    pattern : (float, float) or "idle" or None
+        Seconds of sending and of rest that data was sent in; "idle": periods without data are
+        idle periods; None: as the file tells, otherwise at full speed.
     """
 
     time: str | None = None
     value: str | None = None
     series: tuple[str, ...] = ()
     unit: Unit | None = None
-    pattern: tuple[float, float] | None = None
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +133,38 @@ def _iperf3(source: Path, asked: Asked) -> list[Reading]:
     ]
 
 
-def _rested(found: Reading, pattern: tuple[float, float] | None, source: Path) -> Reading:
+def _rested(found: Reading, pattern: Pattern | None, source: Path) -> Reading:
+    if pattern == "idle":
+        return replace(found, trace=rests.declared(found.trace, source))
     if pattern is not None:
         return replace(found, trace=rests.by_pattern(found.trace, *pattern, source))
+    restoring = rests.restoring(found.trace)
+    if len(restoring):
+        note = _periods(restoring, restored=True)
+        trace = rests.resting(found.trace, restoring)
+        return replace(found, trace=trace, notes=(*found.notes, note))
     hint = rests.guess(found.trace)
-    if hint is None:
+    unexplained = rests.unexplained(found.trace)
+    if hint is not None:
+        note = message(
+            "net.reading.idle",
+            every=Duration(hint[0] + hint[1]),
+            idle=Duration(hint[1]),
+            pattern=f"{hint[0]:g}-{hint[1]:g}",
+        )
+    elif len(unexplained):
+        note = _periods(unexplained, restored=False)
+    else:
         return found
-    note = message(
-        "net.reading.idle",
-        every=Duration(hint[0] + hint[1]),
-        idle=Duration(hint[1]),
-        pattern=f"{hint[0]:g}-{hint[1]:g}",
-    )
     return replace(found, notes=(*found.notes, note))
+
+
+def _periods(periods: Floats, *, restored: bool) -> Message:
+    lasts = periods[:, 1] - periods[:, 0]
+    return message(
+        "net.reading.periods",
+        restored=restored,
+        n=len(lasts),
+        shortest=Duration(float(lasts.min())),
+        longest=Duration(float(lasts.max())),
+    )

@@ -14,6 +14,10 @@ from tare.networks.shaping.trace import Floats, Trace, with_rests
 _NOTHING = 0.01
 #: A rest is between these times as long as the pattern's: scripts do not keep time.
 _SHORTEST, _LONGEST = 0.5, 1.5
+#: Lasting periods without data are longer than so many intervals; fewer than two may be an outage.
+_SEVERAL, _FEWEST = 2, 2
+#: By how much the rate is higher after most idle periods than before, where a bucket was empty.
+_RESTORED, _MOSTLY = 1.5, 0.8
 #: Rests from which on they are a pattern, and how far most of them may be from the middle one.
 _REGULAR, _NEAR = 4, 0.1
 
@@ -43,13 +47,67 @@ def by_pattern(trace: Trace, on_s: float, off_s: float, source: Path) -> Trace:
             f"{source} has no rests of about {off_s:g} s, as --pattern {on_s:g}-{off_s:g} says",
             "leave --pattern out where data was sent all the time",
         )
+    return resting(trace, quiet[rests])
+
+
+def declared(trace: Trace, source: Path) -> Trace:
+    """Take every period without data for an idle period.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    quiet = _quiet(trace)
+    if len(quiet) == 0:
+        raise InputError(
+            f"{source} has no periods without data, as --pattern idle says",
+            "leave --pattern out where data was sent all the time",
+        )
+    return resting(trace, quiet)
+
+
+def restoring(trace: Trace) -> Floats:
+    """Return from and to when nothing was carried, where that restored the rate; one row each.
+
+    Nothing is sent in idle periods of unequal length, and buckets refill. In an outage they do so
+    as well. None are returned unless most periods without data begin at a lower rate than they end.
+    """
+    quiet = _lasting(trace)
+    if len(quiet) < _FEWEST or (trace.on_s == 0).any():
+        return np.empty((0, 2))
+    rate = trace.rate_bps
+    before = rate[np.searchsorted(trace.end_s, quiet[:, 0] - 1e-9)]
+    after = rate[np.searchsorted(trace.start_s, quiet[:, 1] - 1e-9)]
+    is_restored = after > _RESTORED * before
+    return quiet if is_restored.mean() >= _MOSTLY else np.empty((0, 2))
+
+
+def unexplained(trace: Trace) -> Floats:
+    """Return the lasting periods without data that nothing says are idle periods."""
+    quiet = _lasting(trace)
+    return np.empty((0, 2)) if (trace.on_s == 0).any() or len(quiet) < _FEWEST else quiet
+
+
+def _lasting(trace: Trace) -> Floats:
+    """Return periods without data of several intervals, but one that reaches the end."""
+    quiet = _quiet(trace)
+    usual = float(np.median(trace.end_s - trace.start_s))
+    lasts = quiet[:, 1] - quiet[:, 0]
+    lasting: Floats = quiet[(lasts > _SEVERAL * usual) & (quiet[:, 1] < trace.end_s[-1])]
+    return lasting
+
+
+def resting(trace: Trace, periods: Floats) -> Trace:
+    """Return a trace in which nothing was to be sent in some periods, be they zeros or gaps."""
     on = trace.on_s.copy()
-    for first, last in quiet[rests]:
+    for first, last in periods:
         on[(trace.start_s >= first - 1e-9) & (trace.end_s <= last + 1e-9)] = 0.0
-    trace = replace(trace, on_s=on)
+    usual = float(np.median(trace.on_s))
     gaps = np.flatnonzero(trace.start_s[1:] - trace.end_s[:-1] > usual / 2)
+    trace = replace(trace, on_s=on)
     within = [
-        k for k in gaps if _inside(float(trace.end_s[k]), float(trace.start_s[k + 1]), quiet[rests])
+        k for k in gaps if _inside(float(trace.end_s[k]), float(trace.start_s[k + 1]), periods)
     ]
     return with_rests(trace, np.array(within, dtype=np.int64)) if within else trace
 
