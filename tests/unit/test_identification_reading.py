@@ -182,6 +182,14 @@ def test_unequal_idle_periods_of_a_bucket_are_recognised_or_declared(
     assert (only(file, pattern=(1.0, 0.0)).trace.on_s > 0).all()
 
 
+def test_a_file_of_flent_is_a_trace_whose_time_is_its_first_column() -> None:
+    file = DATA / "interop" / "table" / "flent.csv"
+    found = only(file, value="TCP upload", unit=units.unit("Mbit/s"))
+    assert found.trace.end_s[-1] == pytest.approx(18.0)
+    assert np.isfinite(found.trace.bits).sum() == 40
+    assert np.nanmean(found.trace.rate_bps) == pytest.approx(25e6, rel=0.1)
+
+
 def test_outages_of_a_steady_rate_are_no_idle_periods(table: Callable[..., Path]) -> None:
     rows = [(t, 0.0 if 50 <= t < 60 or 120 <= t < 150 else v) for t, v in BASE]
     found = only(table(rows))

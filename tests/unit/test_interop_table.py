@@ -147,6 +147,39 @@ def test_missing_values_may_be_left_out(unit: str, tmp_path: Path) -> None:
     assert len(series.values) == 2
 
 
+@pytest.mark.parametrize("block_bytes", [1 << 20, 4])
+def test_cells_before_and_after_a_flow_may_be_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+    cells = {"a": ["", "", "1", "2", "", ""], "b": ["", "3", "", "", "4", "5"], "c": ["6"] * 6}
+    rows = [f"{k},{cell}" for of_time in zip(*cells.values(), strict=True)
+            for k, cell in zip(cells, of_time, strict=True)]  # fmt: skip
+    data = "\n".join(["k,v", *rows]) + "\n"
+    a, b, c = made(tmp_path, data, group=("k",), value="v").series
+    assert [list(one.values) for one in (a, b, c)] == [[1, 2], [3, 4, 5], [6] * 6]
+    assert a.notes == (message("interop.table.edges", n=4, at=lines(2, 5, 14, 17)),)
+    assert b.notes == (message("interop.table.edges", n=1, at=lines(3)),)
+    # What is missing between two values is a defect, and so is what is missing of trials.
+    assert b.defects == (left_out(2, 5, "not_finite", lines(9, 12)),)
+    assert a.defects == c.defects == c.notes == ()
+    a, *_ = made(tmp_path, data, group=("k",), value="v", trial="row").series
+    assert a.defects == (left_out(4, 6, "not_finite", lines(2, 5, 14, 17)),)
+
+
+def test_a_file_of_flent_is_sound() -> None:
+    imported = read(DATA / "flent.csv", Columns(value="TCP upload", order="up"))
+    (series,) = imported.series
+    assert (len(series.values), series.defects) == (40, ())
+    assert args(series.notes, "interop.table.edges")["n"] == 50
+
+
+def test_a_bandwidth_over_time_is_a_trace() -> None:
+    assert read(DATA / "c5.csv", Columns(value="bandwidth_gbps")).is_trace
+    assert not read(DATA / "c5.csv", Columns(value="bandwidth_gbps", trial="row")).is_trace
+    assert not read(DATA / "c5.csv", Columns(value="second")).is_trace
+
+
 RECURRING = "command,day,remark,time\na,2026-01-01,x,1\nb,2026-01-01,y,5\na,2026-01-01,z,2\n"
 RECURRING += "b,2026-01-01,w,6\n"
 
@@ -470,15 +503,15 @@ def test_blocks_end_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_parquet_types(tmp_path: Path) -> None:
     table = pa.table({
-        "when": pa.array([2_000_000, 1_000_000, 3_000_000], pa.timestamp("us")),
-        "took": pa.array([1500, 2500, None], pa.duration("ms")),
-        "k": pa.array(["a", "a", "a"]).dictionary_encode(),
-        "deep": pa.array([[1], [2], [3]]),
+        "when": pa.array([2_000_000, 1_000_000, 3_000_000, 4_000_000], pa.timestamp("us")),
+        "took": pa.array([1500, 2500, None, 3500], pa.duration("ms")),
+        "k": pa.array(["a"] * 4).dictionary_encode(),
+        "deep": pa.array([[1]] * 4),
     })  # fmt: skip
     file = tmp_path / "t.parquet"
     pq.write_table(table, file)
     (series,) = read(file, Columns(value="took", group=("k",), order="when")).series
-    assert series.values.tolist() == [2.5, 1.5]
+    assert series.values.tolist() == [2.5, 1.5, 3.5]
     at = args(series.defects[0].message, "interop.places")
     assert (at["place"], at["places"]) == ("row", [3])
 

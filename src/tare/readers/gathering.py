@@ -67,6 +67,81 @@ class Faults:
                 fault.places += lines(rows[series == one][:wanted]).tolist()
             fault.count += count
 
+    def take(self, series: int, fault: Fault) -> None:
+        """Count rows that were counted elsewhere until now."""
+        kept = self.of.setdefault(series, Fault())
+        kept.places += fault.places[: MOST_PLACES - len(kept.places)]
+        kept.count += fault.count
+
+
+class Edges:
+    """Cells without a value before the first and after the last value of each series.
+
+    Attributes
+    ----------
+    outside : Faults
+        Those before, and, once everything was read, those after.
+    """
+
+    def __init__(self) -> None:
+        self.outside = Faults()
+        #: Those after the last value so far.
+        self._after = Faults()
+        #: Series that have no value so far.
+        self._empty: set[int] = set()
+
+    def part(
+        self,
+        absent: NDArray[np.bool_],
+        series: IntArray | None,
+        earlier: int,
+        lines: Callable[[IntArray], IntArray],
+        inside: Faults,
+    ) -> NDArray[np.bool_]:
+        """Find the cells of a chunk without a value that are not between two values, so far.
+
+        Parameters
+        ----------
+        absent : bool array, shape (n,)
+        series : int array, shape (n,), or None
+        earlier : int
+            Number of series that earlier chunks have rows of.
+        lines : callable
+            As of a chunk.
+        inside : Faults
+            Gets those of earlier chunks that are between two values after all.
+        """
+        outside = np.zeros(len(absent), dtype=bool)
+        if not absent.any() and not self._after.of and not self._empty:
+            return outside
+        numbers = np.zeros(len(absent), dtype=np.int64) if series is None else series
+        order = np.argsort(numbers, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            one, gone = int(numbers[rows[0]]), absent[rows]
+            has_begun = one < earlier and one not in self._empty
+            if gone.all():
+                (self._after if has_begun else self.outside).add(numbers[rows], lines, rows)
+                outside[rows] = True
+                if not has_begun:
+                    self._empty.add(one)
+                continue
+            self._empty.discard(one)
+            if one in self._after.of:
+                inside.take(one, self._after.of.pop(one))
+            first, last = int(np.argmin(gone)), len(rows) - int(np.argmin(gone[::-1]))
+            before = rows[:0] if has_begun else rows[:first]
+            for faults, some in ((self.outside, before), (self._after, rows[last:])):
+                outside[some] = True
+                if len(some):
+                    faults.add(numbers[some], lines, some)
+        return outside
+
+    def finish(self) -> None:
+        """Count what is left after the last value as outside."""
+        for one, fault in self._after.of.items():
+            self.outside.take(one, fault)
+        self._after = Faults()
+
 
 class Parting:
     """Gives each row the number of its series, in order of first appearance.

@@ -16,7 +16,7 @@ from tare.readers import roles as column_roles
 from tare.readers import units
 from tare.readers.cells import Cells, is_absent
 from tare.readers.dates import Times
-from tare.readers.gathering import Fault, Faults, Gathering, Parting, in_order
+from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
 from tare.readers.readings import failed, immeasurable, left_out
 from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows
@@ -54,6 +54,10 @@ class LongTable:
         self._rows_read = 0
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
+        #: Cells without a value outside of a series; None: no row may lack one, be it of a trial
+        #: or of a log.
+        rows_count = roles.rows_are_trials or roles.trial is not None or roles.status is not None
+        self._edges = None if rows_count else Edges()
         #: Values with each unit, by series and code.
         self._with_unit: dict[tuple[int, int], int] = {}
         #: Names of trials and of blocks, by column.
@@ -70,6 +74,8 @@ class LongTable:
         for chunk in self._rows.chunks(wanted):
             self._add(chunk, extra, gathering)
         gathered = gathering.finish()
+        if self._edges is not None:
+            self._edges.finish()
         keys = self._parting.keys
         if not gathered[0]:
             raise InputError(f"{self._file} has no rows", "let it be written again")
@@ -95,6 +101,7 @@ class LongTable:
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
         column = chunk.columns[self._roles.value]
         values, codes = self._cells.numbers(column)
+        earlier = len(self._parting.keys) if self._rows_read else 0
         series = self._parting.series(chunk)
         self._rows_read += chunk.rows
         good = self._succeeded(chunk)
@@ -105,6 +112,10 @@ class LongTable:
             missing = is_absent(column)
             self._tally(self._missing, missing, series, chunk)
             unfit &= ~missing
+        elif self._edges is not None:
+            missing = is_absent(column) & good
+            inside = self._faults["not_finite"]
+            unfit &= ~self._edges.part(missing, series, earlier, chunk.lines, inside)
         self._tally(self._faults["not_finite"], unfit, series, chunk)
         beyond = immeasurable(values) & kept
         self._tally(self._faults["immeasurable"], beyond, series, chunk)
@@ -258,6 +269,9 @@ class LongTable:
         if fault := self._missing.of.get(one):
             at = fault.where(self._rows.place)
             notes.append(message("interop.table.missing", n=fault.count, at=at))
+        if self._edges is not None and (fault := self._edges.outside.of.get(one)):
+            at = fault.where(self._rows.place)
+            notes.append(message("interop.table.edges", n=fault.count, at=at))
         if fault := self._failed.of.get(one):
             total = good + fault.count + sum(each.count for each in self._corrupted(one).values())
             notes.append(failed(fault.count, total, self._noun, at=fault.where(self._rows.place)))

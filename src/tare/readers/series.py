@@ -161,6 +161,8 @@ class Imported:
         What was left out of the file.
     is_complete : bool
         False where part of it cannot be read; the notes say which.
+    is_trace : bool
+        Whether it is bandwidth over time, of which ``tare net identify`` finds what shapes it.
     format : str
         Name of the format's unit; ``tare.readers.read`` adds it.
     """
@@ -170,4 +172,5 @@ class Imported:
     specification: Specification = Specification()
     notes: tuple[Said, ...] = ()
     is_complete: bool = True
+    is_trace: bool = False
     format: str = ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.readers import roles as column_roles
+from tare.readers import units
 from tare.readers.csv_rows import CsvRows
 from tare.readers.format import Format
 from tare.readers.long_table import LongTable
@@ -42,8 +43,12 @@ def read(file: Path, columns: Columns) -> Imported:
         notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
     if roles.pooled:
         notes.append(message("interop.table.pooled", columns=_quoted(rows, roles.pooled)))
+    timed = columns.order or units.time_column(rows.names)
+    rate = next((one.unit for one in series if one.unit is not None), "")
+    found = units.unit(rate)
     return Imported(
         file=file,
+        is_trace=bool(timed and found and found.base == "bits/s" and columns.trial is None),
         # JMeter's reader reads tables as well.
         format=UNIT.description.name,
         series=series,

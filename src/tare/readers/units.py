@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -80,6 +81,11 @@ _OTHERS_ALONE = frozenset({"s", "second", "minute", "hour"})
 _PRETTY = {"bps": "bits/s", "kbps": "kbit/s", "Kbps": "kbit/s", "mbps": "Mbit/s",
            "Mbps": "Mbit/s", "gbps": "Gbit/s", "Gbps": "Gbit/s"}  # fmt: skip
 
+#: Names of columns that hold the time, the likeliest first.
+_TIME_NAMES = (
+    "second", "seconds", "time", "time_s", "timestamp", "start", "start_s", "t", "ts", "date",
+    "datetime",
+)  # fmt: skip
 #: Words in a column's name that make it a time, a size or a rate without a unit.
 _TIME_WORDS = frozenset(
     {"time", "duration", "elapsed", "latency", "wall", "walltime", "cputime", "runtime", "cpu"}
@@ -151,6 +157,17 @@ def lower_is_better(name: str, measured: Unit | None) -> bool | None:
     if words & _RATE_WORDS:
         return False
     return True if words & _TIME_WORDS else None
+
+
+def time_column(names: Iterable[str]) -> str | None:
+    """Return the column that is called as times are, with a unit or without it, or None."""
+    stems: dict[str, str] = {}
+    for name in names:
+        stem, found = of_column(name)
+        is_time = found is None or found.base == "s"
+        stems.setdefault(stem.lower() if is_time else "", name)
+        stems.setdefault(name.lower(), name)
+    return next((stems[name] for name in _TIME_NAMES if name in stems), None)
 
 
 def _words(name: str) -> set[str]:

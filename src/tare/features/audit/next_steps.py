@@ -26,7 +26,7 @@ _MOST_COMMANDS = 3
 def follow_up(audit: Audit, *, has_page: bool) -> Message:
     """Return the next command worth typing."""
     if any(reason.id == "trust.trials" for s in audit.series for reason in s.trust.reasons):
-        return _next("trials", again("audit", {"--trial": "row"}))
+        return _identify(audit) or _next("trials", again("audit", {"--trial": "row"}))
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
     if (better := _fleet(audit) or _cure(audit) or _more(audit)) is not None:
@@ -37,6 +37,18 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("paired", _compare(audit))
+
+
+def _identify(audit: Audit) -> Message | None:
+    """Return what finds the shape of a bandwidth over time; None where there is none."""
+    file = next((f.imported.file for f in audit.files if f.imported.is_trace), None)
+    if file is None:
+        return None
+    columns = audit.question.columns
+    grouped = ",".join((*columns.group, *columns.compare))
+    named = {"--time": columns.order, "--value": columns.value, "--group": grouped}
+    options = [word for option, name in named.items() if name for word in (option, name)]
+    return _next("shape", shlex.join(["tare", "net", "identify", str(file), *options]))
 
 
 def _fleet(audit: Audit) -> Message | None:

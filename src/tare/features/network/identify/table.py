@@ -12,7 +12,7 @@ from tare.features.network.identify.clock import in_time
 from tare.networks.shaping.trace import Trace, Traced
 from tare.readers import roles as column_roles
 from tare.readers import units
-from tare.readers.cells import Cells
+from tare.readers.cells import Cells, parsed
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.gathering import Parting
@@ -31,11 +31,6 @@ MOST_ROWS = 80_000_000
 _MOST, _ABSURD, _TIMES = 1e13, 1e12, 900.0
 #: Below so many bits a second, bandwidths are in another unit than was said.
 _LEAST = 1e3
-#: Columns that hold the time, where none is named.
-_TIME_NAMES = (
-    "second", "seconds", "time", "time_s", "timestamp", "start", "start_s", "t", "ts", "date",
-    "datetime",
-)  # fmt: skip
 
 
 def table(
@@ -49,7 +44,7 @@ def table(
         If a column is missing, a bandwidth is none, or time does not go on; names the line.
     """
     rows = _open(file, [name for name in (time, value, *series) if name is not None])
-    time = time or _time_of(rows.names)
+    time = time or units.time_column(rows.names) or _ascending(rows)
     if time is None:
         raise InputError(
             f"{file} has no column of time that is known by its name",
@@ -60,15 +55,12 @@ def table(
     return whole.traces()
 
 
-def _time_of(names: Sequence[str]) -> str | None:
-    """Return the column that is called as times are, with a unit or without."""
-    stems: dict[str, str] = {}
-    for name in names:
-        stem, unit = units.of_column(name)
-        timed = unit is None or unit.base == "s"
-        stems.setdefault(stem.lower() if timed else "", name)
-        stems.setdefault(name.lower(), name)
-    return next((stems[name] for name in _TIME_NAMES if name in stems), None)
+def _ascending(rows: Rows) -> str | None:
+    """Return the first column if it holds ascending numbers, as flent's is called like the test."""
+    sampled = [parsed(str(cell)) for cell in rows.sample().columns[0].to_pylist()]
+    numbers = [cell[0] for cell in sampled if cell is not None and cell[1] is None]
+    is_time = len(numbers) == len(sampled) > 1 and bool((np.diff(numbers) > 0).all())
+    return rows.names[0] if is_time else None
 
 
 def _open(file: Path, named: list[str]) -> Rows:
