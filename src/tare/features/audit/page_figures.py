@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from tare.features.audit.variance import VarianceAudit
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS
 from tare.render.drawing import spec_of
-from tare.render.words import paragraph, text
+from tare.render.words import paragraph, sentence, text
 from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Figure
 from tare.statistics.intervals import Interval
@@ -39,7 +39,7 @@ _WIDE_BY_SIZE = 5
 def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     """Draw an audit: the charts of each finding, by its name."""
     found = {
-        "trust": _medians(audit),
+        "trust": (*_medians(audit), *_timelines(audit)),
         "repetitions": _convergence(audit),
         "assumptions": _shapes(audit),
         "difference": _forest(audit.comparisons, audit.question.margin),
@@ -152,6 +152,19 @@ def _shapes(audit: Audit) -> tuple[Figure, ...]:
             )
         ]  # fmt: skip
     return tuple(drawn)
+
+
+def _timelines(audit: Audit) -> Iterator[Figure]:
+    """Draw the inside of single runs, a figure for each metric."""
+    found = [(s, one, said) for s in audit.series for one, said in words.inside(s)]
+    for i, metric in enumerate(dict.fromkeys(one.metric for _, one, _ in found)):
+        some = [(s, one, said) for s, one, said in found if one.metric == metric][:_MOST_PANELS]
+        levels = [float(np.median(one.values)) for _, one, _ in some]
+        scale, unit = scale_for(levels, some[0][1].unit or "1")
+        values = _named((s, one.values / scale) for s, one, _ in some)
+        chart = charts.course(values, {name: [] for name in values}, unit)
+        said = tuple(sentence(said) for _, _, said in some)
+        yield _figure(f"inside-{i}", f"Inside the run: {metric}", chart, *said)
 
 
 def _course(shown: Sequence[SeriesAudit]) -> Message:
