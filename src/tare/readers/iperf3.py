@@ -11,7 +11,7 @@ import numpy as np
 from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
-from tare.readers.iperf3_runs import Direction, directions_of, environment, notes_on, runs_of
+from tare.readers.iperf3_runs import Direction, directions_of, environment, is_text, load, notes_on
 from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of
@@ -71,8 +71,10 @@ _DEFAULT, _SENT, _LOSS = "bits_per_second", "sent_bits_per_second", "lost_percen
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it begins as iperf3's do, with a start or as a stream of events."""
+    """Whether it begins as iperf3's do, with a start or as a stream of events, or as its text."""
     found = json_file.outline(head)
+    if is_text(head):
+        return True
     if {"start.connected", "start.version"} <= found or {"event", "data"} <= found:
         return True
     return {"end.cpu_utilization_percent", "end.streams"} & found != set()  # sorted by another tool
@@ -85,7 +87,7 @@ def read(file: Path, columns: Columns) -> Imported:
         raise InputError(
             f"{file}: runs of iperf3 have no {metric!r}", f"--value takes {', '.join(_METRICS)}"
         )
-    runs, errors = runs_of(json_file.load_each(file))
+    runs, errors = load(file)
     counts = [run for run in runs if run.error is None] or runs
     directions = [one for run in counts for one in directions_of(run) if one.intervals]
     if not directions:

@@ -13,8 +13,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
+from tare.errors import InputError
+from tare.readers import json_file
+from tare.readers.compression import take, unpacked
+from tare.readers.format import HEAD
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number
 from tare.results.message import Chosen, Message, message
@@ -35,6 +40,8 @@ _LINE = re.compile(
     r"([\d.]+) ([KMGT]?)bits/sec(?: +([\d.]+) ms +(\d+)/(\d+) +\(.*?%\))?(.*)$",
     re.MULTILINE,
 )
+#: The header of intervals in text.
+_TEXT = re.compile(rb"^\[ *ID\] Interval +Transfer +(?:Bitrate|Bandwidth)", re.MULTILINE)
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 #: Fields of a sum over streams, where a version wrote none for a direction.
 _ADDED = ("bytes", "bits_per_second", "packets", "lost_packets", "retransmits")
@@ -179,8 +186,30 @@ class Direction:
         return _made(self.intervals[0], {"bytes": sum(sizes), "bits_per_second": rate})
 
 
-def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
-    """Return the runs of a file that have intervals, and the errors of runs that ended early."""
+def load(file: Path) -> tuple[list[Run], list[str]]:
+    """Read the runs of a file that have intervals, and the errors of runs that ended early.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON, or not that of iperf3.
+    """
+    with unpacked(file) as source:
+        head = take(file, source, HEAD)
+    if is_text(head):
+        raise InputError(
+            f"{file} is iperf's text, which has three digits and no losses per run",
+            "let iperf3 write JSON: iperf3 -c HOST -J >run.json",
+        )
+    return _runs_of(json_file.load_each(file))
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file begins as what iperf prints for people."""
+    return _TEXT.search(head) is not None and head.lstrip()[:1] not in (b"{", b"[")
+
+
+def _runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
     runs: list[Run] = []
     errors: list[str] = []
     is_stream = False
@@ -394,6 +423,8 @@ def _kept(sums: Sequence[Node]) -> tuple[list[Node], list[Message]]:
     """Return the intervals that count, and notes on the others."""
     kept: list[Node] = []
     warm_up = short = 0
+    # The last one is repeated where the other end was lost.
+    sums = [one for i, one in enumerate(sums) if i == 0 or not _repeats(one, sums[i - 1])]
     lasting = [number(one.value.get("seconds")) for one in sums]
     known = sorted(one for one in lasting if math.isfinite(one))
     least = known[len(known) // 2] / 2 if known else -math.inf
@@ -412,6 +443,11 @@ def _kept(sums: Sequence[Node]) -> tuple[list[Node], list[Message]]:
     if short:
         notes.append(message("interop.iperf3.cut_short", n=short))
     return kept, notes
+
+
+def _repeats(one: Node, before: Node) -> bool:
+    times = [(node.value.get("start"), node.value.get("end")) for node in (one, before)]
+    return times[0] == times[1] and None not in times[0]
 
 
 def _key(start: Node, about: Mapping[str, Any], *, to_server: bool) -> dict[str, str]:

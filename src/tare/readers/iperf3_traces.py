@@ -12,8 +12,7 @@ import numpy as np
 from tare.errors import InputError
 from tare.networks.recording.folder import wire_bits
 from tare.networks.shaping.trace import Trace, Traced, with_rests
-from tare.readers import json_file
-from tare.readers.iperf3_runs import Direction, Run, directions_of, notes_on, runs_of, time_of
+from tare.readers.iperf3_runs import Direction, Run, directions_of, load, notes_on, time_of
 from tare.readers.json_file import Node
 from tare.readers.readings import each_once, number
 from tare.readers.series import FloatArray
@@ -23,6 +22,9 @@ from tare.results.message import Amount, Message, message
 _LITTLE = 0.01
 #: Share of the mean rate with which a buffer, once it is full, is taken to be emptied.
 _FULL = 0.9
+#: Times the content of the buffer that an interval of writes must have: a writer waits until a
+#: third of it is free (sk_stream_is_writeable), which is then 8 % of the interval.
+_BUFFERS = 4
 #: Conditions that tell traces apart.
 _NAMED = ("server", "protocol", "streams", "direction")
 #: Bytes on the wire besides a datagram: Ethernet, IP of version 4, UDP.
@@ -47,7 +49,7 @@ def traces(file: Path) -> list[Traced]:
     InputError
         If there is nothing, a number is none, or runs overlap; names the place.
     """
-    runs, errors = runs_of(json_file.load_each(file))
+    runs, errors = load(file)
     # Runs differ in their lengths and limits, and are parts of one trace all the same.
     found: dict[str, list[tuple[int, float, Direction, _Part]]] = {}
     first: float | None = None
@@ -123,7 +125,10 @@ def _part(direction: Direction) -> _Part:
     sent = float(np.nansum(bits))
     if not direction.is_udp:
         notes.append(message("interop.iperf3.writes"))
-        return _Part(start, end, _without_buffer(bits, end - start, sent, got), tuple(notes))
+        passed = _without_buffer(bits, end - start, sent, got)
+        begins = _begins(passed, _BUFFERS * max(0.0, sent - got))
+        ends = end[np.append(begins[1:], len(end)) - 1]
+        return _Part(start[begins], ends, np.add.reduceat(passed, begins), tuple(notes))
     if (direction.lost or 0.0) <= _LITTLE:
         return _Part(start, end, bits, tuple(notes))
     lasts = float(end[-1] - start[0])
@@ -154,6 +159,19 @@ def _without_buffer(bits: FloatArray, lasts: FloatArray, sent: float, got: float
     return scaled
 
 
+def _begins(bits: FloatArray, least: float) -> np.ndarray:
+    """Return where intervals begin that are joined until each has so many bits."""
+    begins, some = [0], 0.0
+    for i, one in enumerate(np.nan_to_num(bits).tolist()):
+        if some >= least and i > 0:
+            begins.append(i)
+            some = 0.0
+        some += one
+    if len(begins) > 1 and some < least:
+        begins.pop()
+    return np.array(begins)
+
+
 def _bits(one: Node) -> float:
     count = one.find("bytes")
     if count is None:
@@ -175,6 +193,7 @@ def _wire(run: Run) -> float:
     if test is not None and test.value.get("protocol") == "UDP":
         size = number(test.value.get("blksize"))
         return (size + _UDP_HEADERS) / size if 0 < size < math.inf else 1.0
-    segment = run.start.find("tcp_mss_default")
+    found = map(run.start.find, ("tcp_mss", "tcp_mss_default"))
+    segment = next(filter(None, found), None)
     size = math.nan if segment is None else number(segment.value)
     return wire_bits(size, ip6=False) if 0 < size < math.inf else 1.0

@@ -11,7 +11,7 @@ from tare.experiment.fingerprints.network.identified import Estimate, Identifica
 from tare.features.network.identify.bursts import Observed, observe
 from tare.features.network.identify.confirming import Verdict, judged
 from tare.features.network.identify.estimates import estimate, of_level
-from tare.features.network.identify.messages import share_of
+from tare.features.network.identify.messages import rate_of, share_of
 from tare.features.network.identify.spending import Spending, spending
 from tare.features.network.identify.steady import BACK, comes_back, contended, outages, steady
 from tare.features.network.identify.tokens import Tokens, tokens_of
@@ -152,7 +152,13 @@ class _Document:
         seen = self.seen
         if seen.outages and len(seen.index) == 0:
             return self.of("interrupted", (message("net.trace.blocked"),))
+        sent_s = float(seen.trace.on_s[seen.index].sum())
+        bits = float(seen.trace.bits[seen.index].sum())
         reason = message(
-            "net.trace.short", n=len(seen.index), least=_FEWEST, time=Duration(seen.seconds)
+            "net.trace.short",
+            n=len(seen.index),
+            least=_FEWEST,
+            time=Duration(seen.seconds),
+            rate=rate_of(bits / sent_s) if sent_s > 0 else None,
         )
         return self.of("noisy", (reason, *outages(seen)))
