@@ -256,6 +256,46 @@ def test_what_is_replayed_is_what_the_receiver_got() -> None:
     assert "interop.iperf3.writes" in said
 
 
+def test_the_writes_of_a_steady_link_are_steady() -> None:
+    (traced,) = traces(DATA / "six_runs.json")
+    sent = traced.trace.on_s > 0
+    rates = traced.trace.rate_bps[sent]
+    # Intervals of a second have a standard deviation of 15 %.
+    assert rates.std() / rates.mean() < 0.06
+    assert rates.mean() == pytest.approx(TCP, rel=0.03)
+
+
+def test_an_interval_that_is_repeated_where_the_server_was_lost_counts_once(tmp_path: Path) -> None:
+    lost = {**run(1.0, 2.0, 2.0), "error": "control socket has closed unexpectedly"}
+    for one, start in zip(lost["intervals"], (0, 1, 1), strict=True):
+        one["sum"] |= {"start": start, "end": start + 1, "bytes": 1}
+    file = written(tmp_path, lost)
+    (one,) = readers.read(file).series
+    assert list(one.timelines[0].values) == [1, 2]
+    assert len(traces(file)[0].trace) == 2
+
+
+def test_the_text_for_people_is_refused_with_the_option(tmp_path: Path) -> None:
+    file = tmp_path / "run.txt"
+    file.write_text(
+        "Connecting to host 192.0.2.1, port 5201\n"
+        "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n"
+        "[  5]   0.00-1.00   sec  3.62 MBytes  30.0 Mbits/sec  129   67.9 KBytes\n"
+    )
+    for reads in (readers.read, traces):
+        with pytest.raises(InputError, match="iperf's text") as refused:
+            reads(file)
+        assert "-J" in (refused.value.hint or "")
+
+
+def test_headers_are_those_of_the_segment_size(tmp_path: Path) -> None:
+    one = udp(1e6, 0.0)
+    one["start"]["test_start"]["blksize"] = 200
+    assert traces(written(tmp_path, one))[0].trace.wire == pytest.approx(242 / 200)
+    one["start"] |= {"tcp_mss": 800, "test_start": {"protocol": "TCP"}}
+    assert traces(written(tmp_path, one))[0].trace.wire == pytest.approx(866 / 800)
+
+
 def test_one_direction_is_replayed_and_says_so() -> None:
     found = replay.trace(DATA / "bidir.json")
     assert args(tuple(found.notes), "shaping.first")["n"] == 2
