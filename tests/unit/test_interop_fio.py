@@ -81,6 +81,71 @@ def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
     assert found.specification.repetitions == counted([3], "run")
 
 
+def latency(mean: float, **more: Any) -> dict[str, Any]:
+    return {"min": mean / 2, "max": mean * 2, "mean": mean, "stddev": mean / 4, **more}
+
+
+@pytest.mark.parametrize(
+    ("version", "spelling", "per_second"),
+    [("fio-2.2.10", "lat", 1e6), ("fio-3.1", "lat_ns", 1e9), ("fio-3.33", "lat_ns", 1e9)],
+)
+def test_each_version_states_bandwidth_and_latency(
+    tmp_path: Path, version: str, spelling: str, per_second: float
+) -> None:
+    """Only since 3.2 is there bw_bytes, and before 3 times are microseconds."""
+    read = {"bw": 2048, "total_ios": 9, spelling: latency(42e-6 * per_second)}
+    if version == "fio-3.33":
+        read["bw_bytes"] = 2048 * 1024 + 5
+    file = written(tmp_path, {**run(0, read=read), "fio version": version})
+    (bandwidth,) = readers.read(file).series
+    exact = 5 if version == "fio-3.33" else 0
+    assert (list(bandwidth.values), bandwidth.unit) == ([2048 * 1024 + exact], "bytes/s")
+    (one,) = readers.read(file, Columns(value="lat_ns")).series
+    assert (list(one.values), one.unit) == ([pytest.approx(42e-6)], "s")
+    assert one.reported["max"] == pytest.approx(84e-6)
+    complaint = f"{version} wrote no 'clat_ns' of any job"
+    with pytest.raises(InputError, match=complaint):
+        readers.read(file, Columns(value="clat_ns"))
+
+
+def test_the_latency_of_sync_is_a_direction_of_its_own(tmp_path: Path) -> None:
+    """``--fdatasync=1`` has it in no other place."""
+    sync = {"total_ios": 5, "lat_ns": latency(2.6e6, N=5)}
+    idle = {"total_ios": 0, "lat_ns": latency(0.0, N=0)}
+    write = {"bw_bytes": 7, "total_ios": 9, "lat_ns": latency(42e3, N=9)}
+    switched_off = {"lat_ns": latency(0.0, N=0)}
+    runs = [run(1, read=idle, write={**write, **off}, sync=sync) for off in ({}, switched_off)]
+    file = written(tmp_path, *runs)
+    found = readers.read(file, Columns(value="lat_ns")).series
+    assert [one.key["direction"] for one in found] == ["write", "sync"]
+    assert list(found[1].values) == [pytest.approx(2.6e-3)] * 2
+    # A latency that --disable_lat switched off is not zero.
+    assert list(found[0].values) == [pytest.approx(42e-6)]
+    assert [one.key["direction"] for one in readers.read(file).series] == ["write"]
+
+
+def test_runs_with_other_options_are_other_series(tmp_path: Path) -> None:
+    runs = [
+        {**run(rate, **{"job options": {"bs": size}}), "global options": {"runtime": "1"}}
+        for size, rate in (("4k", 10), ("64k", 90), ("4k", 11))
+    ]
+    small, large = readers.read(written(tmp_path, *runs)).series
+    assert (dict(small.key)["bs"], list(small.values)) == ("4k", [10, 11])
+    assert (dict(large.key)["bs"], list(large.values)) == ("64k", [90])
+
+
+@pytest.mark.parametrize(("before", "after"), [(60, 0), (0, 32), (3, 2)])
+def test_messages_around_the_json_are_skipped(tmp_path: Path, before: int, after: int) -> None:
+    file = tmp_path / "fio.json"
+    said = "fio: pid=4000, err=5/file:ioengines.c:351, func=td_io_queue, error=Input/output error\n"
+    printed = [said * before + json.dumps(run(rate)) + "\n" + said * after for rate in (10, 11)]
+    file.write_text("".join(printed))
+    found = readers.read(file)
+    assert found.format == "fio"
+    assert list(found.series[0].values) == [10, 11]
+    assert args(found.notes, "interop.json.text")["n"] == 2 * (before + after)
+
+
 def test_jobs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     twice = run(100)
     twice["jobs"] *= 2

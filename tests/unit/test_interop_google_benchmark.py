@@ -88,6 +88,35 @@ def test_aggregates_alone_are_a_summary() -> None:
     assert repetitions["count"] == counted([5], "repetition")
 
 
+def test_statistics_of_old_versions_are_known_by_their_names(tmp_path: Path) -> None:
+    """Before 1.5 neither run_type nor aggregate_name tells them from repetitions."""
+    times = {"BM_a": 10.0, "BM_a_mean": 11.0, "BM_a_stddev": 1.0, "BM_compute_mean": 7.0}
+    entries = [
+        {"name": name, "real_time": time, "time_unit": "ns", "iterations": 1}
+        for name, time in [("BM_a", 12.0), *times.items()]
+    ]
+    one, other = readers.read(written(tmp_path, *entries)).series
+    assert (one.key["benchmark"], list(one.values)) == ("BM_a", pytest.approx([12e-9, 10e-9]))
+    assert one.reported == {"mean": pytest.approx(11e-9), "sd": pytest.approx(1e-9)}
+    assert (other.key["benchmark"], list(other.values)) == (
+        "BM_compute_mean",
+        [pytest.approx(7e-9)],
+    )
+    (alone,) = readers.read(written(tmp_path, *entries[2:4])).series
+    assert [d.kind for d in alone.defects] == ["summary only"]
+
+
+def test_what_was_not_skipped_counts(tmp_path: Path) -> None:
+    entry = {"name": "a", "real_time": 2.0, "time_unit": "s", "balance": -3.5}
+    entries = [{**entry, "skipped": flag, "error_occurred": flag} for flag in (False, True)]
+    file = written(tmp_path, *entries)
+    (one,) = readers.read(file).series
+    assert list(one.values) == [2.0]
+    assert one.notes == (failed(1, 2, "repetition"),)
+    (counter,) = readers.read(file, Columns(value="balance")).series
+    assert (list(counter.values), counter.defects) == ([-3.5], ())
+
+
 def test_other_metrics_are_had_by_name() -> None:
     cpu = readers.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
     assert (cpu.metric, cpu.unit) == ("CPU time", "s")

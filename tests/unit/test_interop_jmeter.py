@@ -114,14 +114,67 @@ def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) ->
     assert ids(imported.notes) == ["interop.jmeter.order"]
 
 
-def test_who_names_columns_gets_a_table() -> None:
-    imported = read(DATA / "log.jtl", Columns(value="elapsed", group=("threadName",)))
-    assert imported.format == "table"
+@pytest.mark.parametrize("name", ["log", "log_xml"])
+def test_options_choose_columns_and_failed_requests_stay_out(name: str) -> None:
+    file = DATA / f"{name}.jtl"
+    imported = read(file, Columns(value="elapsed", group=("threadName",)))
+    assert imported.format == "jmeter"
     assert {one.key["threadName"] for one in imported.series} == {
         "Group 1-1",
         "Group 1-2",
         "Group 1-3",
     }
+    assert [len(one.values) for one in imported.series] == [20, 20, 20]
+    failures = args(imported.notes, "interop.failed")
+    assert (failures["n"], failures["total"]) == (30, 90)
+    assert all(one.unit == "s" and one.position is not None for one in imported.series)
+    compared = read(file, Columns(compare=("label",)))
+    assert sorted_values(compared) == sorted_values(read(file))
+    size = read(file, Columns(value="bytes", group=("label",))).series[0]
+    assert (size.metric, size.unit) == ("bytes", "bytes")
+    connect = read(file, Columns(value="Connect")).series[0]
+    assert (connect.unit, dict(connect.key)) == ("s", {"label": "search, with a comma"})
+
+
+#: Each twentieth request fails after 30 s; its message has commas.
+FAILING = [
+    ("1619619723088", "30000", "500", '"expected 200, for /a,b"', "false")
+    if i % 20 == 8
+    else ("1619619723088", f"{180 + i % 7}", "200", "OK", "true")
+    for i in range(200)
+]
+
+
+@pytest.mark.parametrize(
+    ("separator", "header"), [(",", True), ("\t", True), (",", False), (";", False)]
+)
+def test_failed_requests_are_left_out_of_any_csv(
+    tmp_path: Path, separator: str, header: bool
+) -> None:
+    names = ["timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName",
+             "success", "bytes"]  # fmt: skip
+    rows = [
+        (at, elapsed, "login", code, why, "TG 1-1", good, "2804")
+        for at, elapsed, code, why, good in FAILING
+    ]
+    table = "".join(separator.join(row) + "\n" for row in [*([names] if header else []), *rows])
+    file = written(tmp_path, table)
+    value, label, at = ("elapsed", "label", "timeStamp") if header else ("c2", "c3", "c1")
+    for columns in (Columns(), Columns(value=value, group=(label,), order=at)):
+        imported = read(file, columns)
+        assert imported.format == "jmeter"
+        (series,) = imported.series
+        assert dict(series.key) == {"label": "login"}
+        assert (len(series.values), series.values.max()) == (190, 0.186)
+        assert args(series.notes, "interop.failed")["n"] == 10
+
+
+def test_unquoted_commas_are_refused_with_their_line(tmp_path: Path) -> None:
+    rows = "1,10,a,200,OK,t,text,true\n1,10,a,500,expected 200, for /a,b,t,text,false\n"
+    with pytest.raises(InputError, match="line 3 has 10 values") as told:
+        read(written(tmp_path, f"{HEADER}\n{rows}"))
+    assert told.value.hint
+    assert "quote" in told.value.hint
 
 
 @pytest.mark.parametrize(

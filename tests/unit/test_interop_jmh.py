@@ -93,8 +93,34 @@ def test_a_secondary_metric_is_had_by_its_name() -> None:
     assert (one.metric, one.unit, one.lower_is_better) == ("gc.alloc.rate.norm", "bytes", True)
     (one,) = readers.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate")).series
     assert one.unit == "bytes/s"
-    with pytest.raises(InputError, match="no secondary metric 'heat'"):
+    with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'"):
         readers.read(DATA / "not_forked.json", Columns(value="heat"))
+
+
+def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
+    """A profiler has times of collections only where there were any."""
+    times = {"scoreUnit": "ms", "score": 4.0, "rawData": [[3.0, 4.0], [5.0, 4.0]]}
+    primary = {"scoreUnit": "ns/op", "score": 2.0, "rawData": [[1.0, 2.0], [3.0, 2.0]]}
+    file = tmp_path / "gc.json"
+    results = [
+        {"benchmark": f"a.B.{name}", "mode": "avgt", "forks": 2, "params": {"size": None},
+         "primaryMetric": primary, "secondaryMetrics": secondary}
+        for name, secondary in (("alloc", {"·gc.time": times}), ("none", {}))
+    ]  # fmt: skip
+    file.write_text(json.dumps(results))
+    for metric in ("gc.time", "·gc.time"):
+        found = readers.read(file, Columns(value=metric))
+        (one,) = found.series
+        assert (one.key["benchmark"], one.key["size"]) == ("a.B.alloc", "null")
+        assert (list(one.values), one.unit) == (pytest.approx([3e-3, 4e-3, 5e-3, 4e-3]), "s")
+        without = {"names": ["a.B.none avgt null"], "more": 0}
+        assert args(found.notes, "interop.jmh.without") == without
+    found = readers.read(file)
+    assert len(found.series) == 2
+    assert found.notes == (message("interop.other_metrics", names=["·gc.time"]),)
+    with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'") as told:
+        readers.read(file, Columns(value="heat"))
+    assert told.value.hint == "--value takes ·gc.time"
 
 
 def test_one_iteration_is_one_value() -> None:

@@ -29,10 +29,10 @@ def written(folder: Path, data: bytes | str) -> Path:
         ('{"results": [1, 2', r"ends early: line 1, column 18"),
         ('{\n "results": "ab', r"ends early: line 2, column 13"),
         ('{\n "results": [1 2]}', r"line 2, column 16: not JSON \(Expecting ',' delimiter\)"),
-        ("[]\n[]", r"line 2, column 1: not JSON \(Extra data\)"),
+        ("[]\n[]", r"holds 2 JSON documents: the second begins in line 2, column 1"),
         ("[" * 100_000, r"line 1, column 201: nested deeper"),
         ('{"a":' * 100_000, r"line 1, column 1001: nested deeper"),
-        ("[1,\n" + "7" * 5000 + "]", r"line 2, column 1: a number of more than 4,300 digits"),
+        ("[[1,\n" + "7" * 5000 + "]", r"line 2, column 1: a number of more than 4,300 digits"),
         (b'{"a":\n "\xe4"}', r"line 2: byte 8 \(0xe4\) is not UTF-8"),
         (b'\xff\xfe{\0"', r"line 1: byte 4 \(0x22\) is not UTF-16"),
         (b"\x00\x01\x02", r"line 1, column 1: not JSON"),
@@ -80,6 +80,41 @@ def test_documents_may_follow_each_other(tmp_path: Path) -> None:
         json_file.load_each(written(tmp_path, '{"a": 1}\n{"a":'))
     with pytest.raises(InputError, match=r"line 1, column 1: not JSON"):
         json_file.load_each(written(tmp_path, "warning"))
+    collected = json_file.load_each(written(tmp_path, '[{"a": 1}, {"a": 2}]'))
+    assert [node.at("a").value for node in collected] == [1, 2]
+    with pytest.raises(InputError, match="the list of documents is empty"):
+        json_file.load_each(written(tmp_path, "[]"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines", "line", "first"),
+    [
+        ("", "", 0, 0, ""),
+        ("[INFO] start\n\n{brace\n", "", 2, 1, "'[INFO] start'"),
+        ("", "\n\ndone: [100%]\n", 1, 3, "'done: [100%]'"),
+        ("Jobs: 1\rJobs: 0\r", " trailing\nlast", 4, 1, "'Jobs: 1'"),
+        ("warning\n" * 100_000, "", 100_000, 1, "'warning'"),
+    ],
+)
+def test_text_around_a_document_is_skipped_and_told(
+    tmp_path: Path, before: str, after: str, lines: int, line: int, first: str
+) -> None:
+    file = written(tmp_path, f'{before}{{"a": 1}}{after}')
+    root = json_file.load(file)
+    assert (root.value, root.path) == ({"a": 1}, "")
+    told = (message("interop.json.text", n=lines, line=line, found=first),) if lines else ()
+    assert root.notes == told
+    assert json_file.load_each(file)[0].notes == told
+    assert json_file.first_document(file, 4).startswith(b'{"a"')
+
+
+def test_text_inside_a_document_is_refused_with_its_place(tmp_path: Path) -> None:
+    file = written(tmp_path, 'start\n{"a": [1,\nwarning: slow\n 2]}')
+    complaint = r"line 3, column 1: not JSON \(Expecting value\): 'warning: slow'"
+    with pytest.raises(InputError, match=complaint) as told:
+        json_file.load(file)
+    assert told.value.hint
+    assert "did another program write into it?" in told.value.hint
 
 
 def test_a_value_knows_its_path(tmp_path: Path) -> None:

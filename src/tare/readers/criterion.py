@@ -55,7 +55,7 @@ def read(file: Path, columns: Columns) -> Imported:
             summarised([series], "samples"),
             repetitions=in_one_process([n] if n else [], "sample", mode and mode.lower()),
         ),
-        notes=(_ASSUMED,),
+        notes=(*root.notes, _ASSUMED),
     )
 
 

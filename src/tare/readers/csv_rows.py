@@ -182,11 +182,15 @@ class CsvRows:
     def _find_ragged(self, block: Block) -> None:
         """Raise where a row has more or fewer values than there are columns."""
         for line, cells in self._walk(block):
+            if len(cells) > len(self.names):
+                hint = f"quote cells that have a {self._separator!r} in them"
+            else:
+                hint = "if it is the last line, the file was cut off"
             if len(cells) != len(self.names):
                 raise InputError(
                     f"{self._file}, line {line} has {len(cells)} value{'s' * (len(cells) != 1)},"
                     f" but there are {len(self.names)} columns",
-                    "if it is the last line, the file was cut off",
+                    hint,
                 )
 
     def _lines(self, block: Block) -> IntArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,42 +15,58 @@ from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of, stated
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
-from tare.readers.text_file import head_text
+from tare.readers.text_file import label
 from tare.registry import Description
 from tare.render.words import text
 from tare.results.message import Message, message
 
-#: The last is both together, where --unified_rw_reporting asks for it.
-_DIRECTIONS = ("read", "write", "trim", "mixed")
+#: Mixed is all together, where --unified_rw_reporting asks for it; sync has latencies alone.
+_DIRECTIONS = ("read", "write", "trim", "mixed", "sync")
 _QUANTILES = {
     "50.000000": "median", "90.000000": "p90", "95.000000": "p95", "99.000000": "p99"
 }  # fmt: skip
-_NANOSECONDS = 1e-9
+#: Options that do not change what is measured.
+_UNRELATED = frozenset({"name", "output", "output-format", "status-interval", "eta"})
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """What a direction of a job tells: its field is a number, or of a latency statistics."""
+    """A metric of one direction of a job.
+
+    Attributes
+    ----------
+    name, unit : str
+    spellings : mapping of str to float
+        Fields that have it, by the versions of fio, and what to multiply each by.
+    stated : mapping of str to str
+        Statistics over samples of the run: of a rate beside it, of a latency inside it.
+    """
 
     name: str
     unit: str
-    lower_is_better: bool = False
-    #: Fields of statistics over samples of a run.
-    stated: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, float]
+    stated: Mapping[str, str]
 
 
-_LATENCY = {"mean": "mean", "sd": "stddev", "min": "min", "max": "max", "n": "N"}
+#: fio states bandwidth in KiB/s; since 3.2 that of the whole run in bytes/s as well.
+_KIB = 1024.0
+_IN_LATENCY = {"mean": "mean", "sd": "stddev", "min": "min", "max": "max", "n": "N"}
 _BANDWIDTH = {"mean": "bw_mean", "sd": "bw_dev", "min": "bw_min", "max": "bw_max"}
 _IOPS = {"mean": "iops_mean", "sd": "iops_stddev", "min": "iops_min", "max": "iops_max"}
+
+
+def _latency(name: str, field: str) -> _Metric:
+    """Describe a latency: nanoseconds since fio 3, before that microseconds by another name."""
+    return _Metric(name, "s", {f"{field}_ns": 1e-9, field: 1e-6}, _IN_LATENCY)
+
+
 _METRICS = {
-    "bw_bytes": _Metric("bandwidth", "bytes/s", stated=_BANDWIDTH),
-    "iops": _Metric("IOPS", "1/s", stated=_IOPS),
-    "clat_ns": _Metric("completion latency", "s", lower_is_better=True, stated=_LATENCY),
-    "lat_ns": _Metric("latency", "s", lower_is_better=True, stated=_LATENCY),
-    "slat_ns": _Metric("submission latency", "s", lower_is_better=True, stated=_LATENCY),
+    "bw_bytes": _Metric("bandwidth", "bytes/s", {"bw_bytes": 1.0, "bw": _KIB}, _BANDWIDTH),
+    "iops": _Metric("IOPS", "1/s", {"iops": 1.0}, _IOPS),
+    "clat_ns": _latency("completion latency", "clat"),
+    "lat_ns": _latency("latency", "lat"),
+    "slat_ns": _latency("submission latency", "slat"),
 }
-#: fio states bandwidth in KiB/s, apart from the whole run's.
-_KIB = 1024.0
 
 
 @dataclass(frozen=True)
@@ -59,12 +75,13 @@ class _Value:
 
     trial: int
     node: Node
+    scale: float
     reported: dict[str, float]
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it tells fio's version; warnings may stand before the JSON."""
-    return '"fio version"' in head_text(head)
+    """Whether its first keys name fio's version."""
+    return not {"'fio version'", "[].'fio version'"}.isdisjoint(json_file.outline(head))
 
 
 def read(file: Path, columns: Columns) -> Imported:
@@ -78,17 +95,17 @@ def read(file: Path, columns: Columns) -> Imported:
     runs = _last_of_each_run(documents)
     found: dict[tuple[tuple[str, str], ...], list[_Value]] = {}
     failed: list[Message] = []
+    worked = False
+    options = _differing(runs)
     for trial, run in enumerate(runs):
-        for key, direction in _jobs(run, failed):
-            value = _value(direction, trial, named)
+        for key, direction in _jobs(run, options, failed):
+            worked = True
+            value = _value(direction, trial, _METRICS[named])
             if value:
                 found.setdefault(key, []).append(value)
     if not found:
-        raise InputError(
-            f"{file}: no job did any I/O" + (f" ({text(failed[0])})" if failed else ""),
-            "see what fio printed beside its JSON",
-        )
-    notes = []
+        raise _nothing(runs[0], named, worked, failed)
+    notes = list(documents[0].notes)
     if len(runs) < len(documents):
         notes.append(message("interop.fio.reports", reports=len(documents), runs=len(runs)))
     if columns.value is None:
@@ -105,6 +122,41 @@ def read(file: Path, columns: Columns) -> Imported:
         ),
         notes=(*notes, *failed),
     )
+
+
+def _nothing(run: Node, named: str, worked: bool, failed: Sequence[Message]) -> InputError:
+    """Say why there is no value: no job did I/O, or this version of fio does not write it."""
+    if not worked:
+        return InputError(
+            f"{run.file}: no job did any I/O" + (f" ({text(failed[0])})" if failed else ""),
+            "read the messages that fio printed beside its JSON",
+        )
+    return InputError(
+        f"{run.file}: {_version(run) or 'fio'} wrote no {named!r} of any job",
+        f"--value takes {', '.join(name for name in _METRICS if name != named)}",
+    )
+
+
+def _differing(runs: Sequence[Node]) -> set[str]:
+    """Return the options that differ between jobs of one name: these measure different things."""
+    by_name: dict[str, list[dict[str, str]]] = {}
+    for run in runs:
+        for job in _list_of_jobs(run):
+            by_name.setdefault(job.at("jobname").text(), []).append(_options(run, job))
+    return {
+        option
+        for alike in by_name.values()
+        for option in {name for one in alike for name in one}
+        if option not in _UNRELATED and not option.endswith("_log")
+        if len({one.get(option) for one in alike}) > 1
+    }
+
+
+def _options(run: Node, job: Node) -> dict[str, str]:
+    """Return the options of a job, its own before those of all jobs."""
+    found = [run.find("global options"), job.find("job options")]
+    pairs = [one.pairs() for one in found if one and isinstance(one.value, dict)]
+    return {label(name): value.word() for one in pairs for name, value in one}
 
 
 def _last_of_each_run(documents: Sequence[Node]) -> list[Node]:
@@ -143,10 +195,13 @@ def _bytes(job: Node) -> float:
     )
 
 
-def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
+def _jobs(
+    run: Node, options: set[str], failed: list[Message]
+) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
     seen: Counter[str] = Counter()
     for job in _list_of_jobs(run):
         name = job.at("jobname").text()
+        levels = {k: v for k, v in _options(run, job).items() if k in options}
         seen[name] += 1
         if (number(job.value.get("error")) or 0) != 0:
             failed.append(message("interop.fio.failed", job=name, error=job.at("error").word()))
@@ -155,7 +210,7 @@ def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, s
         for direction in _DIRECTIONS:
             found = job.find(direction)
             if found and _worked(found):
-                yield tuple({"job": name, "direction": direction, **again}.items()), found
+                yield tuple({"job": name, "direction": direction, **again, **levels}.items()), found
 
 
 def _worked(direction: Node) -> bool:
@@ -163,27 +218,29 @@ def _worked(direction: Node) -> bool:
     return done is None or number(done.value) != 0
 
 
-def _value(direction: Node, trial: int, named: str) -> _Value | None:
-    found, metric = direction.find(named), _METRICS[named]
+def _value(direction: Node, trial: int, metric: _Metric) -> _Value | None:
+    fields = ((direction.find(name), scale) for name, scale in metric.spellings.items())
+    found, scale = next(((node, scale) for node, scale in fields if node), (None, 1.0))
     if found is None:
         return None
     if metric.unit != "s":
-        scale = _KIB if named == "bw_bytes" else 1.0
         states = {ours: direction.value.get(theirs) for ours, theirs in metric.stated.items()}
-        return _Value(trial, found, stated(states, scale))
+        return _Value(trial, found, scale, stated(states, max(metric.spellings.values())))
     percentiles = found.find("percentile")
     times = {ours: found.value.get(theirs) for ours, theirs in metric.stated.items()}
     count = stated({"n": times.pop("n")})
+    if count.get("n") == 0 or (not count and not times["max"]):
+        return None  # switched off, as by --disable_slat: its zeros are not measured
     for name, node in percentiles.pairs() if percentiles else ():
         if name in _QUANTILES:
             times[_QUANTILES[name]] = node.value
     mean = Node(found.file, f"{found.path}.mean", times["mean"])
-    return _Value(trial, mean, {**stated(times, _NANOSECONDS), **count})
+    return _Value(trial, mean, scale, {**stated(times, scale), **count})
 
 
 def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> Series:
-    scale = _NANOSECONDS if metric.unit == "s" else 1.0
-    found = readings_of([value.node for value in values], scale)
+    scales = np.array([value.scale for value in values])
+    found = readings_of([value.node for value in values], scales)
     one = len(values) == 1
     summary = Defect("summary only", message("interop.fio.summary", at=values[0].node.path))
     return Series(
@@ -191,7 +248,7 @@ def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> S
         values=found.values,
         metric=metric.name,
         unit=metric.unit,
-        lower_is_better=metric.lower_is_better,
+        lower_is_better=metric.unit == "s",
         trial=np.array([value.trial for value in values], dtype=np.int64)[found.kept],
         reported=values[0].reported if one else {},
         defects=(*found.defects, *([summary] if one else [])),
@@ -208,7 +265,7 @@ UNIT = Format(
         name="fio",
         title="fio: --output-format=json or json+, one run or several",
         question="What did each job of each run reach?",
-        source="fio 3 to 3.41, stat.c",
+        source="fio 2.0.15 to 3.42, stat.c",
     ),
     recognises=recognises,
     read=read,

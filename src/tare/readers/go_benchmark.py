@@ -19,6 +19,8 @@ from tare.registry import Description
 from tare.results.message import Message, message
 
 _RESULT = re.compile(r"Benchmark\S*[ \t]+\d+[ \t]+\S+[ \t]+\S")
+#: A line of go test -json.
+_EVENT = re.compile(r'^\{.*"Action":', re.MULTILINE)
 #: As golang.org/x/perf/benchfmt has it: neither blanks nor capitals before the colon.
 _SETTING = re.compile(r"([a-z][^\sA-Z:]*):(?:[ \t]+(.*)|$)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -91,7 +93,7 @@ def read(file: Path, columns: Columns) -> Imported:
 
 def _lines(file: Path) -> Iterator[str]:
     text = read_text(file, json_file.MOST_BYTES)
-    if not text.lstrip().startswith("{"):
+    if not _EVENT.search(text):
         yield from text.split("\n")
         return
     # go test -json: what each package printed, in pieces that need not be lines.

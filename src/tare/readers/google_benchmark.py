@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,8 +28,13 @@ from tare.results.message import Message, message
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
+#: Ends of names by which versions before 1.5 tell statistics from repetitions.
+_OLD_AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|BigO|RMS)")
 #: Its statistics of repetitions, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
+
+#: Statistics by name, and the entries that state them.
+_Aggregates = Sequence[tuple[str, Node]]
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -44,14 +50,18 @@ def read(file: Path, columns: Columns) -> Imported:
     """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
     root = json_file.load(file)
     runs: dict[str, list[Node]] = {}
-    aggregates: dict[str, list[Node]] = {}
-    for entry in root.at("benchmarks").each():
-        kind = _aggregate(entry)
+    aggregates: dict[str, list[tuple[str, Node]]] = {}
+    entries = list(root.at("benchmarks").each())
+    old = _old_aggregates(entries)
+    for entry in entries:
         name = (entry.find("run_name") or entry.at("name")).text()
+        kind = _aggregate(entry)
+        if kind is None and name in old:
+            name, kind = old[name]
         if kind is None:
             runs.setdefault(name, []).append(entry)
         elif kind in _STATED or kind == "cv":
-            aggregates.setdefault(name, []).append(entry)
+            aggregates.setdefault(name, []).append((kind, entry))
     names = list(dict.fromkeys([*runs, *aggregates]))
     if not names:
         raise root.wrong("'benchmarks' is empty", "was anything measured? See --benchmark_filter")
@@ -69,7 +79,7 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
-        notes=_warned(context),
+        notes=(*root.notes, *_warned(context)),
     )
 
 
@@ -81,18 +91,39 @@ def _aggregate(entry: Node) -> str | None:
     return "complexity" if entry.find("rms") or entry.find("big_o") else None
 
 
-def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:
-    measured = [run for run in runs if not (run.find("error_occurred") or run.find("skipped"))]
+def _old_aggregates(entries: Sequence[Node]) -> dict[str, tuple[str, str]]:
+    """Return benchmark and statistic by the names of entries that old versions mark by name alone.
+
+    A name such as ``BM_mean`` is that of a statistic where ``BM_stddev`` is there as well: mean and
+    standard deviation are always written together.
+    """
+    names = {entry.at("name").text() for entry in entries if not entry.find("run_type")}
+    found = {name: match for name in names if (match := _OLD_AGGREGATE.fullmatch(name))}
+    return {
+        name: (match[1], match[2])
+        for name, match in found.items()
+        if {f"{match[1]}_mean", f"{match[1]}_stddev"} <= names
+        or {f"{match[1]}_BigO", f"{match[1]}_RMS"} <= names
+    }
+
+
+def _series(name: str, metric: str, runs: Sequence[Node], aggregates: _Aggregates) -> Series:
+    measured = [
+        run
+        for run in runs
+        if not any(run.value.get(name) is True for name in ("error_occurred", "skipped"))
+    ]
     scales, unknown = _scales(measured, metric)
     found = readings(
         [run.value.get(metric) for run in measured],
         lambda index: f"{measured[index].path}.{metric}",
         scale=scales,
+        negative=metric not in _TIMES and metric not in _RATES,  # a counter of the program
     )
     lower = metric not in _RATES if metric in _TIMES or metric in _RATES else None
     defects = [*found.defects, *unknown]
     if not runs:
-        where = f"{aggregates[0].path}.aggregate_name" if aggregates else "benchmarks"
+        where = aggregates[0][1].path if aggregates else "benchmarks"
         summary = message("interop.google_benchmark.summary", at=where)
         defects.append(Defect("summary only", summary))
     return Series(
@@ -117,10 +148,10 @@ def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]
     return scales, unknown_units(unknown, len(units))
 
 
-def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
+def _stated(aggregates: _Aggregates, metric: str) -> dict[str, float]:
     reported = {}
-    for entry in aggregates:
-        name = _STATED.get(_aggregate(entry) or "")
+    for kind, entry in aggregates:
+        name = _STATED.get(kind)
         unit = _UNITS.get(str(entry.value.get("time_unit", "ns")), np.nan)
         value = number(entry.value.get(metric)) * (unit if metric in _TIMES else 1.0)
         if name and np.isfinite(value):
@@ -143,8 +174,8 @@ def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...
     return tuple(notes)
 
 
-def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> Message | None:
-    many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
+def _repetitions(runs: list[list[Node]], aggregates: Sequence[_Aggregates]) -> Message | None:
+    many = {number(one.value.get("repetitions")) for entries in aggregates for _, one in entries}
     known = [*map(len, runs)] or [int(n) for n in many if 1 <= n < 1e9]
     return in_one_process(known, "repetition")
 
@@ -173,7 +204,7 @@ UNIT = Format(
         name="google-benchmark",
         title="Google Benchmark: the JSON of --benchmark_out",
         question="What did each repetition of each benchmark measure?",
-        source="google/benchmark 1.9, src/json_reporter.cc",
+        source="google/benchmark 1.0 to 1.9, src/json_reporter.cc",
     ),
     recognises=recognises,
     read=read,

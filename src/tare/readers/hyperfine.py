@@ -95,7 +95,7 @@ def read(file: Path, columns: Columns) -> Imported:
             repetitions=many if any(counts) else None,
             environment=_environment(root),
         ),
-        notes=notes,
+        notes=(*root.notes, *notes),
     )
 
 

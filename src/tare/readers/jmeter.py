@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from tare.errors import InputError
-from tare.readers import table, units, xml_file
+from tare.readers import roles as column_roles
+from tare.readers import units, xml_file
 from tare.readers.compression import take, unpacked
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.format import HEAD, Format
 from tare.readers.long_table import LongTable
 from tare.readers.readings import each_of
-from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows, Want
 from tare.readers.series import Columns, Imported
 from tare.readers.text_file import head_text, label
@@ -24,36 +26,79 @@ from tare.readers.xml_file import Element
 from tare.registry import Description
 from tare.results.message import Message, message
 
-_WANTED: dict[str, Want] = {
-    "timeStamp": "number",
-    "elapsed": "number",
-    "label": "level",
-    "success": "level",
+#: Columns of a CSV, and the same as attributes of samples in XML since JMeter 2.1.
+_ATTRIBUTES = {
+    "timeStamp": "ts",
+    "elapsed": "t",
+    "label": "lb",
+    "responseCode": "rc",
+    "threadName": "tn",
+    "success": "s",
+    "bytes": "by",
+    "Latency": "lt",
+    "IdleTime": "it",
+    "Connect": "ct",
 }
-#: The same, as attributes of samples in XML since JMeter 2.1.
-_ATTRIBUTES = {"timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s"}
+#: Columns of a CSV without header begin with these; success is the first true or false.
+_FIRST_COLUMNS = (
+    "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName",
+)  # fmt: skip
+_UNITS = {
+    **dict.fromkeys(("elapsed", "Latency", "IdleTime", "Connect"), "ms"),
+    **dict.fromkeys(("bytes", "sentBytes"), "bytes"),
+}
+_NO_HEADER = re.compile(r"\d{13}([,;\t|])\d+\1.*\1(?:true|false)(?:\1|$)")
 _SAMPLES = frozenset({"sample", "httpSample"})
 #: Samples in XML that become rows at a time.
 _BATCH = 1 << 14
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it begins with JMeter's root, or the names of JMeter's columns."""
+    """Whether it begins with JMeter's root, the names of its columns, or a row of a request."""
     if head.lstrip()[:1] == b"<" or xml_file.root(head):
         return xml_file.root(head) == "testResults"
-    return _has_header(head_text(head).lstrip("\ufeff").partition("\n")[0].strip())
+    first = head_text(head).lstrip("\ufeff").partition("\n")[0].strip()
+    return _has_header(first) or _NO_HEADER.match(first) is not None
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read how long the requests of each label took, in order of their timestamps."""
+    """Read how long the requests of each label took, in order of their timestamps.
+
+    ``columns`` name other columns for the values, series and order. Failed requests are left out
+    in any case.
+    """
     with unpacked(file) as source:
         head = take(file, source, HEAD)
-    if head.lstrip()[:1] == b"<" or xml_file.root(head):
-        return _read(file, _XmlRows(file))
-    if columns != Columns():
-        # Who names columns wants a table; a JTL has many numbers in it.
-        return table.read(file, columns)
-    return _read(file, CsvRows(file, [*_WANTED]))
+    is_xml = head.lstrip()[:1] == b"<" or xml_file.root(head)
+    rows: Rows = _XmlRows(file) if is_xml else CsvRows(file, [*_ATTRIBUTES])
+    if rows.names[0] == "c1":
+        names = _names_of(rows)
+        rows.names, known = names, dict(zip(rows.names, names, strict=True))
+        columns = _renamed(columns, known)
+    named = replace(
+        columns,
+        value=columns.value or _column(file, rows, "elapsed"),
+        group=columns.group or (() if columns.compare else (_column(file, rows, "label"),)),
+    )
+    roles, notes = column_roles.find(file, rows, named), []
+    if columns.order is None and "timeStamp" in rows.names:
+        order = rows.names.index("timeStamp")
+        if Times().numbers(rows.sample().columns[order]) is None:
+            notes.append(message("interop.jmeter.order"))
+        else:
+            roles = replace(roles, order=order)
+    status = rows.names.index("success") if "success" in rows.names else None
+    roles = replace(roles, status=status, pooled=())
+    value = rows.names[roles.value]
+    unit = units.unit(_UNITS[value]) if value in _UNITS else None
+    samples = LongTable(file, rows, roles, unit, "request")
+    series = samples.series()
+    return Imported(
+        file=file,
+        series=series,
+        specification=each_of((len(one.values) for one in series), "request", "label"),
+        notes=(*rows.notes, *notes, *samples.notes()),
+    )
 
 
 def _has_header(first: str) -> bool:
@@ -61,25 +106,42 @@ def _has_header(first: str) -> bool:
     return any({"timeStamp", "elapsed", "label"} <= names for names in separated)
 
 
-def _read(file: Path, rows: Rows) -> Imported:
-    index = {name: i for i, name in enumerate(rows.names) if name in _WANTED}
-    for name in ("elapsed", "label"):
-        if name not in index:
-            raise InputError(
-                f"{file} has no column {name!r}",
-                "jmeter.save.saveservice.* says what JMeter writes; or name --value and --group",
-            )
-    order, notes = index.get("timeStamp"), []
-    if order is not None and Times().numbers(rows.sample().columns[order]) is None:
-        order, notes = None, [message("interop.jmeter.order")]
-    roles = Roles(index["elapsed"], (index["label"],), order, status=index.get("success"))
-    samples = LongTable(file, rows, roles, units.unit("ms"), "request")
-    series = samples.series()
-    return Imported(
-        file=file,
-        series=series,
-        specification=each_of((len(one.values) for one in series), "request", "label"),
-        notes=(*rows.notes, *notes, *samples.notes()),
+def _column(file: Path, rows: Rows, name: str) -> str:
+    """Return the name of a column that must be there unless another was named for it."""
+    if name not in rows.names:
+        raise InputError(
+            f"{file} has no column {name!r}",
+            "jmeter.save.saveservice.* says what JMeter writes; or name --value and --group",
+        )
+    return name
+
+
+def _names_of(rows: Rows) -> tuple[str, ...]:
+    """Name the columns of a CSV without header as JMeter orders them, as far as is certain."""
+    found = list(rows.names)
+    found[: len(_FIRST_COLUMNS)] = _FIRST_COLUMNS[: len(found)]
+    sampled = rows.sample().columns
+    for i in range(len(_FIRST_COLUMNS), len(found)):
+        if {str(cell).strip() for cell in sampled[i].to_pylist()} <= {"true", "false"}:
+            found[i] = "success"
+            break
+    return tuple(found)
+
+
+def _renamed(columns: Columns, known: Mapping[str, str]) -> Columns:
+    """Replace c1, c2, … in options by the names that the columns have by now."""
+
+    def name(given: str | None) -> str | None:
+        return known.get(given, given) if given else given
+
+    return replace(
+        columns,
+        value=name(columns.value),
+        group=tuple(known.get(one, one) for one in columns.group),
+        compare=tuple(known.get(one, one) for one in columns.compare),
+        order=name(columns.order),
+        trial=name(columns.trial),
+        block=name(columns.block),
     )
 
 
@@ -100,13 +162,13 @@ class _XmlRows:
 
     def sample(self) -> Chunk:
         """Return rows from the beginning."""
-        chunk = next(self.chunks({}), None)
+        chunk = next(self.chunks(dict.fromkeys(range(len(self.names)), "number")), None)
         if chunk is None:
             raise InputError(f"{self._file} has no samples", "did the test execute a request?")
         return chunk
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
-        """Go through all samples; every column comes, whatever is wanted."""
+        """Go through all samples; every column comes, as a level unless numbers are wanted."""
         self._inner = 0
         rows: list[Element] = []
         for i, element in enumerate(xml_file.elements(self._file)):
@@ -116,10 +178,10 @@ class _XmlRows:
                 self._inner += _inner(element) if element.children else 0
                 rows.append(element)
                 if len(rows) == _BATCH:
-                    yield _chunk(rows)
+                    yield _chunk(rows, wanted)
                     rows = []
         if rows:
-            yield _chunk(rows)
+            yield _chunk(rows, wanted)
 
     def _check_root(self, root: Element) -> None:
         if root.name != "testResults":
@@ -134,11 +196,11 @@ def _inner(element: Element) -> int:
     return sum((child.name in _SAMPLES) + _inner(child) for child in element.children)
 
 
-def _chunk(rows: list[Element]) -> Chunk:
+def _chunk(rows: list[Element], wanted: Mapping[int, Want]) -> Chunk:
     columns: dict[int, pa.Array] = {}
-    for i, (name, attribute) in enumerate(_ATTRIBUTES.items()):
+    for i, attribute in enumerate(_ATTRIBUTES.values()):
         texts = pa.array([row.attributes.get(attribute, "") for row in rows], pa.string())
-        columns[i] = texts.dictionary_encode() if _WANTED[name] == "level" else texts
+        columns[i] = texts if wanted.get(i) == "number" else texts.dictionary_encode()
     lines = np.array([row.line for row in rows], dtype=np.int64)
     return Chunk(columns, len(rows), lambda index: lines[index])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +23,13 @@ from tare.readers.readings import (
     told_apart,
 )
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.text_file import label
 from tare.registry import Description
-from tare.results.message import message
+from tare.results.message import Message, message
 
 _STATED = {"0.0": "min", "50.0": "median", "100.0": "max"}
+#: Benchmarks that a note names.
+MOST_NAMES = 5
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -41,7 +44,10 @@ def read(file: Path, columns: Columns) -> Imported:
     results = list(root.each())
     if not results:
         raise root.wrong("holds no benchmark")
-    series = [_series(result, columns.value) for result in results]
+    measured = [(result, _metric(result, columns.value)) for result in results]
+    series = [_series(result, metric, columns.value) for result, metric in measured if metric]
+    if not series:
+        raise _no_metric(root, results, columns.value)
     for name in ("mode", "threads"):
         if len({one.key[name] for one in series}) == 1:
             series = [replace(s, key={k: v for k, v in s.key.items() if k != name}) for s in series]
@@ -63,11 +69,11 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.jmh"),
             environment=_environment(results[0]),
         ),
+        notes=(*root.notes, *_others(measured, columns.value)),
     )
 
 
-def _series(result: Node, metric: str | None) -> Series:
-    measured = _metric(result, metric)
+def _series(result: Node, measured: Node, metric: str | None) -> Series:
     unit_text = measured.at("scoreUnit").text()
     unit, scale, lower = per_operation(unit_text)
     raw, histogram = measured.find("rawData"), measured.find("rawDataHistogram")
@@ -98,18 +104,43 @@ def _series(result: Node, metric: str | None) -> Series:
     )
 
 
-def _metric(result: Node, metric: str | None) -> Node:
+def _metric(result: Node, metric: str | None) -> Node | None:
+    """Return the primary or a secondary metric of a benchmark; None where it has none such."""
     if metric is None:
         return result.at("primaryMetric")
     secondary = result.find("secondaryMetrics")
-    found = secondary.find(metric) if secondary else None
-    if found is None:
-        have = ", ".join(name for name, _ in secondary.pairs()) if secondary else ""
-        raise InputError(
-            f"{result.file}, {result.path}: no secondary metric {metric!r}",
-            f"--value takes {have}" if have else "leave --value out",
-        )
-    return found
+    # Older versions mark the metrics of profilers with a dot.
+    return (secondary.find(metric) or secondary.find(f"·{metric}")) if secondary else None
+
+
+def _secondary(results: Iterable[Node]) -> list[str]:
+    """Return the names of all secondary metrics of some benchmarks."""
+    found = (result.find("secondaryMetrics") for result in results)
+    return list(dict.fromkeys(label(name) for one in found if one for name, _ in one.pairs()))
+
+
+def _no_metric(root: Node, results: Sequence[Node], metric: str | None) -> InputError:
+    have = _secondary(results)
+    return InputError(
+        f"{root.file}: no benchmark has a secondary metric {metric!r}",
+        f"--value takes {', '.join(have)}" if have else "leave --value out",
+    )
+
+
+def _others(measured: Sequence[tuple[Node, Node | None]], metric: str | None) -> Iterator[Message]:
+    """Name the metrics that were not asked for, or the benchmarks without the one that was."""
+    if metric is None:
+        have = _secondary(result for result, _ in measured)
+        if have:
+            yield message("interop.other_metrics", names=have)
+    without = [_name(result) for result, found in measured if found is None]
+    if without:
+        names = without[:MOST_NAMES]
+        yield message("interop.jmh.without", names=names, more=len(without) - len(names))
+
+
+def _name(result: Node) -> str:
+    return " ".join(level for name, level in _key(result).items() if name != "threads")
 
 
 def _key(result: Node) -> dict[str, str]:
@@ -119,7 +150,8 @@ def _key(result: Node) -> dict[str, str]:
         key[name] = found.word() if found else ""
     params = result.find("params")
     for name, level in params.pairs() if params else ():
-        key[f"parameter {name}" if name in key else name] = level.word()
+        text = "null" if level.value is None else level.word()
+        key[f"parameter {name}" if name in key else name] = text
     return key
 
 

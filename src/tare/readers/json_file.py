@@ -1,25 +1,34 @@
-"""JSON that somebody else wrote: read within limits, and walked with the path to each value."""
+"""JSON that other tools wrote, alone or with text around it: parsed within limits, with paths."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tare.errors import InputError
+from tare.readers.compression import take, unpacked
 from tare.readers.text_file import head_text, label, place, read_text, shown
+from tare.results.message import Message, message
 
 #: Largest text that is parsed. Nothing but ``{},`` takes 23 times its room (measured), so 3 GiB.
 MOST_BYTES = 1 << 27
 #: From here on nesting is called too deep, where the parser gave up.
 DEEP = 200
+#: Bytes of a file in which its first document is searched for.
+_SEARCHED_BYTES = 1 << 20
 
+#: What begins a document: an object, or a list of objects or lists. A log's "[INFO]" does not.
+_OPENING = r'\{\s*(?:["}]|\Z)|\[\s*(?:[\[{\]]|\Z)'
+_DOCUMENT = re.compile(_OPENING)
+#: The same at the beginning of a line; progress is printed with carriage returns.
+_LINE_OF_DOCUMENT = re.compile(rf"(?:\A|[\r\n])[ \t\ufeff]*(?={_OPENING})")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]', re.DOTALL)
 _LONG_INTEGER = re.compile(r"\d{4301}")  # Python refuses to convert more digits
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _REDO = "let the tool that wrote it write it again"
 
 
@@ -35,11 +44,14 @@ class Node:
     value : object
         As the parser made it. ``NaN`` and ``Infinity`` are floats, though JSON has neither:
         Python writes them, and whoever wants numbers tells them as a defect.
+    notes : tuple of Message
+        What was skipped around the documents of the file; of the first document alone.
     """
 
     file: Path
     path: str
     value: Any
+    notes: tuple[Message, ...] = ()
 
     def wrong(self, what: str, hint: str | None = None) -> InputError:
         """Make the error that says what is wrong here."""
@@ -97,40 +109,75 @@ class Node:
 
 
 def load(file: Path) -> Node:
-    """Parse a JSON file.
+    """Parse the only document of a JSON file; text before and after it is skipped.
 
     Raises
     ------
     InputError
-        If it is no JSON, ends early, is nested too deeply or is too large; names the place.
+        If there is no document or more than one, or if it ends early, is nested too deeply or is
+        too large; names the place.
     """
     text = read_text(file, MOST_BYTES)
-    return Node(file, "", _parsed(file, text, 0, 1)[0])
+    found = _parsed(file, text)
+    if len(found.values) > 1:
+        raise InputError(
+            f"{file} holds {len(found.values)} JSON documents: the second begins in"
+            f" {place(text, found.starts[1])}",
+            "write each run to a file of its own, and name them all: tare audit 1.json 2.json",
+        )
+    return Node(file, "", found.values[0], _skipped(text, found))
 
 
 def load_each(file: Path) -> list[Node]:
-    """Parse what a tool appended to one file, run by run or line by line; as ``load``.
+    """Parse all documents of a file to which a tool appended run by run, or line by line.
 
-    What stands before the first brace, such as a tool's warnings, is passed over.
+    The elements of a list, into which ``jq -s`` collects them, are documents as well. Text between
+    documents is skipped. Raises as ``load`` does.
     """
     text = read_text(file, MOST_BYTES)
-    found = re.search(r"^\s*\{", text, re.MULTILINE)
-    values = _parsed(file, text, found.start() if found else 0, None)
-    paths = [""] if len(values) == 1 else [f"document {n + 1}" for n in range(len(values))]
-    return [Node(file, path, value) for path, value in zip(paths, values, strict=True)]
-
-
-def _parsed(file: Path, text: str, start: int, most: int | None) -> list[Any]:
-    decoder = json.JSONDecoder()
+    found = _parsed(file, text)
     values: list[Any] = []
+    for value in found.values:
+        values += value if isinstance(value, list) else [value]
+    paths = [""] if len(values) == 1 else [f"document {n + 1}" for n in range(len(values))]
+    nodes = [Node(file, path, value) for path, value in zip(paths, values, strict=True)]
+    if not nodes:
+        raise Node(file, "", values).wrong("the list of documents is empty")
+    return [replace(nodes[0], notes=_skipped(text, found)), *nodes[1:]]
+
+
+def first_document(file: Path, most: int) -> bytes:
+    """Return the beginning of the first document in a file's first MiB; empty if there is none."""
+    with unpacked(file) as source:
+        text = head_text(take(file, source, _SEARCHED_BYTES))
+    found = _LINE_OF_DOCUMENT.search(text)
+    return text[found.end() : found.end() + most].encode("utf-8", "replace") if found else b""
+
+
+@dataclass
+class _Documents:
+    """Documents of a text, where each begins, and the places of the text between them."""
+
+    values: list[Any] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    skipped: list[tuple[int, int]] = field(default_factory=list)
+
+
+def _parsed(file: Path, text: str) -> _Documents:
+    decoder = json.JSONDecoder()
+    found = _Documents()
+    at = _after_space(text, 0)
     try:
-        start = _after_space(text, start)
-        while start < len(text) or not values:
-            if len(values) == most:
-                raise json.JSONDecodeError("Extra data", text, start)
-            value, start = decoder.raw_decode(text, start)
-            values.append(value)
-            start = _after_space(text, start)
+        while at < len(text):
+            if _DOCUMENT.match(text, at):
+                found.starts.append(at)
+                value, at = decoder.raw_decode(text, at)
+                found.values.append(value)
+            else:
+                line = _LINE_OF_DOCUMENT.search(text, at)
+                found.skipped.append((at, line.end() if line else len(text)))
+                at = found.skipped[-1][1]
+            at = _after_space(text, at)
     except json.JSONDecodeError as error:
         raise _malformed(file, text, error) from error
     except RecursionError as error:
@@ -139,10 +186,25 @@ def _parsed(file: Path, text: str, start: int, most: int | None) -> list[Any]:
             f"{file}, {where}: nested deeper than any tool writes, more than {DEEP} levels", _REDO
         ) from error
     except ValueError as error:
-        found = _LONG_INTEGER.search(text)
-        where = place(text, found.start()) if found else "somewhere"
+        number = _LONG_INTEGER.search(text)
+        where = place(text, number.start()) if number else "somewhere"
         raise InputError(f"{file}, {where}: a number of more than 4,300 digits", _REDO) from error
-    return values
+    if not found.values:
+        raise InputError(
+            f"{file}, line 1, column 1: not JSON (no line begins an object or a list of objects)",
+            _REDO,
+        )
+    return found
+
+
+def _skipped(text: str, found: _Documents) -> tuple[Message, ...]:
+    """Say how many lines of other text there are around the documents, and what the first is."""
+    lines = [line for start, end in found.skipped for line in text[start:end].splitlines()]
+    lines = [line.strip() for line in lines if line.strip()]
+    if not lines:
+        return ()
+    number = text.count("\n", 0, found.skipped[0][0]) + 1
+    return (message("interop.json.text", n=len(lines), line=number, found=shown(lines[0])),)
 
 
 def outline(head: bytes) -> set[str]:
@@ -191,7 +253,11 @@ def _malformed(file: Path, text: str, error: json.JSONDecodeError) -> InputError
             f"{file} ends early: {where} is in the middle of something",
             "was the tool stopped while it wrote? " + _REDO.capitalize(),
         )
-    return InputError(f"{file}, {where}: not JSON ({error.msg})", _REDO)
+    found = shown(text[error.pos :].split("\n", 1)[0], 40)
+    return InputError(
+        f"{file}, {where}: not JSON ({error.msg}): {found}",
+        "was it edited, or did another program write into it? " + _REDO.capitalize(),
+    )
 
 
 def _after_space(text: str, start: int) -> int:

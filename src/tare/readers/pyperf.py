@@ -52,6 +52,7 @@ def read(file: Path, columns: Columns) -> Imported:
             ),
             environment=label(", ".join(words)) or None,
         ),
+        notes=root.notes,
     )
 
 

@@ -60,6 +60,7 @@ def read(file: Path, columns: Columns) -> Imported:
             repetitions=in_one_process(rounds, "round"),
             environment=_environment(machine) if machine else None,
         ),
+        notes=root.notes,
     )
 
 
