@@ -11,7 +11,7 @@ from said import args
 
 from tare import readers
 from tare.errors import InputError
-from tare.readers import Columns
+from tare.readers import Columns, json_file
 from tare.readers.readings import counted
 from tare.results.message import message
 
@@ -108,9 +108,37 @@ def test_each_version_states_bandwidth_and_latency(
         readers.read(file, Columns(value="clat_ns"))
 
 
+@pytest.mark.parametrize("name", ["version_2", "version_3_1"])
+def test_files_of_old_versions_are_read(name: str) -> None:
+    """Bandwidth is what the run read, over its time."""
+    file = DATA / f"{name}.json"
+    (one,) = readers.read(file).series
+    bandwidths = [200 * 1024 / job["runtime"] * 1e3 for job in reads(file)]
+    assert list(one.values) == pytest.approx(bandwidths, rel=0.05)
+    (latency,) = readers.read(file, Columns(value="lat_ns")).series
+    # One job waits for each of its 50 blocks in turn.
+    assert list(latency.values * 50) == pytest.approx(
+        [job["runtime"] / 1e3 for job in reads(file)], rel=0.2
+    )
+
+
+def reads(file: Path) -> list[dict[str, Any]]:
+    return [node.at("jobs").value[0]["read"] for node in json_file.load_each(file)]
+
+
+def test_the_file_of_a_test_of_fdatasync() -> None:
+    """Here total_ios of sync is 0, as fio writes it."""
+    found = readers.read(DATA / "fdatasync.json", Columns(value="lat_ns"))
+    write, sync = found.series
+    assert (write.key["direction"], sync.key["direction"]) == ("write", "sync")
+    assert len(sync.values) == 2
+    assert (sync.values > 1e-3).all()
+    assert args(found.notes, "interop.json.text")["n"] == 59
+
+
 def test_the_latency_of_sync_is_a_direction_of_its_own(tmp_path: Path) -> None:
     """``--fdatasync=1`` has it in no other place."""
-    sync = {"total_ios": 5, "lat_ns": latency(2.6e6, N=5)}
+    sync = {"total_ios": 0, "lat_ns": latency(2.6e6, N=5)}
     idle = {"total_ios": 0, "lat_ns": latency(0.0, N=0)}
     write = {"bw_bytes": 7, "total_ios": 9, "lat_ns": latency(42e3, N=9)}
     switched_off = {"lat_ns": latency(0.0, N=0)}

@@ -18,7 +18,7 @@ from imported import DATA, sound
 from tare import readers
 from tare.errors import InputError
 from tare.features.audit.raters import agreements
-from tare.readers import Columns
+from tare.readers import Columns, json_file
 from tare.registry import units_of
 
 #: The formats that are read whole, and what else is to be read of each.
@@ -32,6 +32,9 @@ FORMATS = {
     "go-benchmark": [None, "B/op"],
     "iperf3": [None, "retransmits"],
     "fio": [None, "clat_ns"],
+    "asv": [None],
+    "codspeed": [None],
+    "github-action-benchmark": [None],
     "tare-json": [None, "cpu_ns"],
 }
 FILES = [
@@ -49,7 +52,8 @@ NASTY: list[Any] = [
 SMALL = (
     "hyperfine/one.json", "pyperf/command.json", "google-benchmark/once.json", "jmh/one.json",
     "criterion/sample.json", "pytest-benchmark/saved.json", "go-benchmark/events.json",
-    "iperf3/tcp.json", "fio/failed.json", "tare-json/run.json",
+    "iperf3/tcp.json", "fio/failed.json", "tare-json/run.json", "asv/samples.json",
+    "codspeed/walltime.json", "github-action-benchmark/custom.json",
 )  # fmt: skip
 #: The strategies have examples for many hours: `make nightly` tries more of them.
 FEW, MANY = (
@@ -145,10 +149,11 @@ def read_with_changed_values(tmp_path: Path, name: str, file: Path, data: st.Dat
 
 
 def documents_of(name: str, file: Path) -> list[Any]:
-    """Parse a file of one JSON document, or of several."""
+    """Parse a file of one JSON document, or of several, in text or not."""
+    if name in ("fio", "github-action-benchmark"):
+        return [node.value for node in json_file.load_each(file)]
     text = file.read_text()
-    start = text.index("{") if name == "fio" else 0
-    lines = text[start:].splitlines() if file.suffix == ".jsonl" else [text[start:]]
+    lines = text.splitlines() if file.suffix == ".jsonl" else [text]
     documents = []
     for line in lines:
         rest = line

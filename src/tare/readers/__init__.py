@@ -49,7 +49,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     columns = columns or Columns()
     if format is None:
         head = _head(file)
-        format = _recognised(head, file)
+        format = next((name for name in formats if formats[name].recognises(head, file)), None)
         if format is None:
             raise InputError(
                 f"{file} is of no format that is known here",
@@ -69,7 +69,7 @@ def command_for(file: Path) -> str | None:
         return None
     if plan_file.is_fleet(file):
         return f"tare fleet report {shlex.quote(str(file))}   (it holds a fleet)"
-    if _recognised(head, file):
+    if any(unit.recognises(head, file) for unit in units_of("format").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return tare_documents.command(head, file)
 
@@ -78,16 +78,6 @@ def is_report(file: Path) -> bool:
     """Tell whether a file calls itself a saved report."""
     head = _known_head(file)
     return head is not None and tare_documents.is_report(head)
-
-
-def _recognised(head: bytes, file: Path) -> str | None:
-    """Return the name of the format of a file, by its head or by the first JSON document in it."""
-    formats: dict[str, Format] = units_of("format")
-    names = [name for name in formats if formats[name].recognises(head, file)]
-    if names in ([], ["table"]) and not file.is_dir():
-        inner = json_file.first_document(file, HEAD)
-        names = [n for n in formats if inner and formats[n].recognises(inner, file)] or names
-    return names[0] if names else None
 
 
 def _known_head(file: Path) -> bytes | None:
@@ -115,11 +105,19 @@ def check_regular(file: Path) -> None:
 
 
 def _head(file: Path) -> bytes:
-    """Return the beginning that formats are recognised by, unpacked; nothing of a folder."""
+    """Return the beginning that formats are recognised by, unpacked; nothing of a folder.
+
+    Of a file in which only the first JSON document is of a format, that is its beginning.
+    """
     if file.is_dir():
         return b""
     with unpacked(file) as source:
         head = take(file, source, HEAD)
     if not head.strip():
         raise InputError(f"{file} is empty", "let the tool that wrote it write it again")
+    tools = [unit for name, unit in units_of("format").items() if name != "table"]
+    if not any(unit.recognises(head, file) for unit in tools):
+        inner = json_file.first_document(file, HEAD)
+        if inner and any(unit.recognises(inner, file) for unit in tools):
+            return inner
     return head

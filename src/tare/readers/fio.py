@@ -215,7 +215,11 @@ def _jobs(
 
 def _worked(direction: Node) -> bool:
     done = direction.find("total_ios") or direction.find("io_bytes") or direction.find("io_kbytes")
-    return done is None or number(done.value) != 0
+    if done is None or number(done.value) != 0:
+        return True
+    # Calls of sync are not counted in total_ios, which is 0 beside their latency.
+    latency = direction.find("lat_ns") if direction.find("io_bytes") is None else None
+    return latency is not None and number(latency.at("max").value) > 0
 
 
 def _value(direction: Node, trial: int, metric: _Metric) -> _Value | None:

@@ -24,8 +24,8 @@ _SEARCHED_BYTES = 1 << 20
 #: What begins a document: an object, or a list of objects or lists. A log's "[INFO]" does not.
 _OPENING = r'\{\s*(?:["}]|\Z)|\[\s*(?:[\[{\]]|\Z)'
 _DOCUMENT = re.compile(_OPENING)
-#: The same at the beginning of a line; progress is printed with carriage returns.
-_LINE_OF_DOCUMENT = re.compile(rf"(?:\A|[\r\n])[ \t\ufeff]*(?={_OPENING})")
+#: The same at the beginning of a line, which carriage returns end as well. JavaScript assigns it.
+_LINE_OF_DOCUMENT = re.compile(rf"(?:\A|[\r\n])[ \t\ufeff]*(?:[\w.]+[ \t]*=[ \t]*)?(?={_OPENING})")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]', re.DOTALL)
 _LONG_INTEGER = re.compile(r"\d{4301}")  # Python refuses to convert more digits
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")

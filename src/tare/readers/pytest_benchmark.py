@@ -36,10 +36,12 @@ _STATED = {
 def recognises(head: bytes, file: Path) -> bool:
     """Whether it begins with the machine, or with a benchmark of pytest's."""
     found = json_file.outline(head)
+    stats = {path for path in found if path.startswith("benchmarks[].stats.")}
     return (
         "machine_info" in found
         or {"benchmarks[].fullname", "benchmarks[].group"} <= found
-        or any(path.startswith("benchmarks[].stats.") for path in found)
+        # Statistics of CodSpeed are in nanoseconds.
+        or (bool(stats) and not any(path.endswith(("_ns", "_rounds")) for path in stats))
     )
 
 

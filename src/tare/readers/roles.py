@@ -23,6 +23,12 @@ _AMOUNTS = {
     "mbit", "mbps", "rate", "runtime", "throughput", "value", "wall",
 }  # fmt: skip
 _TIMES = {"begin", "date", "end", "epoch", "second", "seconds", "start", "time", "timestamp"}
+#: Statistics of several values, and how many these were.
+_STATISTICS = re.compile(
+    r"(?:mean|average|avg|median|std|stdev|stddev|sd|stderr|error|variance|cv|min|max|iqr|mad|range|"
+    r"p\d+|q\d|count|n|samples|rounds|runs|iterations|ops|lower|upper|ci)(?:_?(?:ns|us|ms|s))?",
+    re.IGNORECASE,
+)
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
 
@@ -190,6 +196,12 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
         raise InputError(
             f"{file} has no column of numbers, except those that were named otherwise",
             f"--value names it; there are: {listed(rows.names)}",
+        )
+    if all(_STATISTICS.fullmatch(name) for name in free):
+        raise InputError(
+            f"{file} holds statistics: {listed(free)}; no single values",
+            "let the tool write every value; if each row is one run:"
+            f" --value {label(free[0])} --trial {EACH_ROW}",
         )
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
