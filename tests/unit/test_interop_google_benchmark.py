@@ -48,7 +48,9 @@ def test_repetitions_are_iterations_of_one_process() -> None:
     assert repetitions["count"] == counted([8], "repetition")
     environment = args(found.specification.environment, "interop.google_benchmark.environment")
     assert environment == {"cpus": "2", "mhz": "2596", "scaling": False}
-    assert ids(found.notes) == ["interop.google_benchmark.debug"]
+    assert ids(found.notes) == ["interop.google_benchmark.debug", "interop.other_metrics"]
+    others = args(found.notes, "interop.other_metrics")["names"]
+    assert {"cpu_time", "items_per_second", "rounds"} <= set(others)
 
 
 def test_what_failed_is_left_out_and_told() -> None:
@@ -123,6 +125,31 @@ def test_other_metrics_are_had_by_name() -> None:
     rate = readers.read(DATA / "repetitions.json", Columns(value="items_per_second")).series[0]
     assert (rate.unit, rate.lower_is_better) == ("1/s", False)
     assert rate.reported["mean"] == pytest.approx(rate.values.mean())
+
+
+def test_a_counter_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
+    run = {"real_time": 2.0, "time_unit": "ns", "iterations": 1}
+    file = written(tmp_path, {"name": "a", **run, "hits": 5}, {"name": "b", **run})
+    found = readers.read(file, Columns(value="hits"))
+    (one,) = found.series
+    assert (one.key["benchmark"], list(one.values)) == ("a", [5])
+    assert args(found.notes, "interop.without_metric") == {"names": ["b"], "more": 0}
+    with pytest.raises(InputError, match="no benchmark has a metric 'misses'") as told:
+        readers.read(file, Columns(value="misses"))
+    assert told.value.hint == "--value takes real_time, hits"
+
+
+def test_its_csv_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    file.write_text(
+        "2026-11-29T13:36:10+00:00\nRunning ./b\n"
+        "name,iterations,real_time,cpu_time,time_unit,label\n"
+        '"BM_a",10,2.5,2.5,ns,\n"BM_a_mean",10,2.5,2.5,ns,\n'
+    )
+    with pytest.raises(InputError, match="mixes repetitions with statistics") as told:
+        readers.read(file)
+    assert told.value.hint
+    assert "--benchmark_out_format=json" in told.value.hint
 
 
 def test_complexity_is_no_measurement() -> None:

@@ -114,13 +114,28 @@ def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
         assert (one.key["benchmark"], one.key["size"]) == ("a.B.alloc", "null")
         assert (list(one.values), one.unit) == (pytest.approx([3e-3, 4e-3, 5e-3, 4e-3]), "s")
         without = {"names": ["a.B.none avgt null"], "more": 0}
-        assert args(found.notes, "interop.jmh.without") == without
+        assert args(found.notes, "interop.without_metric") == without
     found = readers.read(file)
     assert len(found.series) == 2
     assert found.notes == (message("interop.other_metrics", names=["·gc.time"]),)
     with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'") as told:
         readers.read(file, Columns(value="heat"))
     assert told.value.hint == "--value takes ·gc.time"
+
+
+def test_the_methods_of_a_group_are_metrics() -> None:
+    found = readers.read(DATA / "groups.json")
+    assert [one.key["benchmark"].rpartition(".")[2] for one in found.series] == [
+        "allocate",
+        "counter",
+        "plain",
+    ]
+    (one,) = readers.read(DATA / "groups.json", Columns(value="increment")).series
+    assert (one.key["benchmark"], one.unit) == ("bench.Work.counter", "s")
+    assert one.trial is not None
+    assert list(one.trial) == [0, 0, 0, 1, 1, 1]
+    (time,) = readers.read(DATA / "groups.json", Columns(value="gc.time")).series
+    assert (time.key["benchmark"], time.unit) == ("bench.Work.allocate", "s")
 
 
 def test_one_iteration_is_one_value() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.compression import take, unpacked
+from tare.readers.format import HEAD, Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     failed,
@@ -19,8 +22,10 @@ from tare.readers.readings import (
     readings,
     told_apart,
     unknown_units,
+    without_metric,
 )
 from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.text_file import head_text, label
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -28,6 +33,13 @@ from tare.results.message import Message, message
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
+#: The header of its CSV, which stands below lines about the machine.
+_CSV = re.compile(r"^name,iterations,real_time,cpu_time,time_unit", re.MULTILINE)
+#: Numbers of an entry that are no metrics.
+_NOT_MEASURED = frozenset(
+    {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
+     "iterations", "real_coefficient", "cpu_coefficient", "rms"}
+)  # fmt: skip
 #: Ends of names by which versions before 1.5 tell statistics from repetitions.
 _OLD_AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|BigO|RMS)")
 #: Its statistics of repetitions, and our names of them.
@@ -38,7 +50,9 @@ _Aggregates = Sequence[tuple[str, Node]]
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether its context or its first benchmark is like Google Benchmark's."""
+    """Whether its context or its first benchmark is like Google Benchmark's, or it is its CSV."""
+    if _CSV.search(head_text(head)):
+        return True
     found = json_file.outline(head)
     return {"context.num_cpus", "context.date"} <= found or {
         "benchmarks[].real_time",
@@ -48,6 +62,12 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: Columns) -> Imported:
     """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
+    with unpacked(file) as source:
+        if _CSV.search(head_text(take(file, source, HEAD))):
+            raise InputError(
+                f"{file} is the CSV of Google Benchmark, which mixes repetitions with statistics",
+                "let it write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+            )
     root = json_file.load(file)
     runs: dict[str, list[Node]] = {}
     aggregates: dict[str, list[tuple[str, Node]]] = {}
@@ -66,6 +86,19 @@ def read(file: Path, columns: Columns) -> Imported:
     if not names:
         raise root.wrong("'benchmarks' is empty", "was anything measured? See --benchmark_filter")
     metric = columns.value or "real_time"
+    metrics = _metrics(entries)
+    if columns.value is not None and metric not in metrics:
+        raise InputError(
+            f"{file}: no benchmark has a metric {metric!r}", f"--value takes {', '.join(metrics)}"
+        )
+    others = [] if columns.value is not None else [one for one in metrics if one != metric]
+    without = [
+        name
+        for name in names
+        if columns.value is not None
+        and not any(metric in entry.value for entry in _entries(name, runs, aggregates))
+    ]
+    names = [name for name in names if name not in without]
     series = told_apart(
         _series(name, metric, runs.get(name, []), aggregates.get(name, [])) for name in names
     )
@@ -79,8 +112,30 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
-        notes=(*root.notes, *_warned(context)),
+        notes=(
+            *root.notes,
+            *_warned(context),
+            *([message("interop.other_metrics", names=others)] if others else []),
+            *without_metric(without),
+        ),
     )
+
+
+def _entries(
+    name: str, runs: Mapping[str, list[Node]], aggregates: Mapping[str, _Aggregates]
+) -> list[Node]:
+    return [*runs.get(name, ()), *(entry for _, entry in aggregates.get(name, ()))]
+
+
+def _metrics(entries: Sequence[Node]) -> list[str]:
+    """Return what entries measure: times, rates, and counters of the program."""
+    names = {
+        label(name): None
+        for entry in entries
+        for name, value in entry.pairs()
+        if name not in _NOT_MEASURED and math.isfinite(number(value.value))
+    }
+    return [*names]
 
 
 def _aggregate(entry: Node) -> str | None:

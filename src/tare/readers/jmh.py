@@ -21,6 +21,7 @@ from tare.readers.readings import (
     readings_of,
     stated,
     told_apart,
+    without_metric,
 )
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
 from tare.readers.text_file import label
@@ -28,8 +29,6 @@ from tare.registry import Description
 from tare.results.message import Message, message
 
 _STATED = {"0.0": "min", "50.0": "median", "100.0": "max"}
-#: Benchmarks that a note names.
-MOST_NAMES = 5
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -133,10 +132,7 @@ def _others(measured: Sequence[tuple[Node, Node | None]], metric: str | None) ->
         have = _secondary(result for result, _ in measured)
         if have:
             yield message("interop.other_metrics", names=have)
-    without = [_name(result) for result, found in measured if found is None]
-    if without:
-        names = without[:MOST_NAMES]
-        yield message("interop.jmh.without", names=names, more=len(without) - len(names))
+    yield from without_metric([_name(result) for result, found in measured if found is None])
 
 
 def _name(result: Node) -> str:

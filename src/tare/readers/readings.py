@@ -21,6 +21,8 @@ from tare.results.message import Message, Said, message
 Note = TypeVar("Note", bound=Said)
 #: Sizes of what is measured; its squares are numbers, too.
 SMALLEST, LARGEST = 1e-100, 1e100
+#: Benchmarks that a message names.
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +225,14 @@ def in_one_process(
 def mean_of(numbers: Iterable[int], noun: str) -> Message:
     """Say that values are means: of ``200 loops``, of ``10 to 25 iterations``."""
     return message("interop.mean_of", count=counted(numbers, noun))
+
+
+def without_metric(names: Sequence[str]) -> tuple[Message, ...]:
+    """Name the benchmarks that are left out since they lack the metric that was asked for."""
+    if not names:
+        return ()
+    first = list(names[:_MOST_NAMES])
+    return (message("interop.without_metric", names=first, more=len(names) - len(first)),)
 
 
 def few_requests(metric: str, requests: FloatArray) -> tuple[Defect, ...]:
