@@ -119,3 +119,18 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, complaint: str) -> Non
     file.write_text(text)
     with pytest.raises(InputError, match=complaint):
         readers.read(file, format="criterion")
+
+
+def test_the_samples_of_a_csv_are_times_of_an_iteration(tmp_path: Path) -> None:
+    file = tmp_path / "raw.csv"
+    file.write_text(
+        "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,"
+        "iteration_count\nsum,add,10,100,elements,300.0,ns,2\nsum,add,10,100,elements,800.0,ns,4\n"
+        "sum,add,20,,,1000.0,cycles,0\nsum,add,20,,,1000.0,cycles,10\n"
+    )
+    found = readers.read(file)
+    assert found.format == "criterion"
+    small, large = found.series
+    assert dict(small.key) == {"group": "sum", "function": "add", "value": "10"}
+    assert (list(small.values), small.unit) == (pytest.approx([150e-9, 200e-9]), "s")
+    assert (list(large.values), large.unit, len(large.defects)) == ([100.0], "cycles", 1)

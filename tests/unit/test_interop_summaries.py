@@ -106,3 +106,29 @@ def test_a_commit_has_one_value() -> None:
     assert (parse.unit, parse.lower_is_better) == ("s", True)
     assert (load.unit, load.reported["mean"]) == ("bytes/s", 3.5e6)
     assert "per benchmark, no repetitions" in text(parse.defects[0].message)
+
+
+@pytest.mark.parametrize(
+    ("printed", "tool"),
+    [
+        ("Benchmark 1: sleep 1\n  Time (mean ± σ): 1.0 s ± 0.1 s\n", "hyperfine"),
+        ("| Command | Mean [ms] | Min [ms] |\n|:---|---:|---:|\n", "hyperfine"),
+        ("3;fio-3.33;a;0;0;1600;51612;12903\n", "fio"),
+        ("a: (g=0): rw=read, bs=(R) 4096B-4096B\nfio-3.33\nStarting 1 process\n", "fio"),
+        ("# JMH version: 1.37\n", "JMH"),
+        ("Benchmark   Mode  Cnt  Score   Error  Units\nWork.plain  avgt  2  0.4  us/op\n", "JMH"),
+        ("Running ./b\nBenchmark        Time      CPU  Iterations\n", "Google Benchmark"),
+        ("..\n---- benchmark 'sort': 2 tests ----\nName (time in us)  Min\n", "pytest-benchmark"),
+        (".....\nMean +- std dev: 828 ns +- 34 ns\n", "pyperf"),
+        ("sum/add/100    time:   [83.954 ns 273.04 ns 411.39 ns]\n", "criterion"),
+        ("running 1 test\ntest add ... bench:  12 ns/iter (+/- 3)\n", "cargo bench"),
+    ],
+)
+def test_what_is_printed_for_people_is_refused_by_its_tool(
+    tmp_path: Path, printed: str, tool: str
+) -> None:
+    file = tmp_path / "out.txt"
+    file.write_text(printed)
+    with pytest.raises(InputError, match=f"is what {tool} prints for people") as told:
+        readers.read(file)
+    assert told.value.hint

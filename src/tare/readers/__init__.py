@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.experiment import plan_file
-from tare.readers import json_file, tare_documents
+from tare.readers import json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
@@ -50,6 +50,8 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     if format is None:
         head = _head(file)
         format = next((name for name in formats if formats[name].recognises(head, file)), None)
+        if format is None and (printed := screen_text.printed_by(head)):
+            raise InputError(f"{file} is what {printed[0]} prints for people", printed[1])
         if format is None:
             raise InputError(
                 f"{file} is of no format that is known here",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers import json_file, units
+from tare.readers.cells import is_number
+from tare.readers.compression import take, unpacked
+from tare.readers.format import HEAD, Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     each_once,
@@ -20,12 +25,15 @@ from tare.readers.readings import (
     summarised,
     told_apart,
 )
-from tare.readers.series import Columns, Defect, Imported, Series
-from tare.readers.text_file import label
+from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.text_file import head_text, label, read_text
 from tare.registry import Description
 from tare.results.message import message
 
 _NANOSECONDS = 1e-9
+_RAW_HEADER = (
+    "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
+)
 #: Its statistics, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
 #: What tells benchmarks apart, and criterion's names of it.
@@ -37,6 +45,8 @@ def recognises(head: bytes, file: Path) -> bool:
     """Whether it is a file of criterion's samples or estimates, or a folder of such."""
     if file.is_dir():
         return bool(_samples_below(file))
+    if head_text(head).startswith(_RAW_HEADER):
+        return True
     found = json_file.outline(head)
     return bool({"sampling_mode", "iters", "mean.confidence_interval"} & found)
 
@@ -45,6 +55,9 @@ def read(file: Path, columns: Columns) -> Imported:
     """Read the samples of one benchmark, of all in a folder, or what estimates there are."""
     if file.is_dir():
         return _read_folder(file)
+    with unpacked(file) as source:
+        if head_text(take(file, source, HEAD)).startswith(_RAW_HEADER):
+            return _read_raw(file)
     root = json_file.load(file)
     series, mode = _sampled(root) if root.find("times") else (_estimated(root), None)
     n = len(series.values)
@@ -76,6 +89,49 @@ def _read_folder(folder: Path) -> Imported:
         specification=replace(parts[0].specification, repetitions=in_one_process(counts, "sample")),
         notes=each_once(note for part in parts for note in part.notes),
     )
+
+
+def _read_raw(file: Path) -> Imported:
+    """Read ``raw.csv``, which has the same samples as ``sample.json``, and their unit."""
+    rows = list(csv.DictReader(io.StringIO(read_text(file, json_file.MOST_BYTES))))
+    grouped: dict[tuple[str, ...], list[int]] = {}
+    for at, row in enumerate(rows):
+        key = tuple(row[name] or "" for name in ("group", "function", "value"))
+        grouped.setdefault(key, []).append(at)
+    if not grouped:
+        raise InputError(f"{file} has a header and no rows", "let criterion measure again")
+    series = told_apart(
+        _of_rows(key, [rows[i] for i in lines], lines) for key, lines in grouped.items()
+    )
+    return Imported(
+        file=file,
+        series=series,
+        specification=Specification(
+            repetitions=in_one_process((len(one.values) for one in series), "sample")
+        ),
+    )
+
+
+def _of_rows(key: Sequence[str], rows: Sequence[Mapping[str, str]], lines: Sequence[int]) -> Series:
+    spelt = rows[0]["unit"] or ""
+    unit = units.unit(spelt)
+    names = dict(zip(("group", "function", "value"), key, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per = _floats(rows, "sample_measured_value") / _floats(rows, "iteration_count")
+    found = readings(per.tolist(), lambda at: f"line {lines[at] + 2}", unit.factor if unit else 1.0)
+    return Series(
+        key={name: label(level) for name, level in names.items() if level},
+        values=found.values,
+        metric="time" if unit and unit.base == "s" else "value",
+        unit=unit.base if unit else label(spelt) or None,
+        lower_is_better=True if unit and unit.base == "s" else None,
+        defects=found.defects,
+    )
+
+
+def _floats(rows: Sequence[Mapping[str, str]], column: str) -> FloatArray:
+    texts = [row[column] or "" for row in rows]
+    return np.array([float(text) if is_number(text) else np.nan for text in texts])
 
 
 def _sampled(root: Node) -> tuple[Series, str | None]:
@@ -165,7 +221,7 @@ def _key(file: Path) -> dict[str, str]:
 UNIT = Format(
     description=Description(
         name="criterion",
-        title="criterion.rs: sample.json or estimates.json of a benchmark, or target/criterion",
+        title="criterion.rs: sample.json, raw.csv or estimates.json, or target/criterion",
         question="How long did an iteration take in each sample of a benchmark?",
         source="criterion.rs 0.3 to 0.8, src/analysis/mod.rs, src/estimate.rs",
     ),

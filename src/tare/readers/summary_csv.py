@@ -82,7 +82,9 @@ _PARAMETERS = ("parameter_", "Param: ")
 
 def recognises(head: bytes, file: Path) -> bool:
     """Whether its first line has the columns of a tool's statistics."""
-    return _tool(_header(head)) is not None
+    first = head_text(head).lstrip("\ufeff").partition("\n")[0]
+    separated = ([one.strip().strip('"') for one in first.split(mark)] for mark in ",;\t")
+    return any(_tool(names) for names in separated)
 
 
 def read(file: Path, columns: Columns) -> Imported:
@@ -111,11 +113,6 @@ def read(file: Path, columns: Columns) -> Imported:
         ),
         notes=tuple(rows.notes),
     )
-
-
-def _header(head: bytes) -> list[str]:
-    first = head_text(head).lstrip("\ufeff").partition("\n")[0]
-    return [cell.strip().strip('"') for cell in first.split(",")]
 
 
 def _tool(names: Sequence[str]) -> _Tool | None:

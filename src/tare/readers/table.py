@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.readers import roles as column_roles
-from tare.readers import units
+from tare.readers import screen_text, units
 from tare.readers.csv_rows import CsvRows
 from tare.readers.format import Format
 from tare.readers.long_table import LongTable
@@ -21,9 +21,9 @@ from tare.results.message import message
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether no other format wants it, and it is no JSON or XML."""
+    """Whether no other format wants it, and it is no JSON, XML or text for people."""
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not start or start[:1] in b"{[<":
+    if not start or start[:1] in b"{[<" or screen_text.printed_by(head):
         return False
     others = (unit for name, unit in units_of("format").items() if name != UNIT.description.name)
     return not any(unit.recognises(head, file) for unit in others)
