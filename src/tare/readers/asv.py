@@ -166,7 +166,7 @@ UNIT = Format(
         name="asv",
         title="asv: a file of results, with samples by asv run --record-samples",
         question="What did each sample of each benchmark measure?",
-        source="asv 0.6, asv/results.py, API version 2",
+        source="asv 0.5 and 0.6, asv/results.py, API version 2",
     ),
     recognises=recognises,
     read=read,
