@@ -58,7 +58,7 @@ SERIES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 
 
 def tare(first: np.ndarray, second: np.ndarray) -> bool:
-    for look in looks(np.log(second / first), MARGIN):
+    for look in looks(np.log(second / first)):
         if decides(look, MARGIN):
             return look.low > 1 or look.high < 1
     return False
@@ -142,7 +142,7 @@ def pairs_to_a_verdict(replicates: int) -> None:
         pairs = right = 0
         for _ in range(replicates):
             d = noisy(rng, EFFECT, COV, (OPEN,))[:budget]  # the same pairs for all budgets
-            for look in looks(d, MARGIN, final=True):
+            for look in looks(d, final=True):
                 if decides(look, MARGIN):
                     break
             pairs += look.n
@@ -165,7 +165,7 @@ def at_the_margin(replicates: int) -> None:
             rng = np.random.default_rng(4)
             same = missed = pairs = 0
             for _ in range(replicates):
-                for look in looks(noisy(rng, effect, cov, (OPEN,)), MARGIN, final=True):
+                for look in looks(noisy(rng, effect, cov, (OPEN,)), final=True):
                     if decides(look, MARGIN):
                         break
                 same += look.low <= 1 <= look.high and decides(look, MARGIN)

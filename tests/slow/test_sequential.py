@@ -7,6 +7,7 @@ import pytest
 from simulation import REPLICATES, Draw, at_most, autoregressive
 
 from tare.statistics.sequential import Look, decides, looks
+from tare.statistics.signed_rank import signed_rank_cdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -41,7 +42,7 @@ def log_ratios(series: np.ndarray, order: str, rng: np.random.Generator) -> np.n
 
 def at_stop(d: np.ndarray, final: bool = False) -> Look | None:
     look = None
-    for look in looks(d, MARGIN, final=final):
+    for look in looks(d, final=final):
         if decides(look, MARGIN):
             return look
     return look
@@ -88,3 +89,68 @@ def test_what_differs_is_covered_and_not_called_the_same(effect: float, series: 
         same += 1 / (1 + MARGIN) < look.low <= 1 <= look.high < 1 + MARGIN
     assert at_most(missed, 0.05), missed / REPLICATES
     assert at_most(same, 0.05), same / REPLICATES
+
+
+# ---- one interval for verdict and gate: many comparisons at once
+
+#: Replicates of the published table.
+MANY = 20_000
+NOISES: dict[str, Draw] = {name: SERIES[name] for name in ("normal", "ar.5", "lognormal")}
+
+
+class Pairs:
+    """Log-ratios of many comparisons, and which ratios the interval of each analysis excludes."""
+
+    def __init__(self, noise: str, truth: float, cv: float, cap: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        series = np.stack([NOISES[noise](rng, 2 * cap) for _ in range(MANY)])
+        d = cv * np.diff(series.reshape(MANY, cap, 2), axis=2)[:, :, 0]
+        self.d = np.log1p(truth) + d * np.where(rng.random(d.shape) < 0.5, -1, 1)
+        self.analyses = list(looks(self.d[0], final=True))
+
+    def excluded(self, ratio: float) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each analysis of each comparison puts the ratio below or above its interval."""
+        below, above = [], []
+        for analysis in self.analyses:
+            n, x = analysis.n, self.d[:, : analysis.n] - np.log(ratio)
+            ranks = np.argsort(np.argsort(np.abs(x), axis=1), axis=1) + 1
+            positive, p = (ranks * (x > 0)).sum(axis=1), 2 * signed_rank_cdf(n)
+            below.append(p[n * (n + 1) // 2 - positive] <= analysis.level)
+            above.append(p[positive] <= analysis.level)
+        return np.stack(below, axis=1), np.stack(above, axis=1)
+
+    def misses(self, truth: float, gate: float | None) -> float:
+        """Share of the intervals at the stop, or at the cap, that exclude the truth."""
+        missed = np.logical_or(*self.excluded(1 + truth))
+        if gate is not None:
+            stops = np.logical_or(*self.excluded(1 + gate))
+        else:
+            low, high = self.excluded(1 / (1 + MARGIN)), self.excluded(1 + MARGIN)
+            stops = np.logical_or(*self.excluded(1.0)) | (low[0] & high[1])
+        at = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.analyses) - 1)
+        return float(missed[np.arange(MANY), at].mean())
+
+
+def test_many_at_once_are_the_product_s_own_intervals() -> None:
+    made = Pairs("normal", 0.03, 0.03, 60, seed=5)
+    below, above = made.excluded(1.03)
+    for row in range(200):
+        for k, look in enumerate(looks(made.d[row], final=True)):
+            assert below[row, k] == (look.low is not None and look.low > 1.03)
+            assert above[row, k] == (look.high is not None and look.high < 1.03)
+
+
+@pytest.mark.parametrize(
+    ("truth", "gate"),
+    [(0.0, None), (0.0, 0.0), (0.01, 0.01), (0.03, 0.03), (0.1, 0.1), (0.015, 0.03), (0.06, 0.1),
+     (0.0, 0.03), (0.03, None)],
+)  # fmt: skip
+@pytest.mark.parametrize(("cv", "cap"), [(0.01, 60), (0.03, 100)])
+@pytest.mark.parametrize("noise", NOISES)
+def test_one_interval_serves_verdict_and_gate(
+    noise: str, cv: float, cap: int, truth: float, gate: float | None
+) -> None:
+    seed = round(1e4 * (truth + cv)) + cap
+    missed = Pairs(noise, truth, cv, cap, seed).misses(truth, gate)
+    print(f"{noise}, CoV {cv:.0%}, truth {truth:.1%}, gate {gate}: missed {missed:.2%}")
+    assert at_most(round(missed * MANY), 0.05, MANY), missed

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.statistics.pair_ratios import FEWEST, likelihood_ratio, pair_ratio, pairs_needed
+from tare.statistics.pair_ratios import (
+    FEWEST,
+    likelihood_ratio,
+    mean_gate_refusal,
+    pair_ratio,
+    pairs_for_mean,
+    pairs_needed,
+)
 
 
 def slowed(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -68,3 +75,27 @@ def test_a_gate_errs_seldom_where_the_truth_is_the_gate(
         assert found.high is not None
         wrong += [found.low > gate, found.high < gate]
     assert wrong.max() <= stats.binom.ppf(0.99, replicates, 0.05)
+
+
+def test_equal_programs_with_rare_slow_runs_do_not_fail_a_gate_on_the_mean() -> None:
+    """2 % of the runs ten times as long: without a refusal 11 % of the gates failed."""
+    rng, replicates, gate = np.random.default_rng(5), 200, math.log(1.03)
+
+    def rare(n: int) -> np.ndarray:
+        return (1 + 0.02 * rng.standard_normal(n)) * np.where(rng.random(n) < 0.02, 10.0, 1.0)
+
+    found = [pair_ratio(rare(60), rare(60), tick=0.0) for _ in range(replicates)]
+    assert sum(one.low is not None and one.low > gate for one in found) <= 2
+    assert sum(one.low is None for one in found) > 0.8 * replicates
+
+
+def test_a_refused_mean_says_how_many_pairs_give_enough_slow_runs() -> None:
+    rng = np.random.default_rng(6)
+    first, second = rng.normal(1, 0.01, 100), rng.normal(1, 0.01, 100)
+    assert mean_gate_refusal(first, second) is None
+    assert pairs_for_mean(first, second) is None
+    second[[5, 50]] *= 10
+    assert mean_gate_refusal(first, second) is not None
+    assert pairs_for_mean(first, second) == pytest.approx(200, abs=2)
+    assert pair_ratio(first, second).low is None
+    assert pair_ratio(first, second, 0.9).low is not None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from simulation import at_most
 
 from tare.errors import InputError
 from tare.results.verdict import (
@@ -252,15 +253,26 @@ def test_further_pairs_come_from_the_spread() -> None:
     assert tenfold == pytest.approx(100 * ((found[0].more_pairs or 0) + 20), rel=0.1)
 
 
-def test_signs_alone_do_not_change_the_levels() -> None:
-    """The plan is made of the sizes: what makes the guarantee exact under coin flips."""
+def test_levels_do_not_depend_on_the_values() -> None:
+    """What makes the error that is claimed hold for every true ratio, equal programs or not."""
     rng = np.random.default_rng(6)
-    sizes = rng.lognormal(-4, 1, 100)
     plans = {
-        tuple((x.n, x.level) for x in looks(sizes * np.where(rng.random(100) < 0.5, -1, 1)))
-        for _ in range(20)
+        tuple((x.n, x.level) for x in looks(shift + scale * rng.lognormal(-4, 1, 100)))
+        for shift in (0.0, 0.03)
+        for scale in (0.01, 1.0)
     }
     assert len(plans) == 1
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.01, 0.03, 0.1])
+def test_a_gate_at_the_truth_is_missed_in_five_percent(truth: float) -> None:
+    """Each answer of such a gate is a miss; tests/slow has more replicates and series."""
+    rng, replicates = np.random.default_rng(8), 400
+    missed = 0
+    for _ in range(replicates):
+        d = np.log1p(truth) + 0.03 * rng.standard_normal(40)
+        missed += any(decides(look, 0.02, gate=truth) for look in looks(d, final=True))
+    assert at_most(missed, 0.05, replicates), missed / replicates
 
 
 def test_detectable_change_shrinks_as_pairs_come() -> None:

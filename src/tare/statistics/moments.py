@@ -17,6 +17,7 @@ from tare.errors import InputError
 from tare.results.message import message
 from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
 from tare.statistics.statistic import FloatArray
+from tare.statistics.tails import mean_refusal
 
 #: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
 FEW = 20
@@ -48,7 +49,8 @@ def mean_and_sd(
 
     Both come from the same resamples of whole values. Below 20 values the mean's interval is
     Student's t (bootstraps are too narrow there) and the SD has none; above 50,000 both are
-    those of the normal limit.
+    those of the normal limit. From 20 values on, neither has an interval where few values carry
+    the variance or the tail is heavy; see :func:`tare.statistics.tails.mean_refusal`.
 
     Parameters
     ----------
@@ -83,6 +85,13 @@ def mean_and_sd(
     if n < FEW or np.ptp(values) == 0:
         mean = widened(_students_t(values, confidence), values, tick)
         return mean, _refused_sd(values, confidence)
+    if (refusal := mean_refusal(values)) is not None:
+        estimates = float(np.mean(values)), float(np.std(values, ddof=1))
+        refused = [
+            Interval(estimate, None, None, confidence, "percentile bootstrap", n, refusal)
+            for estimate in estimates
+        ]
+        return refused[0], refused[1]
     if n > _LIMIT:
         mean, sd = _limit(values, confidence)
         return widened(mean, values, tick), apart(sd, values, tick)
@@ -142,9 +151,9 @@ def coverage_like(
     """Simulate how often both intervals would cover, were the truth distributed like these values.
 
     The values are taken as the population: 400 samples of the same size are drawn from it, and
-    each is bootstrapped. The tail beyond the largest value seen is missing from that population,
-    so that the figures are upper bounds under heavy tails. Of more than 1,000 values, 1,000 at
-    even ranks are taken; more would be covered a little better.
+    each is bootstrapped. The tail beyond the largest value seen is missing from that population:
+    where that matters, there is no interval either. Of more than 1,000 values, 1,000 at even ranks
+    are taken; more would be covered a little better.
 
     Parameters
     ----------
@@ -158,11 +167,11 @@ def coverage_like(
     (float, float) or None
         Share of the simulated intervals that cover, between 0 and 1 (standard error at most
         0.025, at 0.95 0.011), for the mean and for the SD; None where there is no bootstrap
-        (below 20 values, or all equal).
+        (below 20 values, all equal, or refused).
     """
     values = _finite(values)
     n = len(values)
-    if n < FEW or np.ptp(values) == 0:
+    if n < FEW or np.ptp(values) == 0 or mean_refusal(values) is not None:
         return None
     if n > _COVERAGE_SIZE:
         at = (np.arange(_COVERAGE_SIZE) + 0.5) * (n / _COVERAGE_SIZE)

@@ -23,7 +23,12 @@ from tare.results.message import Change, Chosen, Duration, Message, Ratio, messa
 from tare.results.verdict import INCONCLUSIVE, GateAnswer
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
-from tare.statistics.pair_ratios import pair_ratio, pairs_needed
+from tare.statistics.pair_ratios import (
+    mean_gate_refusal,
+    pair_ratio,
+    pairs_for_mean,
+    pairs_needed,
+)
 from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
@@ -196,11 +201,10 @@ class Difference:
                 if self.gate_on == "mean"
                 else message("difference.gate.quantile", quantile=self.gate_on)
             )
-            ratio = (
-                message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
-                if self.gated.low is None
-                else _ratio(self.gated)
-            )
+            ratio = _ratio(self.gated)
+            if self.gated.low is None:
+                needed = pairs_needed(quantile_of(self.gate_on))
+                ratio = self._mean_refusal or message("difference.gate.needed", pairs=needed)
         return message(
             f"difference.gate.{self.gate(x)}",
             where=where,
@@ -210,6 +214,14 @@ class Difference:
             margin=Chosen(x),
             ratio=ratio,
         )
+
+    @property
+    def _mean_refusal(self) -> Message | None:
+        """Why a gate on the mean has no bounds although there are enough pairs."""
+        values = self.first_values, self.second_values
+        if self.gate_on != "mean" or len(values[0]) < pairs_needed(None):
+            return None
+        return mean_gate_refusal(*values)
 
     def gate(self, x: float) -> GateAnswer:
         """Answer a gate: by failed trials, or safely below 1 + x, safely above, or neither."""
@@ -404,18 +416,28 @@ def _difference(
         means=pair_ratio(first, second, tick=basis.tick),
         remedy=None
         if gated is None
-        else _more_for_gate(gated, len(first), pair.seconds, asked.stopping),
+        else _more_for_gate(gated, first, second, pair.seconds, asked.stopping),
         failures=SideFailures(
             Side.of(pair.reference, results, of_reference), Side.of(second_name, results, levels)
         ),
     )
 
 
-def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> Message | None:
+def _more_for_gate(
+    shift: Shift, first: FloatArray, second: FloatArray, seconds: float, stopping: Stopping
+) -> Message | None:
     """Return what would settle a gate on the mean or on a quantile."""
     if stopping.gate is None:
         return None
-    more = pairs_needed(quantile_of(stopping.gate_on)) - n
+    n, quantile = len(first), quantile_of(stopping.gate_on)
+    more = pairs_needed(quantile) - n
+    if more <= 0 and shift.low is None and quantile is None:
+        further_pairs = pairs_for_mean(first, second)
+        return message(
+            "difference.mean_refused",
+            pairs=further_pairs,
+            time=further_pairs and _time(further_pairs * seconds),
+        )
     if shift.low is not None and shift.high is not None:
         more = further(n, (shift.high - shift.low) / 2, stopping.gate) or 0
     if more <= 0:
