@@ -112,6 +112,19 @@ def test_too_few_values_are_rejected_without_a_crash(n: int) -> None:
     assert found.repetitions.n is None
 
 
+def test_counts_are_no_ticks_of_a_clock() -> None:
+    """Poisson counts with a mean of 5: the interval is that of the counts, 5 or 6 at n = 1,000."""
+    counts = np.random.default_rng(5).poisson(5, 1000).astype(float)
+    found = audited(counts, metric="page faults", unit=None)
+    assert (found.tick, found.median.low, found.median.high) == (0.0, 5.0, 5.0)
+    assert not found.clock_too_coarse
+    for metric, unit in (("time", None), ("value", None), ("faults", "s")):
+        assert audited(counts, metric=metric, unit=unit).tick == 1
+    # Tens are not counted one by one, and equal values may be anything.
+    assert audited(10 * counts, metric="faults", unit=None).tick == 10
+    assert audited(np.full(30, 7.0), metric="faults", unit=None).tick is None
+
+
 def test_constant_values_have_a_verdict_and_no_spread() -> None:
     found = audited(np.full(30, 2.5))
     assert found.trust.verdict == "DOUBT"

@@ -145,6 +145,14 @@ def may_be_negative(name: str, measured: Unit | None) -> bool:
     return measured is None and not words & (_TIME_WORDS | _RATE_WORDS)
 
 
+def may_be_count(name: str, base: str | None) -> bool:
+    """Say whether whole numbers of a quantity may be counted: events, not ticks of a clock.
+
+    What is in no known unit may be, unless its name says that it is a time or a rate, or nothing.
+    """
+    return base in (None, "1") and not _words(name) & (_TIME_WORDS | _RATE_WORDS | {"value"})
+
+
 def lower_is_better(name: str, measured: Unit | None) -> bool | None:
     """Say which way is better, where the unit or the name tells; otherwise None."""
     words = _words(name)

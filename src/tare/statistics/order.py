@@ -67,6 +67,16 @@ _LIMITS = {
         2, 2.3, 2.51, 2.73, 2.92, 3.3, 3.33, 3.51, 3.75, 3.86, 3.95, 4.02, 4.08, 4.14, 4.2,
     ),
 }  # fmt: skip
+#: How thresholds grow with the number m of series that are tested together, so that all of them
+#: exceed one as seldom as a single series does: by g log m, or to the root of limit² + 2 g log m.
+#: From the tails of 30,000 to 300,000 shuffles at each size; 1 g log m for periods, whose
+#: statistic is the logarithm of a probability.
+_GROWTH_SIZES = (8, 10, 15, 20, 30, 50, 100, 300, 1000)
+_GROWTH = {
+    "memory": (0.1, 0.2, 0.32, 0.38, 0.43, 0.51, 0.56, 0.56, 0.56),
+    "step": (0, 0.02, 0.3, 0.42, 0.57, 0.74, 0.9, 1, 1.1),
+    "drift": (0.2, 0.3, 0.47, 0.57, 0.68, 0.79, 0.95, 0.95, 1),
+}
 #: Where more than this share of the values are equal, or any of so few, what exceeds a threshold is
 #: confirmed by shuffling.
 _MANY_TIES = 0.3
@@ -181,6 +191,20 @@ class Order:
         step, drift = (x / tau**0.5 for x in (self.step, self.drift))
         n = len(self.course.values)
         return step > _limit("step", n), drift > _limit("drift", n)
+
+    def holds_among(self, series: int) -> bool:
+        """Whether something is shown that at most 5 % of so many shuffled series show together."""
+        n, single = len(self.course.values), self.course.stretch
+        shown = (
+            ("memory", self.remembers, self.memory, n),
+            ("alternation", self.alternates, self.alternation, len(single)),
+            ("step", self.steps, self.step, n),
+            ("drift", self.drifts, self.drift, n),
+            ("period", self.recurs, self.period.surprise, len(single)),
+            ("spread memory", self.spreads, self.spread.memory, len(self.course.spaced)),
+            ("spread step", self.spreads, self.spread.step, len(self.course.spaced)),
+        )
+        return any(is_shown and x > _limit_among(name, n, series) for name, is_shown, x, n in shown)
 
 
 def order_of(series: FloatArray | Course) -> Order | None:
@@ -360,3 +384,14 @@ def _confirmed(
 
 def _limit(name: str, n: int) -> float:
     return float(np.interp(np.log(n), np.log(_SIZES), _LIMITS[name]))
+
+
+def _limit_among(name: str, n: int, series: int) -> float:
+    """Threshold of a statistic where so many series of length n are tested together."""
+    limit, log = _limit(name, n), float(np.log(series))
+    if name == "period":
+        return limit + log
+    kind = name.removeprefix("spread ")
+    growth = _GROWTH["drift" if kind == "alternation" else kind]
+    g = float(np.interp(np.log(n), np.log(_GROWTH_SIZES), growth))
+    return limit + g * log if kind == "memory" else float(np.sqrt(limit**2 + 2 * g * log))

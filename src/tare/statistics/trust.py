@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+from scipy import special
 
 from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
-from tare.statistics.copies import copied
+from tare.statistics.copies import Copy, copied
 from tare.statistics.downsample import MOST, fences
 from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
@@ -23,6 +24,10 @@ from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
+#: Share of sound series that are doubted by chance, at most.
+_BY_CHANCE = 0.05
+#: Probability that chance gives no more doubted series than are accepted.
+_CERTAINTY = 0.95
 
 
 class Defect(Protocol):
@@ -38,6 +43,20 @@ class Defect(Protocol):
 
 
 @dataclass(frozen=True)
+class OrderDoubt:
+    """Evidence of a doubt that rests on the order of the values alone, which may be chance."""
+
+    order: Order
+    copy: Copy | None
+
+    def holds_among(self, series: int) -> bool:
+        """Whether at most 5 % of so many sound series show such evidence in any of them."""
+        if self.copy is not None and self.copy.p * series <= _BY_CHANCE:
+            return True
+        return self.order.holds_among(series)
+
+
+@dataclass(frozen=True)
 class Trust:
     """A verdict and why.
 
@@ -48,11 +67,14 @@ class Trust:
         Each with the figure and what to do; none of a TRUST.
     remarks : tuple of Message
         What is to be known all the same, and lowers no verdict.
+    order_doubt : OrderDoubt or None
+        Where nothing but the order of the values is doubtful.
     """
 
     verdict: Verdict
     reasons: tuple[Message, ...]
     remarks: tuple[Message, ...] = ()
+    order_doubt: OrderDoubt | None = None
 
 
 def trust(
@@ -121,14 +143,46 @@ def trust(
         rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks = _look(values, precision, tick, order)
+    doubts, remarks, evidence = _look(values, precision, tick, order)
+    if units is not None or not trials_known:
+        evidence = None
     if units is not None:
         doubts.append(_units(units))
     if not trials_known:
         doubts.append(message("trust.trials"))
     if doubts:
-        return Trust("DOUBT", tuple(doubts), tuple(remarks))
+        return Trust("DOUBT", tuple(doubts), tuple(remarks), evidence)
     return Trust("TRUST", (), tuple(remarks))
+
+
+def verdict_of_all(some: Sequence[Trust]) -> Verdict:
+    """Judge series as a whole.
+
+    REJECT where one is. DOUBT where one is for another reason than the order of its values, where
+    the order of one is as unlikely as at most 5 % of so many sound series show in any of them, or
+    where more are doubted than chance gives. Otherwise TRUST: of sound series, up to 5 % are
+    doubted by chance.
+
+    Parameters
+    ----------
+    some : sequence of Trust
+        At least one.
+    """
+    if any(one.verdict == "REJECT" for one in some):
+        return "REJECT"
+    doubts = [one for one in some if one.verdict == "DOUBT"]
+    if len(doubts) > most_by_chance(len(some)):
+        return "DOUBT"
+    certain = any(
+        one.order_doubt is None or one.order_doubt.holds_among(len(some)) for one in doubts
+    )
+    return "DOUBT" if certain else "TRUST"
+
+
+def most_by_chance(series: int) -> int:
+    """Return the 95 % quantile of the number of sound series that are doubted by chance."""
+    likely = special.bdtr(np.arange(series + 1), series, _BY_CHANCE)
+    return int(np.argmax(likely >= _CERTAINTY - 1e-12))
 
 
 def _units(units: MixedUnits) -> Message:
@@ -152,25 +206,34 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
 
 def _look(
     values: FloatArray, precision: float, tick: float | None, order: Order | None
-) -> tuple[list[Message], list[Message]]:
-    """Look at the order of the values: what lowers the verdict, what is only to be known."""
+) -> tuple[list[Message], list[Message], OrderDoubt | None]:
+    """Look at the order of the values.
+
+    Returns
+    -------
+    (list, list, OrderDoubt or None)
+        What lowers the verdict, what is only to be known, and the evidence of the former.
+    """
     if tick_of(values, tick) is None:
-        return [message("trust.equal")], []
+        return [message("trust.equal")], [], None
     order = order or order_of(values)
     if order is None:
-        return [], []
+        return [], [], None
     found = changes(values, precision, order)
     if not found.ok and _is_periodic(values, order, precision):
         # Parts of a period are no drift and no levels of their own.
-        return [message("trust.periodic", said=period_message(order))], []
+        said = message("trust.periodic", said=period_message(order))
+        return [said], [], OrderDoubt(order, None)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
-    if (copy := copied(values)) is not None:
+    copy = copied(values)
+    if copy is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:
         doubts.append(_order_doubt(left, len(values), found if doubts else None))
     changed = found.drift is not None or found.largest is not None
-    return doubts, [found.sentence] if changed and not doubts else []
+    remarks = [found.sentence] if changed and not doubts else []
+    return doubts, remarks, OrderDoubt(order, copy)
 
 
 def _is_periodic(values: FloatArray, order: Order, precision: float) -> bool:

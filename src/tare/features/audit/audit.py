@@ -17,7 +17,7 @@ from tare.features.audit.variance import VarianceAudit, explain
 from tare.readers import Columns, Imported, Series, read
 from tare.readers.single_runs import identity, is_single, join
 from tare.results.message import Said
-from tare.statistics.trust import Verdict
+from tare.statistics.trust import Verdict, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
 
@@ -91,12 +91,12 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the worst series."""
-        return max((s.trust.verdict for s in self.series), key=VERDICTS.index)
+        """Verdict of all series together."""
+        return verdict_of_all([s.trust for s in self.series])
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 2 by the worst series.
+        """0, 1 or 2 by the verdict.
 
         At least 1 where a required precision was missed, or part of a file cannot be read.
         """

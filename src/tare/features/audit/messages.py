@@ -198,6 +198,15 @@ def _span(halves: Sequence[float]) -> Message:
 def headline(audit: Audit) -> Message:
     """Answer whether the numbers can be trusted, in one sentence."""
     total, worst = len(audit.series), audit.count(audit.verdict)
+    if audit.verdict == "TRUST" and worst < total:
+        doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
+        return message(
+            "audit.headline.chance",
+            n=len(doubtful),
+            total=total,
+            names=doubtful[:_NAMED],
+            others=len(doubtful[_NAMED:]),
+        )
     if worst < total:
         counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
         return message(

@@ -61,7 +61,9 @@ def _fleet(audit: Audit) -> Message | None:
 
 def _cure(audit: Audit) -> Message | None:
     """Return what cures the worst doubt; None where nothing that is typed does."""
-    found = {reason.id: reason for s in audit.series for reason in s.trust.reasons}
+    # Doubts that chance explains need no cure.
+    doubted = () if audit.verdict == "TRUST" else audit.series
+    found = {reason.id: reason for s in doubted for reason in s.trust.reasons}
     reasons = found.keys()
     several = len(audit.series) > 1
     if {"trust.few", "trust.one"} & reasons:

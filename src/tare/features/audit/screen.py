@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.cli import console
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
-from tare.features.audit.audit import VERDICTS, Audit
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
@@ -16,6 +16,7 @@ from tare.features.audit.series import worst
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, message
+from tare.statistics.trust import verdict_of_all
 from tare.units import percent
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -79,7 +80,7 @@ def _show_files(audit: Audit, whole: str) -> None:
     """Print what files state, and of several the verdict of each."""
     for file in audit.files[:_MOST_FILES]:
         some = [s for s in audit.series if file.path in (s.file, *s.others)]
-        verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
+        verdict = verdict_of_all([s.trust for s in some])
         stated = sentence(words.specification(file))
         _line(verdict if len(audit.files) > 1 else "", stated, "dim")
     more = len(audit.files) - _MOST_FILES

@@ -13,6 +13,7 @@ import numpy as np
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
+from tare.readers.units import may_be_count
 from tare.results.message import Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
@@ -63,11 +64,21 @@ def recorded_tick(series: Series) -> float | None:
     """Find the tick that values were recorded with, before they are averaged to trials.
 
     What an average smooths is the noise of rounding, not what cutting off takes from every value.
-    Bytes that are all whole pages were counted in pages.
+    Bytes that are all whole pages were counted in pages. Counts are exact.
     """
     values = series.values
+    if may_be_count(series.metric, series.unit) and _are_counts(values):
+        return 0.0
     paged = series.unit == "bytes" and len(values) > 0 and not np.any(np.mod(values, _PAGE_BYTES))
     return tick_of(values, _PAGE_BYTES if paged else None)
+
+
+def _are_counts(values: FloatArray) -> bool:
+    """Whether values are whole numbers that differ and have no common divisor, as counts have."""
+    some = sample(values, MOST)
+    if len(some) == 0 or np.any(some < 0) or np.any(np.mod(some, 1)) or np.ptp(some) == 0:
+        return False
+    return float(some.max()) < 2**53 and int(np.gcd.reduce(some.astype(np.int64))) == 1
 
 
 def trials_of(series: Series) -> Trials:
