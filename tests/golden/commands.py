@@ -60,7 +60,10 @@ COMMANDS = (
         also=("screen", "c.md", "c.xml"),
     ),
     Command("compare-gate", "compare --gate 5% -n 16 --seed 7 'sleep 0.01' 'sleep 0.0102'"),
-    Command("compare-sequential", "compare --seed 7 --budget 4s 'sleep 0.005' 'sleep 0.005'"),
+    Command(
+        "compare-sequential",
+        "compare --seed 7 --budget 4s --margin 3% 'sleep 0.005' 'sleep 0.005'",
+    ),
     Command(
         "compare-baseline",
         "compare -n 12 --seed 7 --baseline base.json 'sleep 0.012' --json c.json",
