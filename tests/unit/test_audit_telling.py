@@ -47,6 +47,25 @@ def found(table: Path) -> Audit:
     return audit([table], Question(columns=columns))
 
 
+def test_series_doubted_by_chance_are_named_and_decide_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        f"s{i},{run},{value:.6f}"
+        for i in range(40)
+        for run, value in enumerate(rng.normal(1, 0.05, 20))
+    ]
+    file = tmp_path / "many.csv"
+    file.write_text("\n".join(["name,run,wall_s", *rows]) + "\n")
+    found = audit([file], Question(columns=Columns("wall_s", ("name",), trial="run")))
+    doubted = [s.name for s in found.series if s.trust.verdict == "DOUBT"]
+    assert 1 <= len(doubted) <= 4
+    assert (found.verdict, found.exit_code) == ("TRUST", 0)
+    said = words.headline(found)
+    assert said.id == "audit.headline.chance"
+    assert (said.args["n"], said.args["total"]) == (len(doubted), 40)
+    assert "as many as chance gives: s" in text_of(said)
+
+
 def test_the_worst_series_decides(found: Audit) -> None:
     assert [s.trust.verdict for s in found.series] == ["REJECT", "TRUST", "TRUST", "TRUST"]
     assert found.verdict == "REJECT"

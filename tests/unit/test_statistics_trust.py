@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 from tare.readers.series import Defect
 from tare.render.words import sentence
 from tare.results.message import Chosen, message
-from tare.statistics.trust import trust
+from tare.statistics.trust import Trust, most_by_chance, trust, verdict_of_all
 
 
 def steady(n: int = 100, seed: int = 1) -> np.ndarray:
@@ -235,3 +235,50 @@ def test_what_a_period_explains_is_no_drift_beside_it(
             assert changed
         else:
             assert not changed or "trust.periodic" not in found
+
+
+# ---- many series
+
+
+def series(count: int, change: float = 0.0, n: int = 30) -> list[Trust]:
+    """Judge so many series, whose level changes half-way by so many SDs."""
+    rng = np.random.default_rng(11)
+    later = change * (np.arange(n) >= n // 2)
+    return [
+        trust(100 + 5 * (rng.standard_normal(n) + later), trials_known=True) for _ in range(count)
+    ]
+
+
+def test_as_many_doubts_as_chance_gives_are_the_95_percent_quantile() -> None:
+    assert [most_by_chance(m) for m in (1, 2, 10, 100, 1000)] == [0, 1, 2, 9, 62]
+
+
+def test_doubts_by_chance_do_not_make_a_whole_doubtful() -> None:
+    some = series(100)
+    assert 1 <= sum(one.verdict == "DOUBT" for one in some) <= most_by_chance(100)
+    assert verdict_of_all(some) == "TRUST"
+    doubted = next(one for one in some if one.verdict == "DOUBT")
+    assert verdict_of_all([doubted]) == "DOUBT"
+
+
+def test_one_clear_defect_or_many_small_ones_make_a_whole_doubtful() -> None:
+    sound = [one for one in series(100) if one.verdict == "TRUST"]
+    (clear,) = series(1, change=4)
+    assert verdict_of_all([*sound, clear]) == "DOUBT"
+    faint = [one for one in series(40, change=1.2) if one.verdict == "DOUBT"]
+    among = [one for one in faint if one.order_doubt and not one.order_doubt.holds_among(100)]
+    assert len(among) > 10
+    assert verdict_of_all([*sound[:90], *among[:9]]) == "TRUST"
+    assert verdict_of_all([*sound[:90], *among[:10]]) == "DOUBT"
+
+
+def test_what_chance_does_not_explain_is_certain_in_any_family() -> None:
+    sound = [one for one in series(100) if one.verdict == "TRUST"]
+    no_identity = trust(np.arange(20) % 7 + 100.0, trials_known=False)
+    assert (no_identity.verdict, no_identity.order_doubt) == ("DOUBT", None)
+    assert verdict_of_all([*sound, no_identity]) == "DOUBT"
+    few = trust(np.ones(3), trials_known=True)
+    assert verdict_of_all([*sound, few]) == "REJECT"
+    block = np.random.default_rng(3).normal(100, 5, 50)
+    copied = trust(np.concatenate([block, block]), trials_known=True)
+    assert verdict_of_all([*sound, copied]) == "DOUBT"
