@@ -15,6 +15,7 @@ from tare.results.verdict import HIGHER
 from tare.statistics.brunner_munzel import brunner_munzel_p
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import quantile_interval
+from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.pair_ratios import pair_ratio
 from tare.statistics.sequential import compare_sequentially
 from tare.statistics.shift import pair_dependence, paired_shift
@@ -162,16 +163,18 @@ def slowed(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
 def test_gates_see_what_a_fifth_of_the_runs_does(quantile: float | None, least: float) -> None:
     """60 pairs, 20 % of the second 50 % slower, a gate of 3 %: failed; never passed."""
     rng, replicates, gate = np.random.default_rng(6), 2000, math.log(1.03)
-    failed = passed = 0
+    failed = passed = refused = 0
     for i in range(replicates):
         first, second = slowed(rng, 60, 0.0), slowed(rng, 60, 0.2)
         found = pair_ratio(first, second, quantile, tick=0.0, seed=i)
-        assert found.low is not None
-        assert found.high is not None
+        if found.low is None or found.high is None:
+            refused += 1
+            continue
         failed, passed = failed + (found.low > gate), passed + (found.high < gate)
     print(f"fails {100 * failed / replicates:.1f} %, passes {100 * passed / replicates:.1f} %")
     assert failed >= least * replicates
     assert passed <= 0.01 * replicates
+    assert refused <= (0.03 if quantile is None else 0) * replicates
 
 
 @pytest.mark.parametrize("quantile", [None, 0.9])
@@ -182,7 +185,71 @@ def test_gates_err_seldom_where_the_truth_is_the_gate(quantile: float | None, sh
     for i in range(replicates):
         first, second = slowed(rng, 60, share), 1.03 * slowed(rng, 60, share)
         found = pair_ratio(first, second, quantile, tick=0.0, seed=i)
-        assert found.low is not None
-        assert found.high is not None
-        wrong += [found.low > gate, found.high < gate]
+        if found.low is not None and found.high is not None:
+            wrong += [found.low > gate, found.high < gate]
     assert all(at_most(int(w), 0.05, replicates) for w in wrong)
+
+
+def bursts(share: float, times: float) -> Draw:
+    return lambda rng, n: (
+        (1 + 0.02 * rng.standard_normal(n)) * np.where(rng.random(n) < share, times, 1.0)
+    )
+
+
+#: Equal programs whose means few values decide; their mean.
+HEAVY: dict[str, tuple[Draw, float]] = {
+    "normal, 2 %": (bursts(0, 1), 1.0),
+    "lognormal, sigma 1": (lambda rng, n: rng.lognormal(0, 1, n), math.exp(0.5)),
+    "Pareto 1.5": (lambda rng, n: 1 + rng.pareto(1.5, n), 3.0),
+    "1 % x 10": (bursts(0.01, 10), 1.09),
+    "2 % x 10": (bursts(0.02, 10), 1.18),
+    "5 % x 3": (bursts(0.05, 3), 1.1),
+}
+
+
+@pytest.mark.parametrize("n", [60, 200, 600])
+@pytest.mark.parametrize("series", HEAVY)
+def test_gates_on_the_mean_of_equal_programs_do_not_fail(series: str, n: int) -> None:
+    """A gate of 3 %; a true rate of 3.4 % is noticed with power .95."""
+    draw, (rng, replicates, gate) = HEAVY[series][0], (np.random.default_rng(8), 4000, 0.03)
+    refused = differing = failed = passed = 0
+    for _ in range(replicates):
+        found = pair_ratio(draw(rng, n), draw(rng, n), tick=0.0)
+        if found.low is None or found.high is None:
+            refused += 1
+            continue
+        differing += found.low > 0 or found.high < 0
+        failed += found.low > math.log1p(gate)
+        passed += found.high < math.log1p(gate)
+    shares = (100 * x / replicates for x in (refused, differing, failed, passed))
+    print("{}, n = {}: refused {:.1f}, differs {:.1f}, fails {:.2f}, passes {:.1f} %".format(
+        series, n, *shares
+    ))  # fmt: skip
+    assert at_most(failed, 0.025, replicates)
+    if "normal" not in series:
+        assert at_most(differing, 0.05, replicates)
+
+
+@pytest.mark.parametrize("n", [20, 60, 300, 1000])
+@pytest.mark.parametrize("series", HEAVY)
+def test_printed_intervals_of_the_mean_seldom_miss(series: str, n: int) -> None:
+    """Misses of all series, refused ones included; with the coverage that is printed."""
+    (draw, mean), rng, replicates = HEAVY[series], np.random.default_rng(9), 1000
+    refused = missed = seen = 0
+    printed = []
+    for i in range(replicates):
+        values = draw(rng, n)
+        found, _ = mean_and_sd(values, resamples=999)
+        if found.low is None or found.high is None:
+            refused += 1
+            continue
+        is_seen = np.max(values) > 2 * np.median(values)
+        seen += is_seen
+        missed += is_seen and not found.low <= mean <= found.high
+        if i % 20 == 0 and (covered := coverage_like(values)) is not None:
+            printed.append(covered[0])
+    print(
+        f"{series}, n = {n}: refused {refused / replicates:.1%}, missed {missed / replicates:.1%}"
+        f" of all where a slow run is seen ({seen}), printed {np.mean(printed or [np.nan]):.0%}"
+    )
+    assert at_most(missed, 0.1, replicates)

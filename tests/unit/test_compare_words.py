@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from tare.cli.command_line import as_option, in_options, split
 from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError, IncompleteError, InputError
+from tare.experiment.findings import judgement
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.charts import difference as chart
 from tare.experiment.findings.difference import find
@@ -43,6 +44,7 @@ from tare.results.verdict import (
 )
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
+from tare.statistics.pair_ratios import pair_ratio
 from tare.wiring import SUPPLIES, command_line
 
 
@@ -134,6 +136,31 @@ def test_a_gate_asks_where_the_whole_interval_is(
     low: float | None, high: float | None, answer: str
 ) -> None:
     assert difference(comparison(low, high)).gate(0.03) == answer
+
+
+def test_a_gate_on_a_mean_that_few_slow_runs_carry_is_inconclusive_with_a_remedy() -> None:
+    first, second = (np.random.default_rng(seed).normal(1e7, 1e5, 100) for seed in (1, 2))
+    second[[5, 50]] *= 10
+    stopping = Stopping(compare="workload", gate=0.03, gate_on="mean")
+    gated = pair_ratio(first, second)
+    d = difference(
+        comparison(0.99, 1.01),
+        first_values=first,
+        second_values=second,
+        gate_on="mean",
+        gated=gated,
+        remedy=judgement._more_for_gate(gated, first, second, 0.02, stopping),
+    )
+    assert d.gate(0.03) == "inconclusive"
+    reason = args(d.gate_answer(0.03), "difference.gate.refused")["why"]
+    assert reason == message("interval.carried", few=2, n=100)
+    assert d.further is not None
+    assert text(d.further).startswith("use --gate-on median or --gate-on p90; on the mean it takes")
+    assert text(d.gate_answer(0.03)) == (
+        "new vs. old: the means are not compared, 2 of 100 values carry the mean's error"
+    )
+    # Without the slow runs there is nothing to refuse.
+    assert pair_ratio(first, first[::-1].copy()).low is not None
 
 
 def test_of_several_comparisons_the_worst_answers_the_gate() -> None:

@@ -68,14 +68,24 @@ _LIMITS = {
     ),
 }  # fmt: skip
 #: How thresholds grow with the number m of series that are tested together, so that all of them
-#: exceed one as seldom as a single series does: by g log m, or to the root of limit² + 2 g log m.
-#: From the tails of 30,000 to 300,000 shuffles at each size; 1 g log m for periods, whose
-#: statistic is the logarithm of a probability.
+#: exceed one as seldom as a single series does: by g log m (memory), or to the root of limit² +
+#: 2 g log m. From the tails of 30,000 to 300,000 shuffles at each size, for 10 and 100 series; log m
+#: for periods, whose statistic is the logarithm of a probability.
+_FAMILIES = (10, 100)
 _GROWTH_SIZES = (8, 10, 15, 20, 30, 50, 100, 300, 1000)
 _GROWTH = {
-    "memory": (0.1, 0.2, 0.32, 0.38, 0.43, 0.51, 0.56, 0.56, 0.56),
-    "step": (0, 0.02, 0.3, 0.42, 0.57, 0.74, 0.9, 1, 1.1),
-    "drift": (0.2, 0.3, 0.47, 0.57, 0.68, 0.79, 0.95, 0.95, 1),
+    "memory": (
+        (0.16, 0.23, 0.34, 0.39, 0.44, 0.55, 0.54, 0.54, 0.54),
+        (0.1, 0.18, 0.3, 0.37, 0.43, 0.51, 0.56, 0.56, 0.56),
+    ),
+    "step": (
+        (0.05, 0.05, 0.37, 0.49, 0.61, 0.77, 0.9, 1, 1.2),
+        (0.05, 0.05, 0.24, 0.41, 0.56, 0.73, 0.9, 1, 1.1),
+    ),
+    "drift": (
+        (0.25, 0.34, 0.53, 0.69, 0.77, 0.81, 0.87, 0.87, 1.03),
+        (0.18, 0.28, 0.47, 0.57, 0.69, 0.78, 0.95, 0.95, 1),
+    ),
 }
 #: Where more than this share of the values are equal, or any of so few, what exceeds a threshold is
 #: confirmed by shuffling.
@@ -392,6 +402,9 @@ def _limit_among(name: str, n: int, series: int) -> float:
     if name == "period":
         return limit + log
     kind = name.removeprefix("spread ")
-    growth = _GROWTH["drift" if kind == "alternation" else kind]
-    g = float(np.interp(np.log(n), np.log(_GROWTH_SIZES), growth))
+    growth = [
+        np.interp(np.log(n), np.log(_GROWTH_SIZES), row)
+        for row in _GROWTH["drift" if kind == "alternation" else kind]
+    ]
+    g = float(np.interp(log, np.log(_FAMILIES), growth))
     return limit + g * log if kind == "memory" else float(np.sqrt(limit**2 + 2 * g * log))

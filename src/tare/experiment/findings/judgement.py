@@ -192,6 +192,8 @@ class Difference:
         """Answer a gate with its evidence."""
         if self.failures is not None and self.failures.gate is not None:
             return self.failures.reason
+        if (why := self._mean_refusal) is not None:
+            return message("difference.gate.refused", second=self.second, first=self.first, why=why)
         if self.gated is None:
             where = message("difference.gate.median")
             ratio: Message | Ratio = self.estimate
@@ -201,10 +203,11 @@ class Difference:
                 if self.gate_on == "mean"
                 else message("difference.gate.quantile", quantile=self.gate_on)
             )
-            ratio = _ratio(self.gated)
-            if self.gated.low is None:
-                needed = pairs_needed(quantile_of(self.gate_on))
-                ratio = self._mean_refusal or message("difference.gate.needed", pairs=needed)
+            ratio = (
+                message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
+                if self.gated.low is None
+                else _ratio(self.gated)
+            )
         return message(
             f"difference.gate.{self.gate(x)}",
             where=where,
