@@ -11,6 +11,7 @@ from said import args
 
 from tare import readers
 from tare.errors import InputError
+from tare.features.audit.audit import audit
 from tare.readers import Columns, json_file
 from tare.readers.readings import counted
 from tare.results.message import message
@@ -33,17 +34,18 @@ def written(folder: Path, *runs: dict[str, Any]) -> Path:
 def test_one_run_is_one_value_with_its_summary() -> None:
     found = readers.read(DATA / "jobs.json")
     assert found.format == "fio"
-    assert [dict(one.key) for one in found.series] == [
-        {"job": "reader", "direction": "read"},
-        {"job": "mixed", "direction": "read"},
-        {"job": "mixed", "direction": "write"},
+    assert [(one.key["job"], one.key["direction"]) for one in found.series] == [
+        ("reader", "read"),
+        ("mixed", "read"),
+        ("mixed", "write"),
     ]
+    assert (found.series[0].key["rw"], found.series[1].key["rw"]) == ("randread", "randrw")
     for one in found.series:
         assert (one.metric, one.unit, one.lower_is_better) == ("bandwidth", "bytes/s", False)
         assert len(one.values) == 1
         # bw_mean is in KiB/s, over samples of half a second.
         assert one.reported["mean"] == pytest.approx(one.values[0], rel=0.1)
-        assert [d.kind for d in one.defects] == ["summary only"]
+        assert one.defects == ()
     assert found.specification.environment == "fio-3.33"
     others = message("interop.other_metrics", names=["iops", "clat_ns", "lat_ns", "slat_ns"])
     assert found.notes == (others,)
@@ -172,6 +174,18 @@ def test_messages_around_the_json_are_skipped(tmp_path: Path, before: int, after
     assert found.format == "fio"
     assert list(found.series[0].values) == [10, 11]
     assert args(found.notes, "interop.json.text")["n"] == 2 * (before + after)
+
+
+def test_files_of_one_run_each_are_trials_if_their_options_are_alike(tmp_path: Path) -> None:
+    files = []
+    for n, size in enumerate(("4k", "4k", "64k", "4k")):
+        file = tmp_path / f"run{n}.json"
+        options = {"bs": size, "write_lat_log": f"log{n}", "output": file.name}
+        file.write_text(json.dumps(run(10 + n, **{"job options": options})))
+        files.append(file)
+    small, large = audit(files).series
+    assert (small.series.key["bs"], list(small.series.values)) == ("4k", [10, 11, 13])
+    assert (large.series.key["bs"], list(large.series.values)) == ("64k", [12])
 
 
 def test_jobs_of_one_name_are_told_apart(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of, stated
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.render.words import text
@@ -25,6 +25,8 @@ _DIRECTIONS = ("read", "write", "trim", "mixed", "sync")
 _QUANTILES = {
     "50.000000": "median", "90.000000": "p90", "95.000000": "p95", "99.000000": "p99"
 }  # fmt: skip
+#: Keys of a series that options may be called as well.
+_KEYS = frozenset({"job", "direction", "clone"})
 #: Options that do not change what is measured.
 _UNRELATED = frozenset({"name", "output", "output-format", "status-interval", "eta"})
 
@@ -96,9 +98,8 @@ def read(file: Path, columns: Columns) -> Imported:
     found: dict[tuple[tuple[str, str], ...], list[_Value]] = {}
     failed: list[Message] = []
     worked = False
-    options = _differing(runs)
     for trial, run in enumerate(runs):
-        for key, direction in _jobs(run, options, failed):
+        for key, direction in _jobs(run, failed):
             worked = True
             value = _value(direction, trial, _METRICS[named])
             if value:
@@ -137,26 +138,16 @@ def _nothing(run: Node, named: str, worked: bool, failed: Sequence[Message]) -> 
     )
 
 
-def _differing(runs: Sequence[Node]) -> set[str]:
-    """Return the options that differ between jobs of one name: these measure different things."""
-    by_name: dict[str, list[dict[str, str]]] = {}
-    for run in runs:
-        for job in _list_of_jobs(run):
-            by_name.setdefault(job.at("jobname").text(), []).append(_options(run, job))
-    return {
-        option
-        for alike in by_name.values()
-        for option in {name for one in alike for name in one}
-        if option not in _UNRELATED and not option.endswith("_log")
-        if len({one.get(option) for one in alike}) > 1
-    }
-
-
 def _options(run: Node, job: Node) -> dict[str, str]:
-    """Return the options of a job, its own before those of all jobs."""
+    """Return the options of a job: runs that differ in one measured different things."""
     found = [run.find("global options"), job.find("job options")]
     pairs = [one.pairs() for one in found if one and isinstance(one.value, dict)]
-    return {label(name): value.word() for one in pairs for name, value in one}
+    options = {label(name): value.word() for one in pairs for name, value in one}
+    return {
+        f"option {name}" if name in _KEYS else name: level
+        for name, level in options.items()
+        if name not in _UNRELATED and not name.endswith("_log")
+    }
 
 
 def _last_of_each_run(documents: Sequence[Node]) -> list[Node]:
@@ -195,13 +186,11 @@ def _bytes(job: Node) -> float:
     )
 
 
-def _jobs(
-    run: Node, options: set[str], failed: list[Message]
-) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
+def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
     seen: Counter[str] = Counter()
     for job in _list_of_jobs(run):
         name = job.at("jobname").text()
-        levels = {k: v for k, v in _options(run, job).items() if k in options}
+        options = _options(run, job)
         seen[name] += 1
         if (number(job.value.get("error")) or 0) != 0:
             failed.append(message("interop.fio.failed", job=name, error=job.at("error").word()))
@@ -210,7 +199,10 @@ def _jobs(
         for direction in _DIRECTIONS:
             found = job.find(direction)
             if found and _worked(found):
-                yield tuple({"job": name, "direction": direction, **again, **levels}.items()), found
+                yield (
+                    tuple({"job": name, "direction": direction, **again, **options}.items()),
+                    found,
+                )
 
 
 def _worked(direction: Node) -> bool:
@@ -245,8 +237,6 @@ def _value(direction: Node, trial: int, metric: _Metric) -> _Value | None:
 def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> Series:
     scales = np.array([value.scale for value in values])
     found = readings_of([value.node for value in values], scales)
-    one = len(values) == 1
-    summary = Defect("summary only", message("interop.fio.summary", at=values[0].node.path))
     return Series(
         key=key,
         values=found.values,
@@ -254,8 +244,8 @@ def _series(key: dict[str, str], values: Sequence[_Value], metric: _Metric) -> S
         unit=metric.unit,
         lower_is_better=metric.unit == "s",
         trial=np.array([value.trial for value in values], dtype=np.int64)[found.kept],
-        reported=values[0].reported if one else {},
-        defects=(*found.defects, *([summary] if one else [])),
+        reported=values[0].reported if len(values) == 1 else {},
+        defects=found.defects,
     )
 
 
@@ -273,4 +263,6 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    repeat="for i in 1 2 3 4 5 6; do fio --output-format=json JOB >run$i.json; done;"
+    " tare audit run?.json",
 )

@@ -7,6 +7,7 @@ import shlex
 from tare.cli.again import again
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
+from tare.features.audit.naming import varied
 from tare.readers import Format
 from tare.registry import units_of
 from tare.results.message import Chosen, Message, Said, message
@@ -31,9 +32,9 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
     if (better := _fleet(audit) or _cure(audit) or _more(audit)) is not None:
         return better
-    keys = dict.fromkeys(k for s in audit.series for k in s.key if k != _UNLIKE)
+    keys = [key for key in varied(s.key for s in audit.series) if key != _UNLIKE]
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
-        return _next("compare", again("audit", {"--compare": next(reversed(keys))}))
+        return _next("compare", again("audit", {"--compare": keys[-1]}))
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("paired", _compare(audit))
