@@ -21,7 +21,7 @@ from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdic
 def audited(key: dict[str, str], values: np.ndarray, **more: object) -> SeriesAudit:
     fields = {"trial": np.arange(len(values)), "unit": "s", "lower_is_better": True, **more}
     series = Series(key=key, values=values, **fields)
-    return audit_series(Path("f"), series, key, named(key, list(key)), Question())
+    return audit_series((Path("f"),), series, key, named(key, list(key)), Question())
 
 
 def trials(values: list[float], **more: list[float]) -> Trials:

@@ -19,11 +19,11 @@ STEADY = RNG.normal(1, 0.002, 60)
 DRIFT = STEADY * np.linspace(1, 1.5, 60)
 #: Columns that say how the trials belong together, and what is compared.
 ROWS, COMPARED = Columns(trial="row"), Columns(trial="row", compare=("cmd",))
-BLOCKS = Columns("s", compare=("cmd",), trial="row", block="run")
+BLOCKS = Columns("s", compare=("cmd",), trial="row", block="pair")
 
 
 def made(folder: Path, *series: np.ndarray) -> Path:
-    rows = ["cmd,run,s"]
+    rows = ["cmd,pair,s"]
     for name, values in zip("ab", series, strict=False):
         rows += [f"{name},{i},{v:.6f}" for i, v in enumerate(values)]
     file = folder / "results.csv"
@@ -80,6 +80,35 @@ def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
     found = follow_up(made_, has_page=True)
     needed = max(s.runs_needed or 0 for s in made_.series)
     assert found.args["command"] == f"tare run --trials {needed} 'sleep 1' 'sleep 2'"
+
+
+@pytest.mark.parametrize(
+    ("commands", "command"),
+    [
+        (["sleep 1"], "tare run --precision 1% -- sleep 1"),
+        (["seq 9 | wc -l"], "tare run --precision 1% --shell sh 'seq 9 | wc -l'"),
+        (["my bench"], "tare run --precision 1% -- CMD"),  # a name, in place of the command
+        (
+            ["seq 9 | wc -l", "sleep 1"],
+            "tare run --trials {n} --shell sh 'seq 9 | wc -l' 'sleep 1'",
+        ),
+        (["true", "sleep 1"], "tare run --trials {n} --shell none true 'sleep 1'"),
+        (["fixed (n=1)", "my bench"], None),
+    ],
+)
+def test_commands_that_are_proposed_can_be_run(
+    commands: list[str], command: str | None, tmp_path: Path
+) -> None:
+    wide = list(1 + 20 * (STEADY - 1))
+    file = tmp_path / "h.json"
+    file.write_text(json.dumps({"results": [{"command": c, "times": wide} for c in commands]}))
+    made_ = audit([file], Question())
+    found = follow_up(made_, has_page=True)
+    needed = max(s.runs_needed or 0 for s in made_.series)
+    if command is None:
+        assert "my bench" not in str(found.args["command"])
+    else:
+        assert found.args["command"] == command.format(n=needed)
 
 
 def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ RNG = np.random.default_rng(7)
 
 def audited(values: np.ndarray, name: str = "s", **more: object) -> SeriesAudit:
     series = Series(key={"name": name}, values=values, **{"trial": np.arange(len(values)), **more})
-    return audit_series(Path("file.csv"), series, {"name": name}, name, Question())
+    return audit_series((Path("file.csv"),), series, {"name": name}, name, Question())
 
 
 def test_bytes_are_pages_where_all_are_whole_pages() -> None:

@@ -602,3 +602,36 @@ def test_a_packed_table_made_to_fill_the_memory_is_refused(
         read(file, Columns())
     file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1000, 9))
     assert len(read(file, Columns()).series[0].values) == 1000
+
+
+def test_an_index_without_a_name_is_no_value(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(",variant,elapsed\n" + "".join(f"{i},{'AB'[i % 2]},1.{i}5\n" for i in range(9)))
+    assert {s.metric for s in read(file, Columns()).series} == {"elapsed"}
+
+
+def test_names_with_digits_above_numbers_are_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("Timestamp,50%,75%\n" + "".join(f"{1e9 + i:.0f},1{i},2{i}\n" for i in range(9)))
+    (series,) = read(file, Columns(value="50%", order="Timestamp")).series
+    assert series.values.tolist() == [10.0 + i for i in range(9)]
+    file.write_text("1,2\n3,4\n")
+    assert read(file, Columns(value="c1")).series[0].values.tolist() == [1, 3]
+    file.write_text("a,2\nb,4\n")
+    assert read(file, Columns(value="c2")).series[0].values.tolist() == [2, 4]
+
+
+def test_one_column_per_run_is_refused_with_what_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("program,run1,run2,run3\na,1.5,2.5,3.5\nb,1.25,2.25,3.25\n")
+    with pytest.raises(InputError, match="has its values in several columns") as told:
+        read(file, Columns())
+    assert "one value per row" in (told.value.hint or "")
+
+
+def test_a_table_of_table_generator_names_its_source(tmp_path: Path) -> None:
+    file = tmp_path / "results.table.csv"
+    file.write_text("tool\tT\tT\nrun set\tx\tx\nprogs/\tstatus\tcputime (s)\np.c\ttrue\t0.5\n")
+    with pytest.raises(InputError, match="table-generator") as told:
+        read(file, Columns())
+    assert "xml" in (told.value.hint or "")

@@ -189,7 +189,7 @@ def test_failed_runs_are_told_and_left_out() -> None:
     assert found["other-cast-encoding.smt2", "walltime"] == []
     why = message("interop.failed_with", why="ERROR", n=1)
     assert failed(1, 1, "run", [why]) in imported.series[-1].notes
-    assert failed(1, 2, "run") in imported.notes
+    assert failed(1, 2, "run", [why]) in imported.notes
 
 
 def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:

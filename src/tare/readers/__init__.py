@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,15 @@ from tare.errors import InputError
 from tare.experiment import plan_file
 from tare.readers import json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
-from tare.readers.format import HEAD, Format
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.format import HEAD, TABLE_OPTIONS, Format
+from tare.readers.series import (
+    Columns,
+    Defect,
+    Imported,
+    Series,
+    Specification,
+    TaskRuns,
+)
 from tare.registry import units_of
 
 __all__ = [
@@ -21,9 +29,12 @@ __all__ = [
     "Imported",
     "Series",
     "Specification",
+    "TaskRuns",
     "command_for",
     "is_report",
     "read",
+    "recognise",
+    "require_used",
 ]
 
 
@@ -44,24 +55,58 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     InputError
         If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
     """
+    columns = columns or Columns()
+    name = recognise(file, format)
+    unit = units_of("format")[name]
+    found: Imported = unit.read(file, columns)
+    # JMeter's reader reads tables as well, and says so.
+    return found if found.format else replace(found, format=name, executions=unit.executions)
+
+
+def recognise(file: Path, format: str | None = None) -> str:
+    """Return the name of the format of a file: the one given, or the one that recognises it.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is of no known format, or there is no such format.
+    """
     check_regular(file)
     formats: dict[str, Format] = units_of("format")
-    columns = columns or Columns()
-    if format is None:
-        head = _head(file)
-        format = next((name for name in formats if formats[name].recognises(head, file)), None)
-        if format is None and (printed := screen_text.printed_by(head)):
-            raise InputError(f"{file} is what {printed[0]} prints for people", printed[1])
-        if format is None:
-            raise InputError(
-                f"{file} is of no format that is known here",
-                tare_documents.command(head, file)
-                or f"name it with --format: {', '.join(formats)}",
-            )
-    elif format not in formats:
+    if format in formats:
+        return format
+    if format is not None:
         raise InputError(f"there is no format {format!r}", f"--format takes {', '.join(formats)}")
-    found = formats[format].read(file, columns)
-    return found if found.format else replace(found, format=format)
+    head = _head(file)
+    found = next((name for name in formats if formats[name].recognises(head, file)), None)
+    if found is None and (printed := screen_text.printed_by(head)):
+        raise InputError(f"{file} is what {printed[0]} prints for people", printed[1])
+    if found is None:
+        raise InputError(
+            f"{file} is of no format that is known here",
+            tare_documents.command(head, file) or f"name it with --format: {', '.join(formats)}",
+        )
+    return found
+
+
+def require_used(files: Sequence[Path], columns: Columns, format: str | None = None) -> None:
+    """Refuse options that none of the files' formats uses.
+
+    Raises
+    ------
+    InputError
+        Names the option, and what the executions of that format are.
+    """
+    formats: dict[str, Format] = units_of("format")
+    units = [formats[recognise(file, format)] for file in files]
+    used = frozenset().union(*(unit.options for unit in units))
+    for option in sorted(TABLE_OPTIONS - used):
+        if getattr(columns, option):
+            typed, title = f"--{option.replace('_', '-')}", units[0].description.title
+            raise InputError(
+                f"{typed} has no effect: {files[0]} is no table ({title.partition(':')[0]})",
+                f"leave {typed} out",
+            )
 
 
 def command_for(file: Path) -> str | None:

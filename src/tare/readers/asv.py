@@ -170,4 +170,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    executions=message("interop.executions.asv"),
 )

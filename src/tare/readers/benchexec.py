@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from tare.readers import units, xml_file
 from tare.readers.cells import parsed
 from tare.readers.format import Format
 from tare.readers.readings import Readings, each_of, failed, readings
-from tare.readers.series import Columns, Imported, Series
+from tare.readers.series import Columns, Imported, Series, TaskRuns
 from tare.readers.text_file import label
 from tare.readers.xml_file import Element
 from tare.registry import Description
@@ -20,7 +21,14 @@ from tare.results.message import Message, message
 #: The columns that BenchExec measures itself, as it has called them since 2014.
 _METRICS = {"cputime": "cputime", "walltime": "walltime", "memory": "memory", "memUsage": "memory"}
 #: How a run ends that was as it should be, where the file does not sort it into a category.
-_GOOD = ("true", "false", "done", "unknown", "sat", "unsat")
+_GOOD = ("true", "false", "done", "sat", "unsat")
+_UNKNOWN = "unknown"
+#: Categories of runs that do not solve their task although they end well.
+_UNSOLVED = ("wrong", "unknown")
+#: Reasons of failed runs that a note names.
+_MOST_REASONS = 5
+#: Stands for the options of a run definition that has none, so that it can be compared.
+_NO_OPTIONS = "no options"
 
 
 @dataclass
@@ -33,9 +41,10 @@ class _Task:
     #: Values as written, by metric, one a good run; None where a run has none.
     cells: dict[str, list[str | None]] = field(default_factory=dict)
     runs: int = 0
+    solved: int = 0
     failed: dict[str, int] = field(default_factory=dict)
 
-    def add(self, run: Element) -> None:
+    def add(self, run: Element, metrics: Mapping[str, str]) -> None:
         found = {
             column.attributes.get("title", ""): column.attributes.get("value", "").strip()
             for column in run.each("column")
@@ -45,8 +54,9 @@ class _Task:
         if why is not None:
             self.failed[why] = self.failed.get(why, 0) + 1
             return
+        self.solved += found.get("category", found.get("status")) not in _UNSOLVED
         self.lines.append(run.line)
-        for title, metric in _METRICS.items():
+        for title, metric in metrics.items():
             if found.get(title):
                 cells = self.cells.setdefault(metric, [])
                 cells += [None] * (len(self.lines) - 1 - len(cells))
@@ -61,7 +71,9 @@ def _why_failed(found: Mapping[str, str]) -> str | None:
     if "category" in found:
         # A wrong answer is an answer; its time is what it is.
         return (status or "error") if found["category"] == "error" else None
-    return None if not status or status.startswith(_GOOD) else status
+    # "unknown" is an answer of the tool; "unknown (reason)" tells why it has none.
+    ended_well = not status or status == _UNKNOWN or status.startswith(_GOOD)
+    return None if ended_well else status
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -70,7 +82,13 @@ def recognises(head: bytes, file: Path) -> bool:
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read CPU time, wall time and memory of each task."""
+    """Read CPU time, wall time and memory of each task, or what ``columns.value`` names of them."""
+    metrics = {title: m for title, m in _METRICS.items() if columns.value in (None, title, m)}
+    if not metrics:
+        raise InputError(
+            f"{file}: {columns.value!r} is not a metric that BenchExec measures",
+            f"--value takes {', '.join(dict.fromkeys(_METRICS.values()))}",
+        )
     tasks: dict[tuple[str, str], _Task] = {}
     root: Element | None = None
     systems: list[Element] = []
@@ -87,11 +105,12 @@ def read(file: Path, columns: Columns) -> Imported:
         elif element.name == "run":
             name = element.attributes.get("name", "")
             options = element.attributes.get("options", "")
-            tasks.setdefault((name, options), _Task(name, options)).add(element)
+            tasks.setdefault((name, options), _Task(name, options)).add(element, metrics)
     assert root is not None
     if not tasks:
         raise InputError(f"{file} has no <run>: nothing was executed", "look at BenchExec's log")
-    series = [one for task in tasks.values() for one in _series(file, root, task)]
+    first = next(iter(metrics.values())) if columns.value else "walltime"
+    series = [one for task in tasks.values() for one in _series(root, task, first)]
     return Imported(
         file=file,
         series=tuple(series),
@@ -103,17 +122,17 @@ def read(file: Path, columns: Columns) -> Imported:
     )
 
 
-def _series(file: Path, root: Element, task: _Task) -> list[Series]:
+def _series(root: Element, task: _Task, always: str) -> list[Series]:
+    """Make a series of each metric; one of the metric ``always`` where all runs failed."""
     options = " ".join((root.attributes.get("options", ""), task.options)).strip()
     tool = " ".join((root.attributes.get("tool", ""), root.attributes.get("version", ""))).strip()
     key = {
         "task": label(task.name),
         **({"tool": label(tool)} if tool else {}),
-        **({"options": label(options)} if options else {}),
+        "options": label(options) or _NO_OPTIONS,
     }
-    notes = _failed(task)
-    # A task that always fails has no values, and is told none the less.
-    measured = task.cells or {"walltime": []}
+    notes = _failed([task])
+    measured = task.cells or {always: []}
     made = []
     for metric in sorted(measured):
         cells = measured[metric]
@@ -127,6 +146,7 @@ def _series(file: Path, root: Element, task: _Task) -> list[Series]:
                 unit=unit,
                 lower_is_better=True,
                 trial=found.kept,
+                task=TaskRuns(task.runs, task.solved),
                 defects=found.defects,
                 notes=notes,
             )
@@ -152,13 +172,19 @@ def _number(cell: str, unit: str) -> float | str:
     return number * known.factor if known else number
 
 
-def _failed(task: _Task) -> tuple[Message, ...]:
-    count = sum(task.failed.values())
+def _failed(tasks: Iterable[_Task]) -> tuple[Message, ...]:
+    """Count the failed runs of tasks, the most frequent reasons first."""
+    total, reasons = 0, Counter[str]()
+    for task in tasks:
+        total += task.runs
+        reasons.update(task.failed)
     why = [
         message("interop.failed_with", why=label(status), n=n)
-        for status, n in list(task.failed.items())[:5]
+        for status, n in reasons.most_common(_MOST_REASONS)
     ]
-    return (failed(count, task.runs, "run", why),) if count else ()
+    if (more := len(reasons) - len(why)) > 0:
+        why.append(message("interop.failed_more", n=more))
+    return (failed(reasons.total(), total, "run", why),) if reasons else ()
 
 
 def _environment(systems: Sequence[Element]) -> Message | None:
@@ -176,11 +202,7 @@ def _notes(root: Element, tasks: Iterable[_Task]) -> list[Message]:
     notes = []
     if root.attributes.get("error"):
         notes.append(message("interop.benchexec.error", error=label(root.attributes["error"])))
-    every = list(tasks)
-    count = sum(sum(task.failed.values()) for task in every)
-    if count:
-        notes.append(failed(count, sum(task.runs for task in every), "run"))
-    return notes
+    return [*notes, *_failed(tasks)]
 
 
 UNIT = Format(
@@ -192,4 +214,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
 )

@@ -227,4 +227,6 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    executions=message("interop.executions.criterion"),
+    repeat="for i in 1 2 3 4 5 6; do CRITERION_HOME=run$i cargo bench; done; tare audit run?",
 )

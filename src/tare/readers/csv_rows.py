@@ -34,6 +34,7 @@ _TYPES = {
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
 #: What may as well be a whole number whose thousands a comma separates.
 _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
 
 
@@ -50,7 +51,7 @@ class CsvRows:
         first, cells = rows[0]
         #: Line of the first row of values.
         self._begin = first
-        if _is_header(cells, expected):
+        if _is_header([cells for _, cells in rows[:2]], expected):
             names = [cell.strip() or f"c{i}" for i, cell in enumerate(cells, 1)]
             rows = rows[1:]
             self._begin = first + _lines_of(head, first, self._separator)
@@ -275,10 +276,19 @@ def _lines_of(head: str, first: int, separator: str) -> int:
     return reader.line_num
 
 
-def _is_header(cells: Sequence[str], expected: Sequence[str]) -> bool:
-    if any(cell.strip() in expected for cell in cells):
+def _is_header(rows: Sequence[Sequence[str]], expected: Sequence[str]) -> bool:
+    """Whether the first row has names: no number in it, or a text above a number (``50%``)."""
+    first = rows[0]
+    if any(cell.strip() in expected for cell in first):
         return True
-    return not any(is_number(cell.replace(",", ".", 1)) for cell in cells)
+    numbers = [[is_number(cell.replace(",", ".", 1)) for cell in row] for row in rows]
+    if not any(numbers[0]):
+        return True
+    pairs = zip(first, numbers[0], numbers[-1], strict=False)
+    return any(
+        below and not above and cell.strip() not in ABSENT and _LETTERS.search(cell)
+        for cell, above, below in pairs
+    )
 
 
 def _decimal_comma(separator: str, rows: Sequence[tuple[int, list[str]]]) -> bool:

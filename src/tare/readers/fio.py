@@ -265,4 +265,5 @@ UNIT = Format(
     read=read,
     repeat="for i in 1 2 3 4 5 6; do fio --output-format=json JOB >run$i.json; done;"
     " tare audit run?.json",
+    options=frozenset({"value"}),
 )

@@ -9,9 +9,12 @@ from pathlib import Path
 from tare.networks.shaping.trace import Traced
 from tare.readers.series import Columns, Imported
 from tare.registry import Description
+from tare.results.message import Message
 
 #: Bytes from the beginning of a file that a format is recognised by.
 HEAD = 4096
+#: Fields of ``Columns`` that a format of tables reads.
+TABLE_OPTIONS = frozenset({"value", "order", "trial", "block", "drop_missing"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,12 @@ class Format:
         What to type for six runs and their audit, where a file has one run.
     traces : callable or None
         The path to bandwidth over time, one trace per direction; None: the format has none.
+    options : frozenset of str
+        Fields of ``Columns`` that ``read`` uses. Others are refused, except ``group`` and
+        ``compare``, which name keys of the series.
+    executions : Message or None
+        Why the values of a file that holds one execution are not executions of their own; None:
+        the file identifies executions, or the options do.
     """
 
     description: Description
@@ -39,3 +48,5 @@ class Format:
     read: Callable[[Path, Columns], Imported]
     repeat: str | None = None
     traces: Callable[[Path], list[Traced]] | None = None
+    options: frozenset[str] = frozenset()
+    executions: Message | None = None

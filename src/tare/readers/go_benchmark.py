@@ -88,6 +88,7 @@ def read(file: Path, columns: Columns) -> Imported:
             *([message("interop.other_metrics", names=others)] if others else []),
             *_notes(printed),
         ),
+        subject=tuple(f"{name}: {value}" for name, value in printed.lines[0].settings.items()),
     )
 
 
@@ -204,4 +205,7 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
+    executions=message("interop.executions.go_benchmark"),
+    repeat="for i in 1 2 3 4 5 6; do go test -bench . >>bench.txt; done; tare audit bench.txt",
 )

@@ -118,7 +118,14 @@ def read(file: Path, columns: Columns) -> Imported:
             *([message("interop.other_metrics", names=others)] if others else []),
             *without_metric(without),
         ),
+        subject=_subject(context),
     )
+
+
+def _subject(context: Node | None) -> tuple[str, ...]:
+    """Return the program and the host that a file names."""
+    found = [context.find(name) for name in ("executable", "host_name")] if context else []
+    return tuple(label(node.value) for node in found if node and isinstance(node.value, str))
 
 
 def _entries(
@@ -263,4 +270,9 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
+    executions=message("interop.executions.google_benchmark"),
+    repeat=(
+        "for i in 1 2 3 4 5 6; do BENCHMARK --benchmark_out=run$i.json; done; tare audit run?.json"
+    ),
 )

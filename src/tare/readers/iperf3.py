@@ -209,4 +209,5 @@ UNIT = Format(
     read=read,
     repeat="for i in 1 2 3 4 5 6; do iperf3 -c HOST -J >run$i.json; done; tare audit run?.json",
     traces=traces,
+    options=frozenset({"value"}),
 )

@@ -260,7 +260,8 @@ def directions_of(run: Run) -> list[Direction]:
 def _run_of(other: Node, start: Node) -> Run:
     """Return the run as the server wrote it, in JSON or as text."""
     if isinstance(other.value, str):
-        return Run(_made(start, {"test_start": start.value.get("test_start")}), _lines(other))
+        began = start.find("test_start")
+        return Run(_made(start, {"test_start": began and began.value}), _lines(other))
     intervals = other.find("intervals")
     return Run(other.at("start"), [*intervals.each()] if intervals else [], other.find("end"))
 

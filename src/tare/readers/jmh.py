@@ -207,4 +207,7 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
+    executions=message("interop.executions.jmh"),
+    repeat="java -jar BENCHMARKS.jar -f 6 -rf json; tare audit jmh-result.json",
 )

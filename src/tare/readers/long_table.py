@@ -232,7 +232,12 @@ class LongTable:
     def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
         if self._roles.rows_are_trials:
             return np.arange(n)
-        return rest[0] if self._roles.trial is not None else None
+        if self._roles.trial is None:
+            return None
+        trial = rest[0]
+        if self._roles.recognised and _recurs(trial):
+            return None
+        return trial
 
     def _codes_of(self, one: int) -> list[int]:
         return [code for series, code in sorted(self._with_unit) if series == one]
@@ -297,6 +302,12 @@ class LongTable:
             f"--value names the column of values; there are:"
             f" {column_roles.listed(self._rows.names)}",
         )
+
+
+def _recurs(trial: IntArray) -> bool:
+    """Whether a number comes again after others, so that it stands for several executions."""
+    runs = 1 + int(np.count_nonzero(np.diff(trial)))
+    return len(trial) > 0 and runs > len(np.unique(trial))
 
 
 def _shown(unit: units.Unit) -> str:

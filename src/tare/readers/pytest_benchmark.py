@@ -63,7 +63,15 @@ def read(file: Path, columns: Columns) -> Imported:
             environment=_environment(machine) if machine else None,
         ),
         notes=root.notes,
+        subject=_subject(root),
     )
+
+
+def _subject(root: Node) -> tuple[str, ...]:
+    """Return the commit and the machine that a file names."""
+    commit, machine = root.find("commit_info"), root.find("machine_info")
+    found = [commit.find("id") if commit else None, machine.find("node") if machine else None]
+    return tuple(label(node.value) for node in found if node and isinstance(node.value, str))
 
 
 def _series(benchmark: Node) -> Series:
@@ -110,4 +118,8 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    executions=message("interop.executions.pytest_benchmark"),
+    repeat=(
+        "for i in 1 2 3 4 5 6; do pytest --benchmark-json=run$i.json; done; tare audit run?.json"
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tare.errors import InputError
+from tare.readers import units
 from tare.readers.cells import ABSENT, is_number
 from tare.readers.dates import Times
 from tare.readers.rows import Rows, Want
@@ -29,6 +31,17 @@ _STATISTICS = re.compile(
     r"p\d+|q\d|count|n|samples|rounds|runs|iterations|ops|lower|upper|ci)(?:_?(?:ns|us|ms|s))?",
     re.IGNORECASE,
 )
+#: Words of columns that number executions, and of those that number what is inside one.
+_EXECUTIONS = {
+    "execution", "fork", "process", "rep", "repeat", "repetition", "replicate", "run", "trial",
+}  # fmt: skip
+_INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "step"}
+#: Words beside these that say no more.
+_NUMBER = {"id", "idx", "no", "nr", "num", "number"}
+#: Name of a first column without one, as exported data frames have for their index.
+_UNNAMED = "c1"
+#: Digits of what still counts something.
+_MOST_DIGITS = 10
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
 
@@ -47,6 +60,8 @@ class Roles:
         The column in which ``false`` says that a row failed.
     guessed : bool
         Whether the column of the values was not named.
+    recognised : bool
+        Whether ``trial`` was not named, but is called and numbered as executions are.
     apart : tuple of int
         Those of ``keys`` that nobody named: text, of which some levels recur.
     pooled : tuple of int
@@ -63,6 +78,7 @@ class Roles:
     trial: int | None = None
     block: int | None = None
     guessed: bool = False
+    recognised: bool = False
     apart: tuple[int, ...] = ()
     pooled: tuple[int, ...] = ()
     rows_are_trials: bool = False
@@ -105,17 +121,20 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         for name in (*named, trial, columns.block)
         if name is not None
     }
-    value = (
-        index[columns.value] if columns.value else _only_numeric(file, rows, set(index.values()))
-    )
+    taken = set(index.values())
+    counters = _counters(rows, taken)
+    value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
+    executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
+    recognised = columns.trial is None and len(executions) == 1
     levels = tuple(_of_levels(rows, {value, *index.values()}))
     return Roles(
         value=value,
         keys=tuple(index[name] for name in keys) or levels,
         order=index[columns.order] if columns.order else None,
-        trial=index[trial] if trial else None,
+        trial=index[trial] if trial else executions[0] if recognised else None,
         block=index[columns.block] if columns.block else None,
         guessed=columns.value is None,
+        recognised=recognised,
         apart=() if keys else levels,
         pooled=levels if keys else (),
         rows_are_trials=each_row,
@@ -155,6 +174,40 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return good > len(cells) / 2
 
 
+def _words(name: str) -> set[str]:
+    """Return the words of a column's name in lower case, without plurals."""
+    words = re.split(r"[\W_\d]+", name.casefold())
+    return {w if w in _EXECUTIONS else w.removesuffix("s") for w in words if w}
+
+
+def _counters(rows: Rows, taken: set[int]) -> set[int]:
+    """Find columns that number executions, or what is inside them: by name and content.
+
+    All columns of numbers are such where no other is left for the values: then none is.
+    """
+    found, others = set(), 0
+    for i, cells in enumerate(_sampled(rows)):
+        if i in taken or not cells or not _is_numeric(cells):
+            continue
+        words = _words(rows.names[i]) - _NUMBER
+        is_index = i == 0 and rows.names[0] == _UNNAMED
+        if ((len(words) == 1 and words <= _EXECUTIONS | _INSIDE) or is_index) and _is_counting(
+            cells
+        ):
+            found.add(i)
+        else:
+            others += 1
+    return found if others or taken else set()
+
+
+def _is_counting(cells: Sequence[str]) -> bool:
+    """Whether the numbers are consecutive integers that begin with 0 or 1."""
+    if not all(cell.strip().isdecimal() and len(cell.strip()) < _MOST_DIGITS for cell in cells):
+        return False
+    numbers = {int(cell) for cell in cells}
+    return min(numbers) <= 1 and max(numbers) - min(numbers) + 1 == len(numbers)
+
+
 def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
     """Find columns of text whose levels recur; these are neither dates nor remarks."""
     for i, cells in enumerate(_sampled(rows)):
@@ -171,9 +224,10 @@ def _likeliest(names: Sequence[str]) -> str:
     def words(name: str) -> set[str]:
         return set(re.split(r"[\W_\d]+", name.casefold()))
 
+    no_times = [name for name in names if not words(name) & _TIMES]
     amounts = (name for name in names if words(name) & _AMOUNTS)
-    no_times = (name for name in names if not words(name) & _TIMES)
-    return next(amounts, None) or next(no_times, names[0])
+    measured = (name for name in no_times if units.of_column(name)[1] is not None)
+    return next(amounts, None) or next(measured, None) or next(iter(no_times), names[0])
 
 
 def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
@@ -203,7 +257,13 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
             "let the tool write every value; if each row is one run:"
             f" --value {label(free[0])} --trial {EACH_ROW}",
         )
+    stems = {re.sub(r"\d+", "", name) for name in free}
+    if len(free) > 2 and len(stems) == 1:
+        raise InputError(
+            f"{file} has its values in several columns: {listed(free)}",
+            "write one value per row, and the name of its column beside it",
+        )
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
-        f"name the values: --value {label(_likeliest(free))}",
+        f"name the values: --value {shlex.quote(label(_likeliest(free)))}",
     )

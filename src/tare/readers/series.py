@@ -60,6 +60,21 @@ class Defect:
     message: Said
 
 
+@dataclass(frozen=True)
+class TaskRuns:
+    """How the runs of one task of a set ended.
+
+    Attributes
+    ----------
+    runs : int
+    solved : int
+        Runs that ended with the expected result, or ended well where no result is expected.
+    """
+
+    runs: int
+    solved: int
+
+
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """Values inside one execution, in order of time.
@@ -108,6 +123,8 @@ class Series:
     reported : mapping of str to float
         Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
         ``n``.
+    task : TaskRuns or None
+        Of a series whose key ``task`` is one of a set that several configurations run.
     defects : tuple of Defect
     notes : tuple of Message
         What else a reader must know: values of warm-up left out, failed runs.
@@ -124,6 +141,7 @@ class Series:
     block: IntArray | None = None
     position: FloatArray | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
+    task: TaskRuns | None = None
     defects: tuple[Defect, ...] = ()
     notes: tuple[Message, ...] = ()
     timelines: tuple[Timeline, ...] = ()
@@ -165,6 +183,12 @@ class Imported:
         Whether it is bandwidth over time, of which ``tare net identify`` finds what shapes it.
     format : str
         Name of the format's unit; ``tare.readers.read`` adds it.
+    executions : Message or None
+        Of that unit; ``tare.readers.read`` adds them. Not None: the file is one execution, or
+        identifies those that it holds.
+    subject : tuple of str
+        What the file says was measured, and where: files that differ in it do not hold
+        executions of the same benchmark.
     """
 
     file: Path
@@ -174,3 +198,5 @@ class Imported:
     is_complete: bool = True
     is_trace: bool = False
     format: str = ""
+    executions: Message | None = None
+    subject: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from tare.errors import InputError
 from tare.readers import roles as column_roles
 from tare.readers import screen_text, units
 from tare.readers.csv_rows import CsvRows
-from tare.readers.format import Format
+from tare.readers.format import TABLE_OPTIONS, Format
 from tare.readers.long_table import LongTable
 from tare.readers.parquet_rows import MAGIC, ParquetRows
 from tare.readers.readings import each_of
@@ -32,6 +32,11 @@ def recognises(head: bytes, file: Path) -> bool:
 def read(file: Path, columns: Columns) -> Imported:
     """Read the column of values, parted by the levels of others."""
     rows = _open(file, columns)
+    if rows.names[0] == "tool" and str(rows.sample().columns[0][0]).strip() == "run set":
+        raise InputError(
+            f"{file} is a table of BenchExec's table-generator, with a header of three lines",
+            "tare audit RESULTS.xml.bz2   (the results that it was made from)",
+        )
     roles = column_roles.find(file, rows, columns)
     table = LongTable(file, rows, roles)
     series = table.series()
@@ -39,6 +44,10 @@ def read(file: Path, columns: Columns) -> Imported:
     if roles.guessed:
         (column,) = _quoted(rows, [roles.value])
         notes.insert(0, message("interop.table.guessed", column=column))
+    if roles.recognised and roles.trial is not None:
+        (column,) = _quoted(rows, [roles.trial])
+        used = all(one.trial is not None for one in series)
+        notes.append(message(f"interop.table.{'executions' if used else 'recurs'}", column=column))
     if roles.apart and len(series) > 1:
         notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
     if roles.pooled:
@@ -82,4 +91,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=TABLE_OPTIONS,
 )

@@ -248,4 +248,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
 )

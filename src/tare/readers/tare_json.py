@@ -149,4 +149,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    options=frozenset({"value"}),
 )

@@ -85,6 +85,7 @@ def trust(
     defects: Sequence[Defect] = (),
     tick: float | None = None,
     order: Order | None = None,
+    executions: Message | None = None,
 ) -> Trust:
     """Judge one series.
 
@@ -110,6 +111,8 @@ def trust(
         What is known of how finely they were recorded; equal values are then no doubt.
     order : Order, optional
         What their order tells, where it is known.
+    executions : Message, optional
+        Why ``trials_known`` is false, where the tool that wrote the values explains it.
 
     Returns
     -------
@@ -149,7 +152,8 @@ def trust(
     if units is not None:
         doubts.append(_units(units))
     if not trials_known:
-        doubts.append(message("trust.trials"))
+        why = executions and message("trust.executions", said=executions)
+        doubts.append(why or message("trust.trials"))
     if doubts:
         return Trust("DOUBT", tuple(doubts), tuple(remarks), evidence)
     return Trust("TRUST", (), tuple(remarks))

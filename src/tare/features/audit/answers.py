@@ -13,6 +13,7 @@ from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.naming import in_order
 from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
+from tare.features.audit.task_sets import TaskSet
 from tare.features.audit.variance import VarianceAudit
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
@@ -46,8 +47,7 @@ def findings(audit: Audit) -> list[Finding]:
     return [
         _trust(audit),
         *platforms,
-        _runs(audit),
-        _assumptions(audit),
+        *([] if audit.is_of_tasks else [_runs(audit), _assumptions(audit)]),
         *([comparison_finding(audit)] if audit.comparisons else []),
         *(_variance(v) for v in audit.variance),
         _specification(audit),
@@ -76,10 +76,41 @@ def _trust(audit: Audit) -> Finding:
         answer=(*first, *(reason for _, reason in reasons[:1])),
         verdict=audit.verdict,
         summary=(*first, *(reason for _, reason in reasons[:2])),
-        tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
+        tables=_trust_tables(audit),
         caveats=tuple(
             message("audit.trust.reason", verdict=verdict, said=reason)
             for verdict, reason in reasons[1 : 1 + _MOST_CAVEATS]
+        ),
+    )
+
+
+def _trust_tables(audit: Audit) -> tuple[Table, ...]:
+    """Return a table per metric of every series, or of task sets where no series says anything."""
+    if audit.is_of_tasks:
+        return (_task_set_table(audit.task_sets),)
+    return tuple(_series_table(audit, *kind) for kind in kinds(audit))
+
+
+def _task_set_table(some: Sequence[TaskSet]) -> Table:
+    metrics = {s.series.metric: s.series.unit or "1" for one in some for s in one.series}
+    return Table(
+        title=message("audit.tasks.table"),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="tasks", title="tasks"),
+            Column(key="runs", title="runs"),
+            Column(key="solved", title="solved"),
+            *(Column(key=f"median {m}", title=m, unit=unit) for m, unit in metrics.items()),
+        ),
+        rows=tuple(
+            {
+                "name": one.name,
+                "tasks": len(one.tasks),
+                "runs": one.runs,
+                "solved": one.solved,
+                **{f"median {s.series.metric}": s.median.estimate for s in one.series},
+            }
+            for one in some
         ),
     )
 

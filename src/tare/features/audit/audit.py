@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare.features.audit.cold import ColdStart, cold_start
-from tare.features.audit.comparison import ComparisonAudit, compare_series
+from tare.features.audit.comparison import (
+    FILE,
+    FOLDER,
+    ComparisonAudit,
+    compare_series,
+    require_keys,
+)
 from tare.features.audit.design import design_of
 from tare.features.audit.naming import named, varied
 from tare.features.audit.overhead import OverheadAudit, overhead
+from tare.features.audit.pooling import Read, pool
 from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
+from tare.features.audit.task_sets import (
+    SolvedComparison,
+    TaskSet,
+    comparable,
+    compare_solved,
+    task_sets,
+)
 from tare.features.audit.variance import VarianceAudit, explain
-from tare.readers import Columns, Imported, Series, read
-from tare.readers.single_runs import identity, is_single, join
+from tare.readers import Columns, Imported, Series, read, require_used
 from tare.results.message import Said
 from tare.statistics.trust import Verdict, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
 
-#: Key that tells the files of an audit apart, where there are several.
-FILE = "file"
 #: What a file should say of its numbers, and what that means. The first three are the criteria of
 #: CLOUDNET's survey, section 2: of 44 articles over 60 % left out the first two, and of those that
 #: gave averages 37 % the third. The environment is tare's own addition.
@@ -79,6 +90,10 @@ class Audit:
         Pairs named by ``compare``; one family.
     variance : tuple of VarianceAudit
         One a metric, where several columns were named.
+    task_sets : tuple of TaskSet
+        One per configuration, of files whose series are tasks of a set.
+    solved : tuple of SolvedComparison
+        Of the sets that are compared.
     """
 
     question: Question
@@ -88,6 +103,14 @@ class Audit:
     overhead: OverheadAudit | None = None
     comparisons: tuple[ComparisonAudit, ...] = ()
     variance: tuple[VarianceAudit, ...] = ()
+    task_sets: tuple[TaskSet, ...] = ()
+    solved: tuple[SolvedComparison, ...] = ()
+
+    @property
+    def is_of_tasks(self) -> bool:
+        """Whether all series are tasks with too few runs, so that only their sets say something."""
+        sets = sum(s.series.task is not None for s in self.series)
+        return sets == len(self.series) and all(one.is_single for one in self.task_sets)
 
     @property
     def verdict(self) -> Verdict:
@@ -127,37 +150,47 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         If a file cannot be read, or lacks what was named.
     """
     question = question or Question()
+    require_used(files, question.columns, question.format)
     asked = _without_file(question.columns) if len(files) > 1 else question.columns
     imported = []
     for i, file in enumerate(files):
         tell("reading", i, len(files))
         imported.append(read(file, asked, question.format))
-    found = _joined([(one.file, s) for one in imported for s in one.series], question.columns)
+    named = (*question.columns.group, *question.columns.compare)
+    if FOLDER in named:
+        imported = [_with_folder(one) for one in imported]
+    found = pool(imported, apart=FILE in named)
     keys = _keys(found)
+    require_keys(keys, named)
     apart = varied(keys)
     series = []
-    for i, ((in_files, s), key) in enumerate(zip(found, keys, strict=True)):
+    for i, (one, key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
-        name = named(key, apart) or s.metric
-        if keys.count(key) > 1 and s.metric not in name:
-            name = f"{name} · {s.metric}"
-        made = audit_series(in_files[0], s, key, name, question)
-        series.append(replace(made, others=in_files[1:]))
+        name = _name(one.series, key, keys, apart)
+        series.append(audit_series(one.files, one.series, key, name, question, one.executions))
     read_in = tuple(map(FileAudit, imported))
     cold = cold_start(series)
-    whole = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
-    return whole if question.finding else _beside(whole, tell)
+    made = Audit(
+        question,
+        read_in,
+        tuple(series),
+        cold,
+        _overhead(series, cold, question),
+        task_sets=task_sets(series, question),
+    )
+    return made if question.finding else _beside(made, tell)
 
 
-def _joined(
-    found: Sequence[tuple[Path, Series]], columns: Columns
-) -> list[tuple[tuple[Path, ...], Series]]:
-    """Join the series of which every file has one run, unless files are to be told apart."""
-    apart = FILE in (*columns.group, *columns.compare)
-    alike: dict[Hashable, list[tuple[Path, Series]]] = {}
-    for i, (file, s) in enumerate(found):
-        alike.setdefault(identity(s) if is_single(s) and not apart else i, []).append((file, s))
-    return [(tuple(f for f, _ in some), join([s for _, s in some])) for some in alike.values()]
+def _name(
+    series: Series, key: dict[str, str], keys: Sequence[dict[str, str]], apart: Sequence[str]
+) -> str:
+    """Name a series by the levels that set it apart, and by its metric where others share them."""
+    if len(keys) == 1:
+        return next(iter(key.values()), series.metric)
+    name = named(key, apart) or series.metric
+    if keys.count(key) > 1 and series.metric not in name:
+        return f"{name} · {series.metric}"
+    return name
 
 
 def _overhead(
@@ -173,30 +206,45 @@ def _beside(found: Audit, tell: Tell) -> Audit:
     """Compare series with each other, and say what explains their variance."""
     question, series = found.question, found.series
     columns = question.columns
-    compared = compare_series(series, columns.compare, question, tell) if columns.compare else []
+    compared: list[ComparisonAudit] = []
+    if columns.compare:
+        some = comparable(series, found.task_sets, columns.compare)
+        compared = compare_series(some, columns.compare, question, tell)
     tell("decomposing the variance", 0, 1)
     factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
     return replace(
         found,
         comparisons=tuple(compared),
+        solved=compare_solved(found.task_sets, compared),
         variance=explain(series, factors, question.seed),
     )
 
 
-def _keys(found: Sequence[tuple[tuple[Path, ...], Series]]) -> list[dict[str, str]]:
-    """Name series so that no two of an audit are called the same; by file, if it is one of many."""
-    files = list(dict.fromkeys(file for some, _ in found for file in some))
-    short = _short(files)
+def _keys(found: Sequence[Read]) -> list[dict[str, str]]:
+    """Return the keys of series, with their file unless all files have the same one in common."""
+    sources = dict.fromkeys(one.files for one in found)
+    short = _short([files[0] for files in sources])
+    several = len(sources) > 1
     return [
-        {**({FILE: short[some[0]]} if 1 == len(some) < len(files) else {}), **dict(s.key)}
-        for some, s in found
+        {
+            **({FILE: short[one.files[0]]} if several and len(one.files) == 1 else {}),
+            **one.series.key,
+        }
+        for one in found
     ]
 
 
+def _with_folder(one: Imported) -> Imported:
+    """Add the folder of a file to the keys of its series."""
+    folder = {FOLDER: str(one.file.parent)}
+    return replace(one, series=tuple(replace(s, key={**folder, **s.key}) for s in one.series))
+
+
 def _without_file(columns: Columns) -> Columns:
-    """Leave out the key that an audit of several files has, and no file itself."""
+    """Leave out the keys that an audit of several files has, and no file itself."""
     group, compare = (
-        tuple(c for c in some if c != FILE) for some in (columns.group, columns.compare)
+        tuple(c for c in some if c not in (FILE, FOLDER))
+        for some in (columns.group, columns.compare)
     )
     return replace(columns, group=group, compare=compare)
 

@@ -131,7 +131,7 @@ def _later(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> float | None:
     found = []
     for other in all_of_them:
         blocks = other.trials.block
-        if other is s or blocks is None or other.file != s.file or blocks[0] == block:
+        if other is s or blocks is None or other.files != s.files or blocks[0] == block:
             continue
         at = np.flatnonzero(blocks == block)
         if len(at):

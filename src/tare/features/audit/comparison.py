@@ -29,8 +29,10 @@ from tare.statistics.spread import (
 )
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
-from tare.units import chosen, factor
+from tare.units import chosen, counted, factor
 
+#: Keys of where a series was read: the file, of several, and its folder, if that is named.
+FILE, FOLDER = "file", "folder"
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
 #: Values up to which STABILITY's bootstrap is repeated as published.
@@ -51,8 +53,10 @@ class ComparisonAudit:
     ----------
     key : dict of str to str
         Levels that both have.
+    levels : str
+        The same in words, without what all comparisons have in common.
     where : str
-        The same in words, without what all series have in common.
+        Levels, number of tasks, and the metric where comparisons are of several.
     a, b : str
         Level of the compared columns of the first and the second.
     first, second : SeriesAudit
@@ -73,6 +77,7 @@ class ComparisonAudit:
     """
 
     key: dict[str, str]
+    levels: str
     where: str
     a: str
     b: str
@@ -89,6 +94,11 @@ class ComparisonAudit:
     #: Of the ratio or the difference, after Holm; 1 where there is neither.
     p_adjusted: float = 1.0
     confidence: float = 0.95
+
+    @property
+    def metric(self) -> str:
+        """What is compared."""
+        return self.first.series.metric
 
     @property
     def doubtful(self) -> bool:
@@ -156,7 +166,7 @@ def compare_series(
     InputError
         If no series has such a key or reference, or there are no pairs, or too many.
     """
-    _require(series, columns)
+    require_keys([s.key for s in series], columns)
     reference = question.sizing.reference
     if reference is not None:
         _require_level(series, columns, reference)
@@ -177,7 +187,11 @@ def compare_series(
             "--compare names a column of few levels, --group those within which it is compared",
         )
     family = _Family(
-        columns, varied(s.key for s in series), _stability_intervals(pairs, question), len(pairs)
+        columns=columns,
+        varied=varied(_common(a.key, b.key, columns) for a, b in pairs),
+        several_metrics=len({a.series.metric for a, _ in pairs}) > 1,
+        words=_stability_intervals(pairs, question),
+        size=len(pairs),
     )
     single = []
     for i, (a, b) in enumerate(pairs):
@@ -205,7 +219,7 @@ def _stability_intervals(
     return {
         i: percentile_intervals(s.series.values, np.random.default_rng([question.seed, number]))
         for number, (i, s) in enumerate(involved.items())
-        if 2 <= len(s.series.values) <= MOST_POOLED
+        if 2 <= len(s.series.values) <= MOST_POOLED and not s.is_over_tasks
     }
 
 
@@ -215,6 +229,7 @@ class _Family:
 
     columns: Sequence[str]
     varied: Sequence[str]
+    several_metrics: bool
     #: STABILITY's intervals of each series, by its identity.
     words: Mapping[int, dict[Of, tuple[float, float]]]
     size: int
@@ -225,12 +240,18 @@ def _compare(
 ) -> ComparisonAudit:
     columns, words = family.columns, family.words
     matched = match(a.trials, b.trials)
+    if a.is_one_process or b.is_one_process:
+        matched = _of_processes(matched)
     location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
-    key = {k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v}
+    over_tasks = a.is_over_tasks and b.is_over_tasks
+    if over_tasks:
+        matched = _by_task(matched, apart=a.files != b.files)
+    key = _common(a.key, b.key, columns)
     return ComparisonAudit(
         key=key,
-        where=named(key, family.varied),
+        levels=named(key, family.varied),
+        where=_where(a, key, matched, family),
         a=level(a.key, columns),
         b=level(b.key, columns),
         first=a,
@@ -239,12 +260,39 @@ def _compare(
         location=location,
         refusal=refusal,
         difference=_difference(a, b, matched, question) if refusal else None,
-        spread=_spread(matched, question, family.size, _tick(a, b)),
+        # How far tasks differ from each other is no spread of a measurement.
+        spread=None if over_tasks else _spread(matched, question, family.size, _tick(a, b)),
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
         confidence=question.confidence,
     )
+
+
+def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
+    """Return the levels that two series have in common, besides those compared."""
+    return {k: v for k, v in a.items() if k not in columns and b.get(k) == v}
+
+
+def _where(a: SeriesAudit, key: Mapping[str, str], matched: Matched, family: _Family) -> str:
+    """Name what a comparison is of: common levels, the number of tasks, and the metric."""
+    tasks = counted(len(matched.first), "task") if a.is_over_tasks else ""
+    metric = a.series.metric if family.several_metrics else ""
+    return " · ".join(filter(None, (named(key, family.varied), tasks, metric)))
+
+
+def _of_processes(matched: Matched) -> Matched:
+    """Reduce the values of each process to their mean: two processes differ without a cause."""
+    first, second = (np.array([values.mean()]) for values in (matched.first, matched.second))
+    return Matched(first, second, "not", (message("audit.paired.process"),))
+
+
+def _by_task(matched: Matched, *, apart: bool) -> Matched:
+    """Call blocks what they are in a set of tasks; ``apart``: the two are of different files."""
+    because = [message("audit.paired.task", tasks=len(matched.first)), *matched.because[1:]]
+    if apart:
+        because.append(message("audit.paired.apart"))
+    return replace(matched, because=tuple(because))
 
 
 def locate(
@@ -342,15 +390,21 @@ def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[Compar
     ]
 
 
-def _require(series: Sequence[SeriesAudit], columns: Sequence[str]) -> None:
-    """Refuse to compare by a key that no series has."""
-    known = list(dict.fromkeys(key for s in series for key in s.key))
+def require_keys(keys: Sequence[Mapping[str, str]], columns: Sequence[str]) -> None:
+    """Refuse to compare or group by a key that no series has.
+
+    Raises
+    ------
+    InputError
+        Lists the keys that there are.
+    """
+    known = list(dict.fromkeys(name for key in keys for name in key))
     for column in columns:
         if column not in known:
             has = f"has {', '.join(known)}" if known else "has none"
             raise InputError(
-                f"no series has the key {column!r} to compare by; what was read {has}",
-                f"--compare {known[0]}" if known else "audit without --compare",
+                f"no series has the key {column!r}; what was read {has}",
+                f"--compare {known[0]}" if known else "leave --compare and --group out",
             )
 
 
@@ -371,15 +425,29 @@ def _groups(
     """Series that differ in the compared columns only; levels in order of first appearance."""
     some = [s for s in series if all(column in s.key for column in columns)]
     follow = _following(some, columns) - set(named)
+    # Where a series is from is no condition, unless somebody says so.
+    where = {FILE} - {*named, *columns}
     order: dict[str, int] = {}
     found: dict[tuple[object, ...], list[SeriesAudit]] = {}
     for s in some:
         order.setdefault(level(s.key, columns), len(order))
-        others = tuple((k, v) for k, v in s.key.items() if k not in columns and k not in follow)
+        others = tuple((k, v) for k, v in s.key.items() if k not in (*columns, *follow, *where))
         found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
-    for group in found.values():
-        if len(group) > 1:
-            yield sorted(group, key=lambda s: order[level(s.key, columns)])
+    for alike in found.values():
+        for group in _by_file(alike, columns):
+            if len(group) > 1:
+                yield sorted(group, key=lambda s: order[level(s.key, columns)])
+
+
+def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[SeriesAudit]]:
+    """Split series that differ in the compared columns and their file, where a level recurs."""
+    levels = {level(s.key, columns) for s in alike}
+    if len(levels) == len(alike):
+        return [list(alike)]
+    found: dict[str | None, list[SeriesAudit]] = {}
+    for s in alike:
+        found.setdefault(s.key.get(FILE), []).append(s)
+    return list(found.values())
 
 
 def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:

@@ -48,8 +48,8 @@ def comparison_finding(audit: Audit) -> Finding:
         name="difference",
         closed=False,
         question=message("audit.comparison.question", columns=audit.question.columns.compare),
-        answer=words.verdicts(some),
-        summary=words.verdicts(some),
+        answer=(words.verdicts(some), *map(words.solved, audit.solved)),
+        summary=(words.verdicts(some), *map(words.solved, audit.solved)),
         verdict="none",
         caveats=tuple(caveats),
         tables=(_ratios(audit), _spreads(audit)),
@@ -63,11 +63,16 @@ def name(c: ComparisonAudit) -> str:
 
 def _pair_columns(audit: Audit) -> tuple[Column, ...]:
     where = (Column(key="where", title="where"),) if any(c.where for c in audit.comparisons) else ()
-    return (*where, Column(key="b", title="what"), Column(key="a", title="vs."))
+    return (
+        *where,
+        Column(key="metric", title="metric"),
+        Column(key="b", title="what"),
+        Column(key="a", title="vs."),
+    )
 
 
 def _pair(c: ComparisonAudit) -> dict[str, Any]:
-    return {"where": c.where or None, "a": c.a, "b": c.b}
+    return {"where": c.where or None, "metric": c.metric, "a": c.a, "b": c.b}
 
 
 def _ratios(audit: Audit) -> Table:

@@ -17,6 +17,7 @@ from tare.features.audit.messages import inside
 from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.features.audit.overhead_messages import brief, caveats
 from tare.features.audit.series import SeriesAudit
+from tare.features.audit.task_sets import SolvedComparison, TaskSet
 from tare.features.audit.variance import VarianceAudit
 from tare.render.vocabulary import SIZES, SPREADS, TIMES
 from tare.render.words import paragraph, sentence, sentences, text
@@ -44,6 +45,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "files": [_file(f) for f in audit.files],
         "series": [_series(s) for s in audit.series],
         "comparisons": [_comparison(c) for c in audit.comparisons],
+        "task_sets": [_task_set(t) for t in audit.task_sets],
+        "solved": [_solved(c) for c in audit.solved],
         "variance": [_variance(v) for v in audit.variance],
         "overhead": audit.overhead and _overhead(audit.overhead),
         "cold_start": audit.cold and _cold(audit.cold),
@@ -67,8 +70,8 @@ def _file(file: FileAudit) -> dict[str, Any]:
 
 def _series(s: SeriesAudit) -> dict[str, Any]:
     return {
-        "file": s.file,
-        "files": (s.file, *s.others),
+        "file": s.files[0],
+        "files": s.files,
         "key": s.key,
         "metric": s.series.metric,
         "unit": s.series.unit,
@@ -120,7 +123,7 @@ def _repetitions(r: Repetitions) -> dict[str, Any]:
 def _comparison(c: ComparisonAudit) -> dict[str, Any]:
     found, difference, spread = c.location, c.difference, c.spread
     return {
-        **_fields(c, "key", "a", "b", "mean", "sd"),
+        **_fields(c, "key", "metric", "a", "b", "mean", "sd"),
         "verdict": c.words.of(c.verdict),
         "within_margin": c.verdict.within_margin,
         **_fields(found, "ratio", "ratio_ci", "cliffs_delta"),
@@ -139,6 +142,19 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
             "within_margin": spread.verdict.within_margin,
             **_fields(spread, "ratio", "ratio_ci", "p_adjusted"),
         },
+    }
+
+
+def _task_set(one: TaskSet) -> dict[str, Any]:
+    return {"tasks": len(one.tasks), **_fields(one, "key", "runs", "solved")}
+
+
+def _solved(c: SolvedComparison) -> dict[str, Any]:
+    return {
+        **_fields(c, "key", "a", "b", "tasks"),
+        "only_a": c.found.only_first,
+        "only_b": c.found.only_second,
+        "p": c.found.like_these.p,
     }
 
 

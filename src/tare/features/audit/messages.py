@@ -13,18 +13,22 @@ import numpy as np
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
+from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import WIDE, SeriesAudit
+from tare.features.audit.task_sets import SolvedComparison, TaskSet
 from tare.features.audit.variance import VarianceAudit
 from tare.readers.series import Timeline
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.changes import changes
 from tare.statistics.factorial import Effect
-from tare.units import percent, quantity
+from tare.units import p_value, percent, quantity
 
 #: Shares below which an effect is only counted.
 _LEAST_SHARE = 0.01
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
+#: Reasons of series whose values are not known to be executions of their own.
+UNKNOWN_TRIALS = ("trust.trials", "trust.executions")
 #: Series that are named one by one.
 _NAMED = 3
 #: Digits of a median: it is often known to less than 0.1 %.
@@ -145,7 +149,7 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
         some = [s for s in audit.series if s.trust.verdict == worst]
         alike = shared(some, lambda s: s.trust.reasons, lambda s: s.name)
         # Until it is known what a trial is, other reasons may not be reasons.
-        alike.sort(key=lambda g: getattr(g.said, "id", None) != "trust.trials")
+        alike.sort(key=lambda g: getattr(g.said, "id", None) not in UNKNOWN_TRIALS)
         found += [(worst, g) for g in alike]
     return found
 
@@ -197,6 +201,13 @@ def _span(halves: Sequence[float]) -> Message:
 
 def headline(audit: Audit) -> Message:
     """Answer whether the numbers can be trusted, in one sentence."""
+    if audit.is_of_tasks:
+        return message(
+            "audit.headline.tasks",
+            runs=max(s.n for s in audit.series),
+            needs=FEWEST,
+            compared=any(c.first.is_over_tasks for c in audit.comparisons),
+        )
     total, worst = len(audit.series), audit.count(audit.verdict)
     if audit.verdict == "TRUST" and worst < total:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
@@ -321,6 +332,11 @@ def name_of(c: ComparisonAudit) -> Message:
     return message("audit.comparison.name", first=c.a, second=c.b, where=c.where)
 
 
+def pair(c: ComparisonAudit) -> Message:
+    """Name the two levels of a comparison: "docker vs. bare"."""
+    return message("audit.comparison.name", first=c.a, second=c.b, where="")
+
+
 def ratio(c: ComparisonAudit) -> Ratio | None:
     """Return the ratio with its interval; None where there is none."""
     found = c.location
@@ -348,12 +364,13 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
         return message(
             "audit.comparison.one",
             name=name_of(c),
+            metric=c.metric,
             word=c.word if found else uncompared(c),
             ratio=ratio(c),
             spread=c.spread_word,
             more=None if found is None or found.verdict.conclusive else found.more_pairs,
         )
-    metrics = {(c.first.series.metric, c.first.series.lower_is_better) for c in some}
+    metrics = {(c.metric, c.first.series.lower_is_better) for c in some}
     metric, lower_is_better = metrics.pop() if len(metrics) == 1 else (None, None)
     return message(
         "audit.comparison.verdicts",
@@ -370,6 +387,28 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
         metric=metric,
         lower_is_better=lower_is_better,
     )
+
+
+def task_set(one: TaskSet) -> Message:
+    """Count the runs of a configuration that solve their task: "100 of 120"."""
+    return message("audit.tasks.solved", solved=one.solved, runs=one.runs)
+
+
+def solved(c: SolvedComparison) -> Message:
+    """Say which of two configurations solves more tasks."""
+    return message(
+        "audit.tasks.compared",
+        name=message("audit.comparison.name", first=c.a, second=c.b, where=c.levels),
+        more=_whole(c.found.only_second),
+        fewer=_whole(c.found.only_first),
+        tasks=c.tasks,
+        p=p_value(c.found.like_these.p) if c.found.only_first or c.found.only_second else None,
+    )
+
+
+def _whole(number: float) -> float:
+    """Return an integer where a number is one, as with one run per task."""
+    return int(number) if number.is_integer() else number
 
 
 def _short(c: ComparisonAudit) -> tuple[str, float | None]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+from collections.abc import Sequence
 
 from tare.cli.again import again
+from tare.cli.command_line import shell_syntax, split
+from tare.errors import ExperimentError
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
 from tare.features.audit.naming import varied
@@ -26,11 +30,11 @@ _MOST_COMMANDS = 3
 
 def follow_up(audit: Audit, *, has_page: bool) -> Message:
     """Return the next command worth typing."""
-    if any(reason.id == "trust.trials" for s in audit.series for reason in s.trust.reasons):
-        return _identify(audit) or _next("trials", again("audit", {"--trial": "row"}))
+    if (known := _executions(audit)) is not None:
+        return known
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    if (better := _fleet(audit) or _cure(audit) or _more(audit)) is not None:
+    if (better := _fleet(audit) or _of_tasks(audit) or _cure(audit) or _more(audit)) is not None:
         return better
     keys = [key for key in varied(s.key for s in audit.series) if key != _UNLIKE]
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
@@ -52,12 +56,33 @@ def _identify(audit: Audit) -> Message | None:
     return _next("shape", shlex.join(["tare", "net", "identify", str(file), *options]))
 
 
+def _executions(audit: Audit) -> Message | None:
+    """Return what has or names executions of their own; None where they are known."""
+    reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
+    if "trust.trials" in reasons:
+        return _identify(audit) or _next("trials", again("audit", {"--trial": "row"}))
+    repeat = _repeat(audit)
+    if repeat is not None and reasons & {"trust.executions", "trust.few", "trust.one"}:
+        return _next("executions", repeat)
+    return None
+
+
 def _fleet(audit: Audit) -> Message | None:
     """Return what says of a fleet what an audit of series does not; None where there is none."""
     fleets = [f.imported.file for f in audit.files if plan_file.is_fleet(f.imported.file)]
     if not fleets:
         return None
     return _next("fleet", shlex.join(["tare", "fleet", "report", str(fleets[0])]))
+
+
+def _of_tasks(audit: Audit) -> Message | None:
+    """Return what compares sets of tasks, else what brings enough runs of each task."""
+    if not audit.is_of_tasks:
+        return None
+    keys = [key for key in varied(one.key for one in audit.task_sets) if not audit.comparisons]
+    if keys:
+        return _next("compare", again("audit", {"--compare": keys[0]}))
+    return _next("repeat", message("audit.next.tasks"))
 
 
 def _cure(audit: Audit) -> Message | None:
@@ -68,7 +93,7 @@ def _cure(audit: Audit) -> Message | None:
     reasons = found.keys()
     several = len(audit.series) > 1
     if {"trust.few", "trust.one"} & reasons:
-        return _more_runs(audit)
+        return _next("few", _compare(audit) if several else _run(_commands(audit)[:1]))
     if "trust.defect.requests" in found:
         few = found["trust.defect.requests"].args["said"]
         assert isinstance(few, Message)
@@ -81,14 +106,6 @@ def _cure(audit: Audit) -> Message | None:
     if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
         return _next("paired", _compare(audit))
     return None
-
-
-def _more_runs(audit: Audit) -> Message:
-    """Return what measures as many runs as an interval needs."""
-    if (repeat := _repeat(audit)) is not None:
-        return _next("runs", repeat)
-    several = len(audit.series) > 1
-    return _next("few", _compare(audit) if several else f"tare run -- {_command(audit)}")
 
 
 def _more(audit: Audit) -> Message | None:
@@ -111,9 +128,9 @@ def _precise(audit: Audit, runs: int) -> Said:
         return message("audit.next.measure", runs=runs or None)
     if len(audit.series) == 1 or len(found) == 1:
         precision = chosen(audit.question.precision).replace(" ", "")
-        return f"{shlex.join(['tare', 'run', '--precision', precision])} -- {_command(audit)}"
+        return _run(found, "--precision", precision)
     if runs and 1 < len(found) <= _MOST_COMMANDS:
-        return shlex.join(["tare", "run", "--trials", str(runs), *found])
+        return _run(found, "--trials", str(runs))
     return message("audit.next.measure", runs=runs or None)
 
 
@@ -131,17 +148,40 @@ def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
 
 def _compare(audit: Audit) -> str:
     found = _commands(audit)
-    typed = shlex.join(found) if 1 < len(found) <= _MOST_COMMANDS else "'CMD A' 'CMD B'"
-    return f"tare compare {typed}"
+    if not 1 < len(found) <= _MOST_COMMANDS:
+        return "tare compare 'CMD A' 'CMD B'"
+    shell = ["--shell", "sh"] if any(map(shell_syntax, found)) else []
+    return shlex.join(["tare", "compare", *shell, *found])
 
 
-def _command(audit: Audit) -> str:
-    found = _commands(audit)
-    return found[0] if len(found) == 1 else "CMD"
+def _run(commands: Sequence[str], *options: str) -> str:
+    """Return a ``tare run`` of commands; of an unknown one with a placeholder."""
+    typed = shlex.join(["tare", "run", *options])
+    if any(map(shell_syntax, commands)):
+        return f"{typed} --shell sh {shlex.join(commands)}"
+    if len(commands) > 1:
+        # Where a command is one word, the next could be its argument.
+        one_word = any(len(split(command)) == 1 for command in commands)
+        return f"{typed}{' --shell none' if one_word else ''} {shlex.join(commands)}"
+    return f"{typed} -- {commands[0] if commands else 'CMD'}"
 
 
 def _commands(audit: Audit) -> list[str]:
-    """Return the commands that were measured, where files have them."""
+    """Return the commands that were measured, where files have them and this machine can run them.
+
+    hyperfine writes the name that a command was given in place of the command.
+    """
     if any(file.imported.format != "hyperfine" for file in audit.files):
         return []
-    return list(dict.fromkeys(s.series.key["command"] for s in audit.series))
+    found = list(dict.fromkeys(s.series.key["command"] for s in audit.series))
+    return found if all(map(_can_run, found)) else []
+
+
+def _can_run(command: str) -> bool:
+    if shell_syntax(command) is not None:
+        return True
+    try:
+        program = split(command)[0]
+    except ExperimentError:
+        return False
+    return shutil.which(program) is not None

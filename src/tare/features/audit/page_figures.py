@@ -38,12 +38,13 @@ _WIDE_BY_SIZE = 5
 
 def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     """Draw an audit: the charts of each finding, by its name."""
-    found = {
-        "trust": (*_medians(audit), *_timelines(audit)),
-        "repetitions": _convergence(audit),
-        "assumptions": _shapes(audit),
-        "difference": _forest(audit.comparisons, audit.question.margin),
-    }
+    found = {"difference": _forest(audit.comparisons, audit.question.margin)}
+    if not audit.is_of_tasks:
+        found |= {
+            "trust": (*_medians(audit), *_timelines(audit)),
+            "repetitions": _convergence(audit),
+            "assumptions": _shapes(audit),
+        }
     if audit.overhead is not None:
         found["overhead"] = _overhead(audit.overhead)
     for i, v in enumerate(audit.variance):

@@ -12,12 +12,13 @@ from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
 from tare.features.audit.overhead import Line, OverheadAudit
-from tare.features.audit.series import worst
+from tare.features.audit.series import SeriesAudit, worst
+from tare.features.audit.task_sets import TaskSet
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, message
 from tare.statistics.trust import verdict_of_all
-from tare.units import percent
+from tare.units import percent, quantity
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 12
@@ -55,13 +56,18 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
         return
     if audit.comparisons:
         _line("Compared", sentence(words.verdicts(audit.comparisons)))
+    for one in audit.solved[:_MOST_READ]:
+        _line("Solved", sentence(words.solved(one)))
     # A single comparison is a sentence, which leaves the table to the series.
     if len(audit.comparisons) > 1:
         _show_comparisons(audit.comparisons, whole)
+    elif audit.is_of_tasks:
+        _show_task_sets(audit.task_sets, whole)
     else:
         _show_series(audit, whole)
     console.out.print()
-    _show_reasons(audit, whole)
+    if not audit.is_of_tasks:
+        _show_reasons(audit, whole)
     if audit.comparisons:
         _show_caveats(audit.comparisons)
     for v in audit.variance:
@@ -79,7 +85,7 @@ def _line(head: str, said: str, style: str = "") -> None:
 def _show_files(audit: Audit, whole: str) -> None:
     """Print what files state, and of several the verdict of each."""
     for file in audit.files[:_MOST_FILES]:
-        some = [s for s in audit.series if file.path in (s.file, *s.others)]
+        some = [s for s in audit.series if file.path in s.files]
         verdict = verdict_of_all([s.trust for s in some])
         stated = sentence(words.specification(file))
         _line(verdict if len(audit.files) > 1 else "", stated, "dim")
@@ -112,6 +118,30 @@ def _show_series(audit: Audit, whole: str) -> None:
         console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
 
 
+def _show_task_sets(some: Sequence[TaskSet], whole: str) -> None:
+    """Print a row per configuration: what it solves, and the median of each metric over tasks."""
+    metrics = list(dict.fromkeys(s.series.metric for one in some for s in one.series))
+    rows = []
+    for one in some[:_MOST_ROWS]:
+        medians = {s.series.metric: s for s in one.series}
+        rows.append(
+            [
+                one.name,
+                f"{len(one.tasks):,}",
+                text(words.task_set(one)),
+                *(_median_over_tasks(medians.get(metric)) for metric in metrics),
+            ]
+        )
+    heads = ["configuration", "tasks", "runs that solve", *(f"median {m}" for m in metrics)]
+    console.table(_named([heads, *rows]))
+    if left := len(some) - len(rows):
+        console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
+
+
+def _median_over_tasks(s: SeriesAudit | None) -> str:
+    return "–" if s is None else quantity(s.median.estimate, s.series.unit or "1")
+
+
 def _show_reasons(audit: Audit, whole: str) -> None:
     total, found = len(audit.series), words.reasons(audit)
     for verdict, reason in found[:_MOST_REASONS]:
@@ -130,13 +160,21 @@ def _show_reasons(audit: Audit, whole: str) -> None:
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
+    # Levels that all comparisons have in common stand in the head alone.
+    levels = {(c.a, c.b) for c in some}
+    head = words.pair(some[0]) if len(levels) == 1 and all(c.where for c in some) else ""
     rows = [
-        [name(c), shown(words.ratio(c) or "–"), _verdict(c), c.spread_word or "–"]
+        [
+            c.where if head else name(c),
+            shown(words.ratio(c) or "–"),
+            _verdict(c),
+            c.spread_word or "–",
+        ]
         for c in words.clearest(some, _MOST_ROWS)
     ]
-    metrics = {c.first.series.metric for c in some}
-    metric = metrics.pop() if len(metrics) == 1 else "median"
-    console.table(_named([["", "change", metric, "spread"], *rows]))
+    metrics = {c.metric for c in some}
+    metric = metrics.pop() if len(metrics) == 1 else "verdict"
+    console.table(_named([[text(head) if head else "", "change", metric, "spread"], *rows]))
     if len(some) > _MOST_ROWS:
         more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS, whole=whole)
         console.out.print(text(more), style="dim")
@@ -158,7 +196,12 @@ def _verdict(c: ComparisonAudit) -> str:
     if c.location is None:
         return text(words.uncompared(c))
     if not c.location.verdict.conclusive and c.location.more_pairs:
-        more = message("audit.comparison.more", word=c.word, trials=c.location.more_pairs)
+        more = message(
+            "audit.comparison.more",
+            word=c.word,
+            trials=c.location.more_pairs,
+            tasks=c.first.is_over_tasks,
+        )
         return text(more)
     return c.word
 
@@ -166,6 +209,9 @@ def _verdict(c: ComparisonAudit) -> str:
 def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
     """Print what weakens comparisons."""
     weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
+    over_tasks = [c for c in some if c.first.is_over_tasks]
+    for one in words.shared(over_tasks, lambda c: c.matched.because[:1], name):
+        _line("", sentence(one.said), "dim")
     for said in (*words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
         _line("Note", sentence(said), "dim")
 

@@ -14,7 +14,7 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
 from tare.readers.units import may_be_count
-from tare.results.message import Said, message
+from tare.results.message import Message, Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
 from tare.statistics.downsample import sample
@@ -106,7 +106,8 @@ class SeriesAudit:
 
     Attributes
     ----------
-    file : Path
+    files : tuple of Path
+        Those that it was read from; several where each is one execution.
     series : Series
         As it was read.
     key : dict of str to str
@@ -129,7 +130,7 @@ class SeriesAudit:
         Further files, where each has one of the trials.
     """
 
-    file: Path
+    files: tuple[Path, ...]
     series: Series
     key: dict[str, str]
     name: str
@@ -152,6 +153,16 @@ class SeriesAudit:
             (message("audit.trust.means", values=values, trials=self.n),) if self.n < values else ()
         )
         return (*self.trust.remarks, *means, *self.series.notes)
+
+    @property
+    def is_one_process(self) -> bool:
+        """Whether the tool that wrote the file takes all values in one process."""
+        return any(reason.id == "trust.executions" for reason in self.trust.reasons)
+
+    @property
+    def is_over_tasks(self) -> bool:
+        """Whether each value is that of a task of a set."""
+        return self.series.task is not None and "task" not in self.key
 
     @property
     def n(self) -> int:
@@ -302,24 +313,31 @@ def widened_quantiles(
 
 
 def audit_series(
-    file: Path, series: Series, key: dict[str, str], name: str, question: Question
+    files: tuple[Path, ...],
+    series: Series,
+    key: dict[str, str],
+    name: str,
+    question: Question,
+    executions: Message | None = None,
 ) -> SeriesAudit:
     """Conclude from one series.
 
     Parameters
     ----------
-    file : Path
+    files : tuple of Path
         Where it was read from.
     series : Series
         Of at least one value.
     key : dict of str to str
     name : str
     question : Question
+    executions : Message or None
+        Why the values are not executions of their own, where the format explains it.
     """
     trials = trials_of(series)
     values = trials.values
     if len(values) == 0:
-        return _of_nothing(file, series, key, name, question)
+        return _of_nothing(files, series, key, name, question)
     part = thinned(values)
     order = order_of(values)
     checked = assumptions(values, question.precision, order)
@@ -328,7 +346,7 @@ def audit_series(
     found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked), tick)
     mean, sd = moments(values, part, question, tick)
     return SeriesAudit(
-        file=file,
+        files=files,
         series=series,
         key=key,
         name=name,
@@ -339,7 +357,7 @@ def audit_series(
         coverage=coverage_like(part, question.confidence, question.seed),
         repetitions=_repetitions(part, found[0], question),
         assumptions=checked,
-        trust=_trust(trials, series, question, tick, order),
+        trust=_trust(trials, series, question, tick, order, executions),
         used=len(part),
     )
 
@@ -395,6 +413,7 @@ def _trust(
     question: Question,
     tick: float | None = None,
     order: Order | None = None,
+    executions: Message | None = None,
 ) -> Trust:
     return trust(
         trials.values,
@@ -403,11 +422,12 @@ def _trust(
         defects=series.defects,
         tick=tick,
         order=order,
+        executions=executions,
     )
 
 
 def _of_nothing(
-    file: Path, series: Series, key: dict[str, str], name: str, question: Question
+    files: tuple[Path, ...], series: Series, key: dict[str, str], name: str, question: Question
 ) -> SeriesAudit:
     """Audit a series of which no value could be read: there is no figure, only a verdict."""
     trials, level = trials_of(series), question.confidence
@@ -415,7 +435,7 @@ def _of_nothing(
     nothing = np.empty(0)
     curve = Curve(nothing.astype(np.int64), nothing, nothing, nothing)
     return SeriesAudit(
-        file=file,
+        files=files,
         series=series,
         key=key,
         name=name,

@@ -1,0 +1,93 @@
+"""Series of several files that are executions of one benchmark: one series, a trial per file."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tare.features.audit.pairing import FEWEST
+from tare.readers import Imported, Series, TaskRuns
+from tare.readers.single_runs import identity, is_single, join
+from tare.results.message import Message, message
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A series, and where it was read.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        One, unless the series was pooled.
+    series : Series
+    executions : Message or None
+        Why its values are not executions of their own, where the format explains it.
+    """
+
+    files: tuple[Path, ...]
+    series: Series
+    executions: Message | None = None
+
+
+def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
+    """Pool the series that several files have in common, where each file is one execution.
+
+    Parameters
+    ----------
+    imported : sequence of Imported
+    apart : bool
+        Whether files are compared or separated, so that nothing is pooled.
+
+    Returns
+    -------
+    list of Read
+        In the order of the files. Files that do not call themselves one execution, but come from
+        one process each, remain separate if they are fewer than ``FEWEST``: two of them are more
+        likely to be compared, and together they are too few trials for an interval.
+    """
+    alike: dict[Hashable, list[tuple[Imported, Series]]] = {}
+    for one in imported:
+        for series in one.series:
+            key = _identity(one, series)
+            alone: Hashable = id(series)
+            alike.setdefault(alone if apart or key is None else key, []).append((one, series))
+    found: list[Read] = []
+    for group in alike.values():
+        if len(group) > 1 and (group[0][1].trial is not None or len(group) >= FEWEST):
+            found.append(_pooled(group))
+        else:
+            found += [Read((one.file,), series, one.executions) for one, series in group]
+    return found
+
+
+def _identity(one: Imported, series: Series) -> Hashable | None:
+    """Return what executions of one benchmark have in common; None if it is not one execution."""
+    if is_single(series):
+        return identity(series)
+    if one.executions is not None and series.trial is None:
+        return one.format, one.subject, identity(series)
+    return None
+
+
+def _pooled(group: Sequence[tuple[Imported, Series]]) -> Read:
+    """Join series of one execution each; what is wrong in one names its file."""
+    named = [
+        replace(
+            series,
+            defects=tuple(
+                replace(d, message=message("audit.trust.file", file=one.file.name, said=d.message))
+                for d in series.defects
+            ),
+        )
+        for one, series in group
+    ]
+    found = join(named)
+    if group[0][1].trial is None:
+        note = message("audit.trust.pooled", files=len(group))
+        found = replace(found, notes=(note, *found.notes))
+    tasks = [series.task for series in named if series.task is not None]
+    if tasks:
+        total = TaskRuns(sum(task.runs for task in tasks), sum(task.solved for task in tasks))
+        found = replace(found, task=total)
+    return Read(tuple(one.file for one, _ in group), found)

@@ -1,0 +1,259 @@
+"""What an execution is in files of each tool, how several become trials, and unused options."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from imported import DATA
+
+from tare.errors import InputError
+from tare.features.audit.audit import Audit, audit
+from tare.features.audit.next_steps import follow_up
+from tare.features.audit.question import Question
+from tare.readers import Columns
+
+#: Means of six processes of one benchmark, in ns.
+LEVELS = [1000, 1004, 997, 1002, 999, 1001]
+ROUNDS = np.random.default_rng(3).normal(1, 0.001, 12)
+
+
+def google(folder: Path, run: int, level: float) -> Path:
+    entry = {"name": "BM_sort", "run_name": "BM_sort", "iterations": 100, "time_unit": "ns"}
+    runs = [{**entry, "real_time": level * r, "cpu_time": level * r} for r in ROUNDS]
+    context = {"date": "2026-01-01", "num_cpus": 2, "executable": "./bench", "host_name": "h"}
+    file = folder / f"run{run}.json"
+    file.write_text(json.dumps({"context": context, "benchmarks": runs}))
+    return file
+
+
+def pytest_benchmark(folder: Path, run: int, level: float) -> Path:
+    stats = {"data": list(1e-9 * level * ROUNDS), "rounds": len(ROUNDS), "iterations": 1}
+    document = {
+        "machine_info": {"node": "h"},
+        "commit_info": {"id": "c0ffee"},
+        "benchmarks": [{"name": "test_sort", "fullname": "t.py::test_sort", "stats": stats}],
+    }
+    file = folder / f"run{run}.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+def criterion(folder: Path, run: int, level: float) -> Path:
+    samples = folder / f"run{run}" / "sort" / "new"
+    samples.mkdir(parents=True)
+    sample = {"sampling_mode": "Flat", "iters": [1.0] * 12, "times": list(level * ROUNDS)}
+    (samples / "sample.json").write_text(json.dumps(sample))
+    (samples / "benchmark.json").write_text(json.dumps({"group_id": "sort"}))
+    return folder / f"run{run}"
+
+
+def go(folder: Path, run: int, level: float) -> Path:
+    """Append, as the remedy does."""
+    file = folder / "bench.txt"
+    lines = "".join(f"BenchmarkSort-2\t100\t{level * r:.3f} ns/op\n" for r in ROUNDS)
+    with file.open("a") as target:
+        target.write(f"goos: linux\npkg: sort\n{lines}PASS\nok\tsort\t1s\n")
+    return file
+
+
+def go_files(folder: Path, run: int, level: float) -> Path:
+    one = folder / f"{run}"
+    one.mkdir()
+    return shutil.move(go(one, run, level), folder / f"bench{run}.txt")
+
+
+WRITERS = [google, pytest_benchmark, criterion, go, go_files]
+
+
+def audited(files: list[Path], **columns: object) -> Audit:
+    return audit(list(dict.fromkeys(files)), Question(columns=Columns(**columns)))
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_one_process_is_doubtful_and_six_are_six_trials(
+    write: Callable[[Path, int, float], Path], tmp_path: Path
+) -> None:
+    first = write(tmp_path, 0, LEVELS[0])
+    (alone,) = audited([first]).series
+    assert alone.trust.verdict == "DOUBT"
+    assert [reason.id for reason in alone.trust.reasons] == ["trust.executions"]
+    following = follow_up(audited([first]), has_page=True)
+    assert following.args["why"].id == "audit.next.executions"
+    assert "--trial" not in str(following.args["command"])
+    files = [first, *(write(tmp_path, i, level) for i, level in enumerate(LEVELS[1:], 1))]
+    (together,) = audited(files).series
+    assert together.trust.verdict == "TRUST"
+    assert together.n == 6
+    assert together.trials.values / 1e-9 == pytest.approx(
+        np.array(LEVELS) * ROUNDS.mean(), rel=1e-4
+    )
+    assert "file" not in together.key
+
+
+@pytest.mark.parametrize("write", [google, pytest_benchmark, criterion, go_files])
+def test_fewer_files_stay_apart_and_so_do_files_that_are_named(
+    write: Callable[[Path, int, float], Path], tmp_path: Path
+) -> None:
+    files = [write(tmp_path, i, level) for i, level in enumerate(LEVELS)]
+    assert len(audited(files[:5]).series) == 5
+    assert len(audited(files, group=("file",)).series) == 6
+    compared = audited(files, compare=("file",))
+    assert len(compared.comparisons) == 15
+    assert {c.metric for c in compared.comparisons} == {"time"}
+    # How far processes differ is not known from one of each.
+    assert all(c.location.low is None for c in compared.comparisons)
+    assert not any(c.verdict.conclusive for c in compared.comparisons)
+
+
+@pytest.mark.parametrize("write", [google, criterion, go_files])
+def test_executions_in_two_folders_are_compared(
+    write: Callable[[Path, int, float], Path], tmp_path: Path
+) -> None:
+    files = []
+    for name, factor in (("before", 1.0), ("after", 1.1)):
+        (tmp_path / name).mkdir()
+        files += [write(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
+    (found,) = audited(files, compare=("folder",)).comparisons
+    assert (found.location.n, found.verdict.conclusive) == (6, True)
+    assert found.location.low < 1.1 < found.location.high
+    assert (Path(found.a).name, Path(found.b).name) == ("before", "after")
+
+
+def test_files_of_other_programs_are_no_trials_of_one(tmp_path: Path) -> None:
+    files = [google(tmp_path, i, level) for i, level in enumerate(LEVELS)]
+    document = json.loads(files[-1].read_text())
+    document["context"]["executable"] = "./other"
+    files[-1].write_text(json.dumps(document))
+    assert len(audited(files).series) == 6
+
+
+def test_what_is_wrong_in_one_of_several_files_names_it(tmp_path: Path) -> None:
+    files = [google(tmp_path, i, level) for i, level in enumerate(LEVELS)]
+    document = json.loads(files[2].read_text())
+    document["benchmarks"][0]["real_time"] = "fast"
+    files[2].write_text(json.dumps(document))
+    found = audited(files)
+    assert found.verdict == "REJECT"
+    assert found.series[0].series.defects[0].message.args["file"] == "run2.json"
+
+
+REPETITIONS = DATA / "google_benchmark" / "repetitions.json"
+
+
+@pytest.mark.parametrize(
+    ("file", "columns", "option"),
+    [
+        (REPETITIONS, {"trial": "nosuch"}, "--trial"),
+        (REPETITIONS, {"trial": "row"}, "--trial"),
+        (DATA / "benchexec" / "repeated.xml.bz2", {"order": "nada"}, "--order"),
+        (DATA / "benchexec" / "repeated.xml.bz2", {"block": "nope"}, "--block"),
+        (DATA / "pytest_benchmark" / "data.json", {"value": "mean"}, "--value"),
+        (DATA / "go_benchmark" / "count.txt", {"drop_missing": True}, "--drop-missing"),
+    ],
+)
+def test_options_that_a_format_does_not_use_are_refused(
+    file: Path, columns: dict[str, object], option: str
+) -> None:
+    with pytest.raises(InputError, match=f"{option} has no effect") as told:
+        audited([file], **columns)
+    assert option in (told.value.hint or "")
+
+
+def test_keys_that_no_series_has_are_refused() -> None:
+    with pytest.raises(InputError, match="no series has the key 'nosuch'; what was read has bench"):
+        audited([REPETITIONS], group=("nosuch",))
+
+
+def test_an_option_that_one_of_several_files_uses_is_allowed(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("ms\n" + "\n".join(f"{x:.4f}" for x in ROUNDS))
+    assert len(audited([table, REPETITIONS], trial="row").series) > 1
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "has"),
+    [
+        (DATA / "benchexec" / "repeated.xml.bz2", "nonsense", "cputime"),
+        (REPETITIONS, "nonsense", "real_time"),
+    ],
+)
+def test_a_metric_that_a_file_does_not_have_is_refused(file: Path, value: str, has: str) -> None:
+    with pytest.raises(InputError, match="nonsense") as told:
+        audited([file], value=value)
+    assert has in (told.value.hint or "")
+
+
+def test_a_value_of_benchexec_is_one_metric() -> None:
+    found = audited([DATA / "benchexec" / "repeated.xml.bz2"], value="walltime")
+    assert {s.series.metric for s in found.series} == {"walltime"}
+
+
+def test_series_with_known_answers_get_them() -> None:
+    found = audited(
+        [DATA / "table" / "known_answers.csv"],
+        value="ms",
+        group=("kind",),
+        order="time",
+        trial="row",
+    )
+    trusted = {s.key["kind"] for s in found.series if s.trust.verdict == "TRUST"}
+    assert trusted == {"noise", "one_outlier", "bimodal_random"}
+    assert {s.trust.verdict for s in found.series} == {"TRUST", "DOUBT"}
+
+
+#: Ten executions of five iterations each, in a column of the name.
+FORKS = [(fork, i, 10 + fork / 100 + i / 1000) for fork in range(1, 11) for i in range(5)]
+
+
+@pytest.mark.parametrize("name", ["fork", "Run", "rep", "process id", "trials", "repetition"])
+def test_columns_that_number_executions_are_recognised(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(f"{name},iteration,ms\n" + "\n".join(f"{f},{i},{v}" for f, i, v in FORKS))
+    found = audited([file])
+    (series,) = found.series
+    assert (series.series.metric, series.n, series.trials.known) == ("ms", 10, True)
+    assert "interop.table.executions" in {note.id for note in found.files[0].imported.notes}
+
+
+@pytest.mark.parametrize("name", ["iteration", "invocation", "sample", "round"])
+def test_columns_that_number_what_is_inside_are_no_values_and_no_trials(
+    name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(f"{name},ms\n" + "\n".join(f"{i},{v}" for i, (*_, v) in enumerate(FORKS)))
+    (series,) = audited([file]).series
+    assert (series.series.metric, series.n, series.trials.known) == ("ms", 50, False)
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("run,ms", "{},1.5"),  # numbers with a fraction
+        ("fork,run", "{},{}"),  # numbers that do not begin with 0 or 1
+    ],
+)
+def test_numbers_that_count_nothing_are_not_recognised(
+    header: str, row: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(header + "\n" + "\n".join(row.format(i * 7.5, i) for i in range(2, 20)))
+    with pytest.raises(InputError, match="several columns of numbers"):
+        audited([file])
+
+
+def test_numbers_that_recur_in_a_series_are_no_executions(tmp_path: Path) -> None:
+    rows = [f"{size},{rep},{size + rep / 100}" for size in (1, 2, 3) for rep in range(20)]
+    file = tmp_path / "t.csv"
+    file.write_text("size,rep,ms\n" + "\n".join(rows))
+    found = audited([file], value="ms")
+    assert not found.series[0].trials.known
+    assert "interop.table.recurs" in {note.id for note in found.files[0].imported.notes}
+    assert all(s.trials.known for s in audited([file], value="ms", group=("size",)).series)
+    with pytest.raises(InputError) as told:
+        audited([file])
+    assert "--value ms" in (told.value.hint or "")
