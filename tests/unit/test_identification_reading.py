@@ -64,6 +64,7 @@ def test_units_of_columns_cells_and_options(table: Callable[..., Path]) -> None:
         ("t,bw", units.unit("Gbit/s"), 5e9),
         ("t,bw", units.unit("MB/s"), 4e7),
         ("second,bandwidth_gbps", units.unit("Mbit/s"), 5e6),
+        ("second,mbits_per_second", None, 5e6),
     ):
         found = only(table(BASE, head), unit=unit)
         assert found.trace.rate_bps[0] == pytest.approx(truth)

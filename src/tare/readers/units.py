@@ -124,6 +124,9 @@ def of_column(name: str) -> tuple[str, Unit | None]:
         stem, _, what = per[1].rpartition("_")
         size = unit(_SMALL.get(what.lower(), what))
         sized = size if size is not None and size.base == "bytes" else None
+        rate = unit(f"{what}/s") or unit(f"{what.capitalize()}/s")
+        if rate is not None and rate.base == "bits/s":
+            return stem or per[1], rate
         return (stem or per[1], unit(f"{sized.name}/s")) if sized else (per[1], unit("1/s"))
     whole = name.strip()
     stem, mark, suffix = whole.rpartition("_")

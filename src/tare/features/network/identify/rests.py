@@ -85,8 +85,7 @@ def restoring(trace: Trace) -> Floats:
 
 def unexplained(trace: Trace) -> Floats:
     """Return the lasting periods without data that nothing says are idle periods."""
-    quiet = _lasting(trace)
-    return np.empty((0, 2)) if (trace.on_s == 0).any() or len(quiet) < _FEWEST else quiet
+    return np.empty((0, 2)) if (trace.on_s == 0).any() else _lasting(trace)
 
 
 def _lasting(trace: Trace) -> Floats:
