@@ -68,9 +68,9 @@ _LIMITS = {
     ),
 }  # fmt: skip
 #: How thresholds grow with the number m of series that are tested together, so that all of them
-#: exceed one as seldom as a single series does: by g log m (memory), or to the root of limit² +
-#: 2 g log m. From the tails of 30,000 to 300,000 shuffles at each size, for 10 and 100 series; log m
-#: for periods, whose statistic is the logarithm of a probability.
+#: exceed one as seldom as a single series does: by g log m (autocorrelation), or to the root of
+#: limit² + 2 g log m. From the tails of 30,000 to 300,000 shuffles at each size, for 10 and 100
+#: series; log m for periods, whose statistic is the logarithm of a probability.
 _FAMILIES = (10, 100)
 _GROWTH_SIZES = (8, 10, 15, 20, 30, 50, 100, 300, 1000)
 _GROWTH = {
