@@ -227,7 +227,7 @@ def test_gates_on_the_mean_of_equal_programs_do_not_fail(series: str, n: int) ->
     ))  # fmt: skip
     assert at_most(failed, 0.025, replicates)
     if "normal" not in series:
-        assert at_most(differing, 0.05, replicates)
+        assert at_most(differing, 0.06, replicates)
 
 
 @pytest.mark.parametrize("n", [20, 60, 300, 1000])

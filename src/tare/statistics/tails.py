@@ -15,8 +15,9 @@ from tare.statistics.statistic import FloatArray
 #: Values that must carry the variance, but no more than this share of all values.
 CARRYING = 6.0
 _MOST_SHARE = 1 / 6
-#: Tail index below which the variance is infinite.
-_INFINITE = 2.0
+#: Estimated tail index from which on the variance is taken for finite: 2 and a part of the error of
+#: the estimate [Pareto 1.5, n = 1,000: estimates above 2 in 16 %, above 2.4 in 9 %].
+_LEAST_INDEX = 2.4
 #: Share of the values that carry the variance to take for the tail: more would reach across the
 #: gap between rare slow runs and all others, which looks like a heavy tail.
 _OF_CARRYING = 0.8
@@ -56,7 +57,7 @@ def mean_refusal(values: FloatArray) -> Message | None:
         return message("interval.carried", few=max(1, round(carriers)), n=n)
     k = max(_FEWEST_IN_TAIL, int(min(math.sqrt(n), _OF_CARRYING * carriers)))
     index = _tail_index(values, k)
-    if index < _INFINITE * (1 - 1 / k):
+    if index < _LEAST_INDEX * (1 - 1 / k):
         return message("interval.tail", index=index)
     return None
 
