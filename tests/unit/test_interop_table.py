@@ -635,3 +635,30 @@ def test_a_table_of_table_generator_names_its_source(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="table-generator") as told:
         read(file, Columns())
     assert "xml" in (told.value.hint or "")
+
+
+def test_a_column_that_numbers_rows_is_no_value_beside_decimal_commas(tmp_path: Path) -> None:
+    rows = "".join(f"A;{n};1.23{n},50\n" for n in range(1, 8))
+    with pytest.raises(InputError, match=r"has commas in its numbers: Zeit \(ms\)"):
+        made(tmp_path, f"Ger\u00e4t;Lauf;Zeit (ms)\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "value"),
+    [
+        (",algo,n,time", "{i},{algo},{n},{time}", "time"),
+        ("run,size,duration_s", "{i},{n},{time}", "duration_s"),
+        ("run,threads,seen", "{i},{n},{time}", "seen"),
+    ],
+)
+def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
+    tmp_path: Path, header: str, row: str, value: str
+) -> None:
+    rows = [
+        row.format(i=i, algo="ab"[i % 2], n=10 * (1 + i % 3), time=1.5 + i / 10) for i in range(12)
+    ]
+    # A last row of statistics makes the numbers of runs look like values.
+    rows.append(row.format(i="mean", algo="a", n=20, time=2.05))
+    with pytest.raises(InputError) as refused:
+        made(tmp_path, "\n".join([header, *rows]))
+    assert refused.value.hint == f"name the values: --value {value}"

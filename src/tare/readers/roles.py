@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -218,34 +218,55 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
             yield i
 
 
-def _likeliest(names: Sequence[str]) -> str:
-    """Return the column that looks most like values: an amount or a rate, at least no moment."""
+def _likeliest(columns: Mapping[str, Sequence[str]]) -> str:
+    """Return the column that looks most like values: an amount or a rate, at least no moment.
+
+    Parameters
+    ----------
+    columns : mapping
+        Cells of the first rows by the name of the column.
+    """
 
     def words(name: str) -> set[str]:
         return set(re.split(r"[\W_\d]+", name.casefold()))
 
+    # Whole numbers that recur are levels of a parameter; others number executions, or the rows.
+    is_index = _UNNAMED in columns and "c2" not in columns
+    names = [
+        name
+        for name, cells in columns.items()
+        if not _words(name) & (_EXECUTIONS | _INSIDE)
+        and not _are_levels(cells)
+        and not (is_index and name == _UNNAMED)
+    ] or [*columns]
     no_times = [name for name in names if not words(name) & _TIMES]
     amounts = (name for name in names if words(name) & _AMOUNTS)
     measured = (name for name in no_times if units.of_column(name)[1] is not None)
     return next(amounts, None) or next(measured, None) or next(iter(no_times), names[0])
 
 
+def _are_levels(cells: Sequence[str]) -> bool:
+    """Tell whether whole numbers recur in at least half of the rows."""
+    return all(cell.strip().isdecimal() for cell in cells) and 2 * len({*cells}) <= len(cells)
+
+
 def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
     sampled = _sampled(rows)
     numeric = [i for i, cells in enumerate(sampled) if i not in taken and _is_numeric(cells)]
-    if len(numeric) == 1:
-        return numeric[0]
     free = [rows.names[i] for i in numeric]
     with_commas = [
         rows.names[i]
         for i, cells in enumerate(sampled)
-        if i not in taken and _is_numeric([cell.replace(",", "") for cell in cells])
+        if i not in (*taken, *numeric) and _is_numeric([c.replace(",", "") for c in cells])
     ]
-    if not numeric and with_commas:
+    # A column that only numbers the rows is no value where others have decimal commas.
+    if with_commas and all(_is_counting(sampled[i]) for i in numeric):
         raise InputError(
             f"{file} has commas in its numbers: {listed(with_commas)}",
             "write them with decimal points, and without commas between thousands",
         )
+    if len(numeric) == 1:
+        return numeric[0]
     if not numeric:
         raise InputError(
             f"{file} has no column of numbers, except those that were named otherwise",
@@ -263,7 +284,8 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
             f"{file} has its values in several columns: {listed(free)}",
             "write one value per row, and the name of its column beside it",
         )
+    likeliest = _likeliest({rows.names[i]: sampled[i] for i in numeric})
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
-        f"name the values: --value {shlex.quote(label(_likeliest(free)))}",
+        f"name the values: --value {shlex.quote(label(likeliest))}",
     )
