@@ -206,12 +206,14 @@ def test_losses_of_the_warm_up_are_left_out() -> None:
 
 def test_losses_of_several_runs_are_a_range(tmp_path: Path) -> None:
     runs = [
-        run(40e6, got=25e6, lost=lost, protocol="UDP", num_streams=1) for lost in (30.0, 45.0, 38.0)
+        run(40e6, got=25e6, lost=lost, protocol="UDP", num_streams=1)
+        for lost in (30.0, 45.0, 38.0, 0.0)
     ]
     (one,) = readers.read(written(tmp_path, *runs)).series
-    assert len(one.values) == 3
+    assert len(one.values) == 4
     loss = args(one.notes, "interop.iperf3.loss")
     assert (loss["least"].value, loss["most"].value) == (pytest.approx(0.3), pytest.approx(0.45))
+    assert (loss["runs"], loss["of"]) == (3, 4)
 
 
 def udp(offered: float, lost: float) -> dict[str, Any]:

@@ -662,3 +662,13 @@ def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
     with pytest.raises(InputError) as refused:
         made(tmp_path, "\n".join([header, *rows]))
     assert refused.value.hint == f"name the values: --value {value}"
+
+
+def test_executions_are_not_numbered_by_what_is_inside_of_them(tmp_path: Path) -> None:
+    rows = "\n".join(f"{fork},{i},1.{fork}{i}" for fork in range(1, 7) for i in range(1, 5))
+    data = f"fork,iteration,time_ms\n{rows}\n"
+    with pytest.raises(InputError, match="iteration numbers what is inside") as refused:
+        made(tmp_path, data, trial="iteration")
+    assert refused.value.hint == "--trial fork"
+    (one,) = made(tmp_path, data, trial="fork").series
+    assert len(set(one.trial)) == 6

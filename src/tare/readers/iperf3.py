@@ -189,6 +189,8 @@ def _notes(direction: Direction, metric: str) -> list[Message]:
                 most=share,
                 least_sent=sent,
                 most_sent=sent,
+                runs=1,
+                of=1,
             )
         )
     if metric in (_DEFAULT, _SENT):

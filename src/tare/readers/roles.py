@@ -123,6 +123,7 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
     }
     taken = set(index.values())
     counters = _counters(rows, taken)
+    _check_trial(file, rows, index.get(trial or ""))
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
     executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
     recognised = columns.trial is None and len(executions) == 1
@@ -140,6 +141,27 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         rows_are_trials=each_row,
         drop_missing=columns.drop_missing,
     )
+
+
+def _check_trial(file: Path, rows: Rows, trial: int | None) -> None:
+    """Refuse executions that are numbered by what is inside of them, such as iterations.
+
+    Raises
+    ------
+    InputError
+        If another column numbers executions.
+    """
+    if trial is None or not _words(rows.names[trial]) & _INSIDE:
+        return
+    others = [
+        rows.names[i] for i in _counters(rows, {trial}) if _words(rows.names[i]) & _EXECUTIONS
+    ]
+    if others:
+        raise InputError(
+            f"{file}: {label(rows.names[trial])} numbers what is inside an execution, "
+            f"{label(others[0])} the executions",
+            f"--trial {shlex.quote(label(others[0]))}",
+        )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,6 +11,9 @@ from tare.readers.readings import each_once
 from tare.readers.series import Series
 from tare.results.message import Amount, Message, Value
 
+#: Arguments of a note that say in how many of how many runs it holds.
+_COUNTS = frozenset({"runs", "of"})
+
 
 def identity(series: Series) -> Hashable:
     """Return what series of the same conditions and metric have in common."""
@@ -42,22 +45,28 @@ def join(series: Sequence[Series]) -> Series:
         position=position,
         reported={},
         defects=tuple(defect for one in series for defect in one.defects),
-        notes=_joined(note for one in series for note in one.notes),
+        notes=_joined([one.notes for one in series]),
         timelines=(),
     )
 
 
-def _joined(notes: Iterable[Message]) -> tuple[Message, ...]:
-    """Return each note once; those that differ in amounts as one, with the range of these."""
+def _joined(notes: Sequence[Iterable[Message]]) -> tuple[Message, ...]:
+    """Return each note of the runs once, with the range of its amounts and how many runs have it.
+
+    ``notes`` has those of each run. The range is that of arguments called least and most; a note
+    with arguments called runs and of gets the number of runs.
+    """
     alike: dict[Hashable, list[Message]] = {}
-    for note in each_once(notes):
-        ranged = {name for name in note.args if name.startswith(("least", "most"))}
-        fixed = tuple((k, repr(v)) for k, v in note.args.items() if k not in ranged)
-        alike.setdefault((note.id, fixed), []).append(note)
-    return tuple(_range(some) for some in alike.values())
+    for of_run in notes:
+        for note in each_once(of_run):
+            varying = {name for name in note.args if name.startswith(("least", "most"))}
+            varying |= _COUNTS if note.args.keys() >= _COUNTS else set()
+            fixed = tuple((k, repr(v)) for k, v in note.args.items() if k not in varying)
+            alike.setdefault((note.id, fixed), []).append(note)
+    return tuple(_range(some, len(notes)) for some in alike.values())
 
 
-def _range(notes: Sequence[Message]) -> Message:
+def _range(notes: Sequence[Message], runs: int) -> Message:
     args: dict[str, Value] = dict(notes[0].args)
     for name, first in notes[0].args.items():
         if isinstance(first, Amount) and name.startswith(("least", "most")):
@@ -65,4 +74,6 @@ def _range(notes: Sequence[Message]) -> Message:
             args[name] = choose(
                 (one.args[name] for one in notes), key=lambda amount: getattr(amount, "value", 0.0)
             )
+    if args.keys() >= _COUNTS:
+        args |= {"runs": len(notes), "of": runs}
     return Message(notes[0].id, args)
