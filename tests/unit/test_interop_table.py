@@ -657,8 +657,6 @@ def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
     rows = [
         row.format(i=i, algo="ab"[i % 2], n=10 * (1 + i % 3), time=1.5 + i / 10) for i in range(12)
     ]
-    # A last row of statistics makes the numbers of runs look like values.
-    rows.append(row.format(i="mean", algo="a", n=20, time=2.05))
     with pytest.raises(InputError) as refused:
         made(tmp_path, "\n".join([header, *rows]))
     assert refused.value.hint == f"name the values: --value {value}"
@@ -672,3 +670,10 @@ def test_executions_are_not_numbered_by_what_is_inside_of_them(tmp_path: Path) -
     assert refused.value.hint == "--trial fork"
     (one,) = made(tmp_path, data, trial="fork").series
     assert len(set(one.trial)) == 6
+
+
+@pytest.mark.parametrize("word", ["mean", "Total"])
+def test_a_last_row_of_statistics_is_no_run(tmp_path: Path, word: str) -> None:
+    rows = "\n".join(f"{i},1.{i}" for i in range(1, 11))
+    with pytest.raises(InputError, match=f"has a row of statistics: run is {word}"):
+        made(tmp_path, f"run,time_s\n{rows}\n{word},1.5\n", value="time_s")

@@ -31,6 +31,10 @@ _STATISTICS = re.compile(
     r"p\d+|q\d|count|n|samples|rounds|runs|iterations|ops|lower|upper|ci)(?:_?(?:ns|us|ms|s))?",
     re.IGNORECASE,
 )
+#: What rows below the values are called.
+_TOTALS = {
+    "all", "average", "avg", "max", "mean", "median", "min", "sd", "std", "stdev", "sum", "total",
+}  # fmt: skip
 #: Words of columns that number executions, and of those that number what is inside one.
 _EXECUTIONS = {
     "execution", "fork", "process", "rep", "repeat", "repetition", "replicate", "run", "trial",
@@ -122,6 +126,7 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         if name is not None
     }
     taken = set(index.values())
+    _check_statistics(file, rows)
     counters = _counters(rows, taken)
     _check_trial(file, rows, index.get(trial or ""))
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
@@ -141,6 +146,25 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         rows_are_trials=each_row,
         drop_missing=columns.drop_missing,
     )
+
+
+def _check_statistics(file: Path, rows: Rows) -> None:
+    """Refuse rows of statistics below the values, such as a last row that is called "mean".
+
+    Raises
+    ------
+    InputError
+        If a column that numbers the rows has the name of a statistic in one of them.
+    """
+    for name, cells in zip(rows.names, _sampled(rows), strict=True):
+        words = [cell for cell in cells if not cell.strip().isdecimal()]
+        statistics = [cell for cell in words if cell.strip().casefold() in _TOTALS]
+        numbers = [cell for cell in cells if cell.strip().isdecimal()]
+        if statistics and len(statistics) == len(words) and numbers and _is_counting(numbers):
+            raise InputError(
+                f"{file} has a row of statistics: {label(name)} is {label(statistics[0])}",
+                "leave out the rows that hold no single values",
+            )
 
 
 def _check_trial(file: Path, rows: Rows, trial: int | None) -> None:
