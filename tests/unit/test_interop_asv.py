@@ -40,7 +40,7 @@ def test_samples_are_values_of_each_combination() -> None:
         # Samples of several processes follow each other without a mark.
         assert one.trial is None
         assert one.defects == ()
-    assert args(found.notes, "interop.asv.failed")["names"] == ["b.time_bad"]
+    assert args(found.notes, "interop.failed_benchmarks")["names"] == ["b.time_bad"]
     without = args(found.notes, "interop.asv.without")["names"]
     assert without == ["b.Sorting.peakmem_sort", "b.mem_list", "b.track_len"]
 

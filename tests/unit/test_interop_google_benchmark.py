@@ -31,7 +31,6 @@ def test_repetitions_are_iterations_of_one_process() -> None:
     assert list(by_name) == [
         "BM_Sort/64",
         "BM_Sort/1024",
-        "BM_Skip",
         "BM_Copy/4096/real_time/threads:2",
     ]
     one = by_name["BM_Sort/1024"]
@@ -48,14 +47,20 @@ def test_repetitions_are_iterations_of_one_process() -> None:
     assert repetitions["count"] == counted([8], "repetition")
     environment = args(found.specification.environment, "interop.google_benchmark.environment")
     assert environment == {"cpus": "2", "mhz": "2596", "scaling": False}
-    assert ids(found.notes) == ["interop.google_benchmark.debug", "interop.other_metrics"]
+    assert ids(found.notes) == [
+        "interop.failed_benchmarks",
+        "interop.google_benchmark.debug",
+        "interop.other_metrics",
+    ]
+    assert args(found.notes, "interop.failed_benchmarks")["names"] == ["BM_Skip (no such device)"]
     others = args(found.notes, "interop.other_metrics")["names"]
     assert {"cpu_time", "items_per_second", "rounds"} <= set(others)
 
 
-def test_what_failed_is_left_out_and_told() -> None:
-    found = readers.read(DATA / "repetitions.json")
-    one = next(one for one in found.series if one.key["benchmark"] == "BM_Skip")
+def test_of_a_file_of_failures_alone_each_is_a_series_without_values(tmp_path: Path) -> None:
+    entries = json.loads((DATA / "repetitions.json").read_text())["benchmarks"]
+    file = written(tmp_path, *(one for one in entries if one["name"] == "BM_Skip"))
+    (one,) = readers.read(file).series
     assert len(one.values) == 0
     assert one.notes == (failed(8, 8, "repetition", ["no such device"]),)
 

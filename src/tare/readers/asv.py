@@ -12,7 +12,7 @@ from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, number, readings, stated, told_apart
+from tare.readers.readings import counted, failed_benchmarks, number, readings, stated, told_apart
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -70,8 +70,8 @@ def read(file: Path, columns: Columns) -> Imported:
         ),
         notes=(
             *root.notes,
-            *_named("failed", failed),
-            *_named("without", without),
+            *failed_benchmarks(failed),
+            *_without_samples(without),
         ),
     )
 
@@ -144,11 +144,11 @@ def _list(result: Node, found: Mapping[str, Any], column: str) -> list[Any] | No
     return value
 
 
-def _named(why: str, names: Sequence[str]) -> Iterator[Message]:
-    """Say which benchmarks are left out, where there are any."""
+def _without_samples(names: Sequence[str]) -> Iterator[Message]:
+    """Name the benchmarks that are left out since there are no samples of them."""
     each = list(dict.fromkeys(names))
     if each:
-        yield message(f"interop.asv.{why}", names=each[:_MOST_NAMES], more=len(each[_MOST_NAMES:]))
+        yield message("interop.asv.without", names=each[:_MOST_NAMES], more=len(each[_MOST_NAMES:]))
 
 
 def _environment(root: Node) -> str | None:

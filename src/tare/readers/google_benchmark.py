@@ -16,6 +16,7 @@ from tare.readers.format import HEAD, Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     failed,
+    failed_benchmarks,
     in_one_process,
     mean_of,
     number,
@@ -98,7 +99,12 @@ def read(file: Path, columns: Columns) -> Imported:
         if columns.value is not None
         and not any(metric in entry.value for entry in _entries(name, runs, aggregates))
     ]
-    names = [name for name in names if name not in without]
+    broken = [
+        name for name, some in runs.items() if name not in aggregates and not _succeeded(some)
+    ]
+    if len(broken) == len(names):
+        broken = []
+    names = [name for name in names if name not in (*without, *broken)]
     series = told_apart(
         _series(name, metric, runs.get(name, []), aggregates.get(name, [])) for name in names
     )
@@ -114,9 +120,10 @@ def read(file: Path, columns: Columns) -> Imported:
         ),
         notes=(
             *root.notes,
+            *failed_benchmarks([f"{name}{_because(runs[name])}" for name in broken]),
             *_warned(context),
-            *([message("interop.other_metrics", names=others)] if others else []),
             *without_metric(without),
+            *([message("interop.other_metrics", names=others)] if others else []),
         ),
         subject=_subject(context),
     )
@@ -169,12 +176,22 @@ def _old_aggregates(entries: Sequence[Node]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _series(name: str, metric: str, runs: Sequence[Node], aggregates: _Aggregates) -> Series:
-    measured = [
+def _because(runs: Sequence[Node]) -> str:
+    """Return why repetitions failed, in parentheses; empty: the file does not say."""
+    why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
+    return f" ({label(why.value)})" if why and isinstance(why.value, str) else ""
+
+
+def _succeeded(runs: Sequence[Node]) -> list[Node]:
+    return [
         run
         for run in runs
         if not any(run.value.get(name) is True for name in ("error_occurred", "skipped"))
     ]
+
+
+def _series(name: str, metric: str, runs: Sequence[Node], aggregates: _Aggregates) -> Series:
+    measured = _succeeded(runs)
     scales, unknown = _scales(measured, metric)
     found = readings(
         [run.value.get(metric) for run in measured],

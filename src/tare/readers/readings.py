@@ -235,6 +235,15 @@ def without_metric(names: Sequence[str]) -> tuple[Message, ...]:
     return (message("interop.without_metric", names=first, more=len(names) - len(first)),)
 
 
+def failed_benchmarks(names: Sequence[str]) -> tuple[Message, ...]:
+    """Name the benchmarks that are left out since none of their repetitions succeeded."""
+    each = list(dict.fromkeys(names))
+    if not each:
+        return ()
+    first = each[:_MOST_NAMES]
+    return (message("interop.failed_benchmarks", names=first, more=len(each) - len(first)),)
+
+
 def few_requests(metric: str, requests: FloatArray) -> tuple[Defect, ...]:
     """Refuse values that are quantiles of too few requests; ``requests``: of each trial."""
     few = request_quantiles.few_of(metric, requests)
