@@ -257,3 +257,10 @@ def test_numbers_that_recur_in_a_series_are_no_executions(tmp_path: Path) -> Non
     with pytest.raises(InputError) as told:
         audited([file])
     assert "--value ms" in (told.value.hint or "")
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("time_s\n1\n2\n")
+    with pytest.raises(InputError, match="is named twice"):
+        audit([file, tmp_path / "." / "a.csv"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare.features.audit.cold import ColdStart, cold_start
+from tare.errors import InputError
 from tare.features.audit.comparison import (
     FILE,
     FOLDER,
@@ -147,9 +148,14 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     Raises
     ------
     InputError
-        If a file cannot be read, or lacks what was named.
+        If a file cannot be read, is named twice, or lacks what was named.
     """
     question = question or Question()
+    seen: set[Path] = set()
+    for file in files:
+        if file.resolve() in seen:
+            raise InputError(f"{file} is named twice", "name each file once")
+        seen.add(file.resolve())
     require_used(files, question.columns, question.format)
     asked = _without_file(question.columns) if len(files) > 1 else question.columns
     imported = []
