@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tare.features.audit.cold import ColdStart, cold_start
 from tare.errors import InputError
+from tare.features.audit.cold import ColdStart, cold_start
 from tare.features.audit.comparison import (
     FILE,
     FOLDER,
