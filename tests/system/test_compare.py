@@ -94,13 +94,22 @@ def test_a_gate_that_cannot_be_answered_in_time_is_undecided(tmp_path: Path) -> 
     assert Xml.parse(junit).getroot().find(".//skipped") is not None
 
 
-def test_a_command_that_fails_is_told_with_what_it_said() -> None:
+def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
     done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
     assert "exit" in done.stderr
     assert "broken" in done.stderr
     done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "-n", "12", "--gate", "900%", check=1)
-    assert "gate 900 % fails: all 10 trials of sh failed" in done.stderr
+    screen = " ".join(done.stdout.split())
+    assert screen.startswith(
+        "Gate 900 % fails: all 10 trials of sh failed: sh ended with exit code 3"
+    )
     assert re.search(r"^Verdict +sleep is slower", done.stdout, re.MULTILINE)
+    junit = tmp_path / "junit.xml"
+    slow = "sh -c 'sleep 5'"
+    compare("true", slow, "sleep 0.001", "-n", "7", "--gate", "900%", "--timeout", "0.1 s",
+            "--junit", str(junit), check=None)  # fmt: skip
+    cases = {one.get("name"): one for one in Xml.parse(junit).getroot().iter("testcase")}
+    assert cases["sh vs. true"].find("skipped") is not None
     done = compare("sh -c 'exit 1'", "sh -c 'exit 2'", check=15)
     assert "exit code 1" in done.stderr
     assert "exit code 2" in done.stderr

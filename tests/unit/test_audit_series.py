@@ -205,3 +205,9 @@ def test_no_number_of_runs_is_given_where_more_do_not_help() -> None:
     assert not shifted.more_runs_help
     assert (shifted.runs_needed, shifted.runs_assured) == (None, None)
     assert args(messages.runs(shifted), "audit.runs.count")["unsteady"]
+
+
+def test_no_number_of_runs_reaches_a_relative_precision_around_zero() -> None:
+    found = audited(np.where(RNG.random(100) < 0.6, 0.0, RNG.poisson(3, 100)))
+    assert found.median.estimate == 0
+    assert found.runs_needed is None

@@ -25,11 +25,10 @@ def render(report: Report) -> str:
 
 
 def _parts(report: Report) -> Iterator[str]:
-    compared, gated = report.compared, report.gated
-    if gated is None or gated.gate is None:
+    compared, gate = report.compared, report.gate
+    if gate is None:
         yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
     else:
-        gate = gated.gate
         margin = shown(Chosen(gate.margin))
         yield f"### Gate {margin} {_SIGNS[gate.outcome]}: {_words(gate.answer)}\n"
     for caveat in sentences(report.caveats):

@@ -12,7 +12,7 @@ import re
 from xml.etree import ElementTree as Xml
 
 from tare.render.words import paragraph, sentences, shown, text
-from tare.results.report import Compared, Report
+from tare.results.report import Compared, Lost, Report
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,7 +23,10 @@ def render(report: Report) -> str:
     suite = Xml.Element("testsuite", name="tare compare")
     for one in report.compared:
         _case(suite, one)
+    for candidate in report.lost:
+        _lost_case(suite, candidate)
     outcomes = [one.outcome for one in report.compared]
+    outcomes += [one.gate.outcome for one in report.lost]
     counts = {
         "tests": len(outcomes),
         "failures": outcomes.count("fail"),
@@ -65,6 +68,14 @@ def _case(suite: Xml.Element, one: Compared) -> None:
         )
         Xml.SubElement(case, "skipped", message=possible("; ".join(why)))
     Xml.SubElement(case, "system-out").text = evidence
+
+
+def _lost_case(suite: Xml.Element, one: Lost) -> None:
+    """Add a candidate without a comparison: a failure, or skipped where that is inconclusive."""
+    name = possible(f"{one.second} vs. {one.first}")
+    case = Xml.SubElement(suite, "testcase", classname="tare.compare", name=name, time="0")
+    element = "failure" if one.gate.outcome == "fail" else "skipped"
+    Xml.SubElement(case, element, type="failed", message=possible(text(one.gate.answer)))
 
 
 def _seconds(value: float) -> str:

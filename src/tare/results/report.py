@@ -135,6 +135,22 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         return "pass" if self.conclusive else "inconclusive"
 
 
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate that is compared with nothing, since every trial of it failed.
+
+    Attributes
+    ----------
+    first, second : str
+        The reference, and the candidate.
+    gate : Gate
+        What the gate answers because of it.
+    """
+
+    first: str
+    second: str
+    gate: Gate
+
+
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The files and the programs behind a report.
 
@@ -185,6 +201,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         What holds for all answers, and what was not measured.
     compared : tuple of Compared
         What a CI judges; empty where nothing was asked to be compared.
+    lost : tuple of Lost
+        Candidates that a CI judges without a comparison.
     overview : tuple of Figure
         Charts of all cells that no single question owns, below the answer.
     cells : Table or None
@@ -217,6 +235,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[Said, ...] = ()
     notes: tuple[Said, ...] = ()
     compared: tuple[Compared, ...] = ()
+    lost: tuple[Lost, ...] = ()
     overview: tuple[Figure, ...] = ()
     cells: Table | None = None
     stops: Table | None = None
@@ -247,13 +266,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(table for table in tables if table.id in _BELOW)
 
     @property
-    def gated(self) -> Compared | None:
-        """The comparison that answers the gate for all; None without a gate."""
-        outcomes = [one.gate.outcome for one in self.compared if one.gate is not None]
-        if not outcomes:
+    def gate(self) -> Gate | None:
+        """The gate's answer for all candidates: the worst; None without a gate."""
+        gates = [one.gate for one in self.lost]
+        gates += [one.gate for one in self.compared if one.gate is not None]
+        if not gates:
             return None
-        answer = worst(outcomes)
-        return next(one for one in self.compared if one.outcome == answer)
+        answer = worst([one.outcome for one in gates])
+        return next(one for one in gates if one.outcome == answer)
 
     @property
     def led(self) -> Section | None:

@@ -9,7 +9,7 @@ from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
 from tare.experiment.findings.evidence import cell_table, comparison_estimate, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, Judged, first_of, judged, uncompared
-from tare.experiment.findings.judgement import Difference, differences, judged_before
+from tare.experiment.findings.judgement import Difference, differences, judged_before, lost
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
@@ -44,14 +44,15 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, found)
     cells = cells_of(results.of_levels, found[0].basis)
     gate = results.experiment.stopping.gate
+    without = tuple(one.answer for one in lost(results))
     return Finding(
         name=_DESCRIPTION.name,
         closed=gate is not None,
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
-        answer=tuple(one for d in found for one in _answer(d, gate)),
-        **_verdict(found, gate),
+        answer=(*without, *(one for d in found for one in _answer(d, gate))),
+        **_verdict(found, gate, [one.gate for one in lost(results)]),
         settle=next(filter(None, (d.settle(gate) for d in found)), None),
-        summary=tuple(_judged(d, gate) for d in found),
+        summary=(*without, *(_judged(d, gate) for d in found)),
         basis=str(found[0].basis),
         estimates=tuple(
             comparison_estimate("ratio", d.comparison, d.levels, d.method, d.trials) for d in found
@@ -80,15 +81,22 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
     )
 
 
-def _verdict(found: Sequence[Difference], gate: float | None) -> Judged:
-    """Answer a gate by yes or no, and otherwise by the verdict of the largest consequence."""
+def _verdict(
+    found: Sequence[Difference], gate: float | None, without: Sequence[GateAnswer]
+) -> Judged:
+    """Answer a gate by yes or no, and otherwise by the verdict of the largest consequence.
+
+    ``without``: what a gate answers because of candidates without a comparison.
+    """
     if gate is not None:
         answers: dict[GateAnswer, Answer] = {
             "pass": "yes",
             "fail": "no",
             "inconclusive": "inconclusive",
         }
-        return Judged(verdict=answers[worst([d.gate(gate) for d in found])], within=None)
+        return Judged(
+            verdict=answers[worst([*(d.gate(gate) for d in found), *without])], within=None
+        )
     order = (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, INCONCLUSIVE, EQUIVALENT)
     verdict = first_of(order, (d.comparison.verdict for d in found))
     return judged(verdict, found[0].words, Chosen(found[0].margin))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,12 +15,17 @@ from tare.experiment.findings.evidence import without_ratio
 from tare.experiment.findings.failures import all_failed
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.pairing import ERROR, confidence, reference_level
-from tare.experiment.findings.side_failures import Side, SideFailures
+from tare.experiment.findings.side_failures import (
+    LostCandidate,
+    Side,
+    SideFailures,
+    lost_candidates,
+)
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
-from tare.results.verdict import INCONCLUSIVE, GateAnswer
+from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import (
@@ -208,14 +213,18 @@ class Difference:
                 if self.gated.low is None
                 else _ratio(self.gated)
             )
+        answer = self.gate(x)
+        side = None if self.failures is None else self.failures.candidate
+        seen = {} if side is None else {"trials": side.trials, "failed": side.crashed}
         return message(
-            f"difference.gate.{self.gate(x)}",
+            f"difference.gate.{answer}",
             where=where,
             second=self.second,
             more=self.words.higher,
             first=self.first,
             margin=Chosen(x),
             ratio=ratio,
+            **(seen if answer == "pass" else {}),
         )
 
     @property
@@ -354,6 +363,16 @@ def failing(results: Results, factor: str) -> list[str]:
     trials = results.trial_table
     good = set(trials.loc[trials["status"] == "ok", factor])
     return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
+
+
+def lost(results: Results) -> tuple[LostCandidate, ...]:
+    """Return the candidates that a gate judges without a comparison, as every trial failed."""
+    factor = results.experiment.stopping.compare
+    if factor is None or results.experiment.stopping.gate is None:
+        return ()
+    planned = results.trial_table.sort_values("cell")[factor].astype(str)
+    reference = reference_level(factor, list(dict.fromkeys(planned)))
+    return lost_candidates(results, factor, reference, failing(results, factor))
 
 
 def failing_trials(results: Results, factor: str, levels: list[str]) -> Message:
@@ -504,3 +523,16 @@ def judged_before(results: Results) -> Message | None:
         error=Chosen(ERROR),
         most=Chosen(ERROR * (1 + ends)),
     )
+
+
+def gate_answer(
+    found: Sequence[Difference], without: Sequence[LostCandidate], gate: float
+) -> tuple[GateAnswer, Message]:
+    """Answer a gate for all candidates, by the worst of them, with its evidence.
+
+    ``without``: those of which every trial failed.
+    """
+    answers = [(one.gate, one.answer) for one in without]
+    answers += [(d.gate(gate), d.gate_answer(gate)) for d in found]
+    answer = worst([one for one, _ in answers])
+    return next(one for one in answers if one[0] == answer)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tare.experiment.findings.failures import Failure, failures
+from tare.experiment.findings.failures import Failure, all_failed, failures, reasons
 from tare.results.message import Message, message
 from tare.results.verdict import GateAnswer
 
@@ -118,3 +118,44 @@ class SideFailures:
             trials=slow.trials,
             other=other.name,
         )
+
+
+@dataclass(frozen=True)
+class LostCandidate:
+    """A candidate of which every trial failed, so that its times are compared with nothing."""
+
+    failures: SideFailures
+
+    @property
+    def gate(self) -> GateAnswer:
+        """What a gate answers because of it."""
+        return self.failures.gate or "fail"
+
+    @property
+    def answer(self) -> Message:
+        """The same with its evidence."""
+        side = self.failures.candidate
+        return message(
+            "difference.gate.lost",
+            all=all_failed(side.trials, [side.name]),
+            reasons=reasons(side.failures),
+        )
+
+
+def lost_candidates(
+    results: Results, factor: str, reference: str, levels: Iterable[str]
+) -> tuple[LostCandidate, ...]:
+    """Return the candidates among the levels without a good trial, where the reference has some.
+
+    One that could not be started is an error of the command line instead.
+    """
+    levels = list(levels)
+    if reference in levels:
+        return ()
+    first = Side.of(reference, results, {factor: reference})
+    sides = (Side.of(level, results, {factor: level}) for level in levels)
+    return tuple(
+        LostCandidate(SideFailures(first, side))
+        for side in sides
+        if any(one.ran for one in side.failures)
+    )

@@ -9,10 +9,10 @@ from tare.experiment.findings import caveats, sessions
 from tare.experiment.findings.difference import question
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.failures import by_level
-from tare.experiment.findings.judgement import Difference, judged_before
+from tare.experiment.findings.judgement import Difference, judged_before, lost
 from tare.experiment.results import Results
 from tare.results.message import Amount, Change, Chosen, Message, message
-from tare.results.report import Compared, Gate, Origin, Report
+from tare.results.report import Compared, Gate, Lost, Origin, Report
 from tare.units import chosen
 
 #: What is known of the machine, in a word each.
@@ -34,6 +34,22 @@ def document(results: Results, found: Sequence[Difference], gate: float | None) 
         failed=tuple(by_level(results)),
         notes=(said(disturbance(results)),),
         compared=make(found, gate),
+        lost=lost_of(results),
+    )
+
+
+def lost_of(results: Results) -> tuple[Lost, ...]:
+    """Lay out the candidates of which every trial failed; empty without a gate."""
+    gate = results.experiment.stopping.gate
+    if gate is None:
+        return ()
+    return tuple(
+        Lost(
+            first=one.failures.reference.name,
+            second=one.failures.candidate.name,
+            gate=Gate(gate, one.gate, one.answer),
+        )
+        for one in lost(results)
     )
 
 

@@ -226,6 +226,9 @@ class SeriesAudit:
         if self.reached and self.repetitions.n is not None:
             return math.ceil(self.repetitions.n * self.dependence)
         room, tick = self.repetitions.precision * abs(middle), self.median.tick
+        if room <= tick:
+            # No relative precision is reached around a median of 0.
+            return None
         below = (middle - low - tick / 2) / (room - tick / 2)
         above = (high - middle - tick) / (room - tick)
         runs = self.n * max(below, above) ** 2

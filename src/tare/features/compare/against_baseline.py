@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.errors import TrialError
-from tare.experiment.findings.side_failures import Side, SideFailures
+from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
 from tare.features.compare.screen import tell
 from tare.measure.comparison.session import (
     Execution,
@@ -55,8 +55,9 @@ def against(
         try:
             ended, failure = measure(prepared, folder, execution)
         except TrialError:
-            if wanted.gate is not None:
-                answer_gate([_failures(before, found.workload, store.load(folder))], wanted.gate)
+            failed = _failures(before, prepared.cells[0].workload.name, store.load(folder))
+            if any(one.ran for one in failed.candidate.failures):
+                answer_gate([LostCandidate(failed)], wanted.gate)
             raise
         if failure is not None:
             raise failure

@@ -19,7 +19,6 @@ from tare.measure.comparison.session import (
     Execution,
     Wanted,
     check_complete,
-    check_gate,
     check_report,
     differences_in,
     measure,
@@ -228,7 +227,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
     from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.judgement import failing, failing_trials
+    from tare.experiment.findings.judgement import failing, failing_trials, lost
     from tare.features.compare.screen import tell
     from tare.render.words import text
 
@@ -241,10 +240,9 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
             raise failure
         hopeless = failing(results, "workload")
         if hopeless:
-            # The other comparisons are printed; a gate must not pass without this command.
-            if code == GATE_CODES["fail"]:
+            # The gate has answered for it, and the other comparisons are printed.
+            if lost(results) or code == GATE_CODES["fail"]:
                 return code
-            check_gate(results, "workload")
             raise TrialError(
                 f"nothing is compared with {hopeless[0]}: "
                 + text(failing_trials(results, "workload", hopeless)),

@@ -9,15 +9,15 @@ from pathlib import Path
 from tare import units
 from tare.cli import console
 from tare.cli.again import again
-from tare.experiment.findings.judgement import Difference
+from tare.experiment.findings.judgement import Difference, gate_answer, lost
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
+from tare.experiment.findings.side_failures import LostCandidate
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.measure.comparison.session import Wanted, by_cpu_time, by_hand, page
 from tare.measure.comparison.trust import trust
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
-from tare.results.verdict import worst
 from tare.statistics.intervals import Interval
 from tare.units import chosen
 
@@ -119,17 +119,17 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     return [" " * _INDENT + "".join(row).rstrip() for row in (labels, axis, bar)]
 
 
-def gate_line(found: Sequence[Difference], gate: float) -> Message:
-    """Answer the gate: for the worst comparison."""
-    answers = [d.gate(gate) for d in found]
-    answer = worst(answers)
-    d = found[answers.index(answer)]
+def gate_line(
+    found: Sequence[Difference], gate: float, without: Sequence[LostCandidate] = ()
+) -> Message:
+    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
+    answer, reason = gate_answer(found, without, gate)
     return message(
         "compare.gate",
         margin=Chosen(gate),
         word=message(f"compare.gate_word.{answer}"),
-        answer=d.gate_answer(gate),
-        of=len(found),
+        answer=reason,
+        of=len(found) + len(without),
     )
 
 
@@ -144,13 +144,13 @@ def tell(
     from tare.measure.comparison import document
     from tare.render import comment, junit
     from tare.render.words import sentences, text
-    from tare.results.verdict import GATE_CODES, worst
+    from tare.results.verdict import GATE_CODES
 
     spoken = "-" not in (wanted.json, wanted.markdown)
     weak = compared.caveats_of(results)
     if spoken:
         if wanted.gate is not None:
-            gate = text(gate_line(found, wanted.gate))
+            gate = text(gate_line(found, wanted.gate, lost(results)))
             console.out.print(f"Gate     {gate}", style="bold")
         for caveat in sentences(weak):
             console.out.print(f"Caveat   {caveat}")
@@ -177,7 +177,7 @@ def tell(
     if wanted.gate is None:
         return 0
     # What a gate judges is protected by blocks.
-    return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
+    return GATE_CODES[gate_answer(found, lost(results), wanted.gate)[0]]
 
 
 def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:

@@ -9,13 +9,13 @@ from typing import Any
 from tare.experiment.findings import conditions, sessions
 from tare.experiment.findings.disturbance import disturbance
 from tare.experiment.findings.failures import failures
-from tare.experiment.findings.judgement import Difference, judged_before
-from tare.experiment.findings.side_failures import SideFailures
+from tare.experiment.findings.judgement import Difference, gate_answer, judged_before, lost
+from tare.experiment.findings.side_failures import Side, SideFailures
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.render import data
 from tare.render.vocabulary import SPREADS
-from tare.results.verdict import GATE_CODES, worst
+from tare.results.verdict import GATE_CODES
 from tare.statistics.spread import SpreadComparison
 
 #: Version of ``tare compare --json``.
@@ -31,7 +31,8 @@ def as_json(
     return {
         "version": VERSION,
         "comparisons": [_comparison_json(d, gate) for d in found],
-        "gate": None if gate is None else _gate_json(found, gate),
+        "lost": [{**_side_json(one.failures.candidate), "gate": one.gate} for one in lost(results)],
+        "gate": None if gate is None else _gate_json(found, results, gate),
         "ended": ended,
         "seed": results.experiment.seed,
         "caveats": sessions.caveats(results),
@@ -50,10 +51,8 @@ def as_json(
     }
 
 
-def _gate_json(found: Sequence[Difference], gate: float) -> dict[str, Any]:
-    answers = [d.gate(gate) for d in found]
-    answer = worst(answers)
-    reason = found[answers.index(answer)].gate_answer(gate)
+def _gate_json(found: Sequence[Difference], results: Results, gate: float) -> dict[str, Any]:
+    answer, reason = gate_answer(found, lost(results), gate)
     return {
         "margin": gate,
         "answer": answer,
@@ -98,10 +97,13 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
 
 
 def _trials_json(of: SideFailures) -> list[dict[str, Any]]:
-    return [
-        {"name": s.name, "trials": s.trials, "failed": s.crashed, "killed": s.killed}
-        for s in (of.reference, of.candidate)
-    ]
+    return [_side_json(of.reference), _side_json(of.candidate)]
+
+
+def _side_json(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name, "trials": side.trials, "failed": side.crashed, "killed": side.killed,
+    }  # fmt: skip
 
 
 def _spread_json(found: SpreadComparison) -> dict[str, Any]:

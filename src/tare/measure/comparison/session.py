@@ -33,10 +33,10 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
-from tare.experiment.findings.side_failures import Side, SideFailures
+from tare.experiment.findings.side_failures import LostCandidate
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
-from tare.results.verdict import GATE_CODES, worst
+from tare.results.verdict import GATE_CODES
 
 if TYPE_CHECKING:
     from tare.cli.progress import Bar
@@ -200,7 +200,7 @@ def differences_in(
     """
     from tare.experiment import pipeline
     from tare.experiment.findings.failures import by_level, failures
-    from tare.experiment.findings.judgement import differences, failing
+    from tare.experiment.findings.judgement import differences, failing, lost
 
     results = pipeline.results_of(folder)
     found = differences(results)
@@ -210,7 +210,7 @@ def differences_in(
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
-        check_gate(results, factor)
+        answer_gate(lost(results), results.experiment.stopping.gate)
         why = "; ".join(map(text, by_level(results, factor=factor)))
         stacks = (
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
@@ -219,58 +219,29 @@ def differences_in(
     return results, found
 
 
-def check_gate(results: Results, factor: str) -> None:
-    """Answer the gate where a candidate has no good trial and its reference has some.
-
-    A candidate that cannot be started is an error of the command line instead.
+def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None:
+    """Raise the gate's answer where all candidates are lost, so that nothing is compared.
 
     Raises
     ------
     GateError
-        If there is such a candidate.
-    """
-    from tare.experiment.findings.judgement import failing
-    from tare.experiment.findings.pairing import reference_level
-
-    trials, gate = results.trial_table.sort_values("cell"), results.experiment.stopping.gate
-    reference = reference_level(factor, list(dict.fromkeys(trials[factor].astype(str))))
-    hopeless = failing(results, factor)
-    if gate is None or reference in hopeless:
-        return
-    first = Side.of(reference, results, {factor: reference})
-    sides = (Side.of(level, results, {factor: level}) for level in hopeless)
-    answer_gate([SideFailures(first, side) for side in sides], gate)
-
-
-def answer_gate(failed: Sequence[SideFailures], gate: float) -> None:
-    """Raise the gate's answer for candidates of which every trial failed.
-
-    Raises
-    ------
-    GateError
-        If one of them was started.
+        If there is a gate and a candidate that was started.
     """
     from tare.cli.command_line import how_to_see
-    from tare.experiment.findings.failures import all_failed, reasons
+    from tare.experiment.findings.judgement import gate_answer
 
-    ran = [one for one in failed if any(f.ran for f in one.candidate.failures)]
-    answers = [one.gate for one in ran if one.gate is not None]
-    if not answers:
+    if gate is None or not candidates:
         return
-    answer = worst(answers)
-    side = next(one.candidate for one in ran if one.gate == answer)
+    answer, reason = gate_answer((), candidates, gate)
     said = message(
         "compare.gate",
         margin=Chosen(gate),
         word=message(f"compare.gate_word.{answer}"),
-        answer=message(
-            "compare.all_failed",
-            all=all_failed(side.trials, [side.name]),
-            reasons=reasons(side.failures),
-        ),
-        of=1,
+        answer=reason,
+        of=len(candidates),
     )
-    raise GateError(f"gate {text(said)}", how_to_see(side.failures), GATE_CODES[answer])
+    failures = [one for c in candidates for one in c.failures.candidate.failures]
+    raise GateError(f"gate {text(said)}", how_to_see(failures), GATE_CODES[answer])
 
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
