@@ -73,7 +73,7 @@ def test_run_tells_what_a_trial_took_and_how_it_is_known() -> None:
 
 def test_failures_are_results_with_their_exit_codes() -> None:
     told = run_json("-n", "3", "--", "sh", "-c", "exit 3", check=15)
-    assert [trial["exit"] for trial in told["trials"]] == 6 * [3]
+    assert [trial["exit"] for trial in told["trials"]] == 10 * [3]
     assert {trial["status"] for trial in told["trials"]} == {"failed"}
 
 
@@ -161,7 +161,7 @@ def test_what_always_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) ->
     )
     words = ["experiment", "run", str(file), "--out", str(out)]
     done = tare(*words, "--json", str(tmp_path / "a.json"), check=18)
-    assert "bad 0 of 2 (6 failed)" in " ".join(done.stderr.split())
+    assert "bad 0 of 2 (10 failed)" in " ".join(done.stderr.split())
     assert "--resume" in done.stderr
     assert (out / "report.html").exists()
     found = json.loads((tmp_path / "a.json").read_text())["findings"]
@@ -170,7 +170,7 @@ def test_what_always_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) ->
     # What was in the way is gone: the holes are filled, and nothing is done twice.
     (tmp_path / "now").touch()
     tare(*words, "--resume")
-    assert ended(out) == 2 + 6 + 2
+    assert ended(out) == 2 + 10 + 2
 
 
 def test_a_folder_that_holds_something_is_not_overwritten(question: Path, tmp_path: Path) -> None:

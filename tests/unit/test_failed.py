@@ -128,8 +128,11 @@ def test_the_exit_code_says_which_signal_it_was(
 ) -> None:
     file = tmp_path / "answer.json"
     script = (
-        "import signal; from tare.wiring import main; import tare.experiment.remnants as remnants; "
-        f"remnants.cleanup = lambda **_: signal.raise_signal({int(ending)}); main()"
+        "import signal, time; from tare.wiring import main; "
+        "import tare.experiment.remnants as remnants; "
+        # Python runs the handler some time after the signal has come.
+        f"end = lambda **_: (signal.raise_signal({int(ending)}), time.sleep(60)); "
+        "remnants.cleanup = end; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, "cleanup", "--json", str(file)],

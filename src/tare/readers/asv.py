@@ -154,10 +154,10 @@ def _without_samples(names: Sequence[str]) -> Iterator[Message]:
 def _environment(root: Node) -> str | None:
     found = root.find("params")
     given = found.value if found and isinstance(found.value, dict) else {}
-    python = root.value.get("python")
+    version = root.value.get("python")
     words = [str(given[name]) for name in _ENVIRONMENT if isinstance(given.get(name), str)]
-    if isinstance(python, str) and "/" not in python:
-        words.append(f"Python {python}")
+    if isinstance(version, str) and "/" not in version:
+        words.append(f"Python {version}")
     return label(", ".join(filter(None, words))) or None
 
 

@@ -154,6 +154,7 @@ def _last_of_each_run(documents: Sequence[Node]) -> list[Node]:
     """Keep the last report of each run: those of ``--status-interval`` count from its start."""
     kept: list[Node] = []
     before: tuple[float, ...] | None = None
+    ran_before = (np.nan, np.nan)
     for document in documents:
         jobs = list(_list_of_jobs(document))
         elapsed = max((number(job.value.get("elapsed")) for job in jobs), default=np.nan)
@@ -161,13 +162,27 @@ def _last_of_each_run(documents: Sequence[Node]) -> list[Node]:
         # Since 3.36 it is told; before there are whole seconds, of which one may be off by one.
         told = number(jobs[0].value.get("job_start")) if jobs else np.nan
         start = told if told > 0 else number(document.value.get("timestamp")) - elapsed
+        ran = (
+            number(document.value.get("timestamp_ms")),
+            sum(number(job.value.get("job_runtime")) for job in jobs),
+        )
         if before:
             same = start == before[0] if told > 0 else abs(start - before[0]) <= 1
+            same &= told > 0 or not _has_paused(ran_before, ran)
             if same and elapsed >= before[1] and done > before[2]:
                 kept.pop()
         kept.append(document)
-        before = (start, elapsed, done)
+        before, ran_before = (start, elapsed, done), ran
     return kept
+
+
+def _has_paused(before: tuple[float, float], now: tuple[float, float]) -> bool:
+    """Tell whether the jobs ran for less than the time between two reports: they are of two runs.
+
+    Each report is its time and the summed run time of its jobs, in ms. NaN, where fio does not
+    state one, is no pause.
+    """
+    return now[1] - before[1] < 0.9 * (now[0] - before[0])
 
 
 def _list_of_jobs(document: Node) -> Iterable[Node]:

@@ -182,10 +182,10 @@ def tell(
 
 def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:
     """Return twice the time limit where kills at it are what leaves a gate inconclusive."""
-    limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
-    if not limits or all(d.failures is None or d.failures.gate == "fail" for d in killed):
+    if all(d.failures is None or d.failures.gate == "fail" for d in killed):
         return None
-    return units.duration(2 * max(limits))
+    limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
+    return None if not limits else units.duration(2 * max(limits))
 
 
 def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
