@@ -357,3 +357,12 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
         readers.read(written(tmp_path, broken))
     with pytest.raises(InputError, match="the run has no intervals"):
         readers.read(written(tmp_path, run()))
+
+
+def test_a_list_of_runs_is_recognised(tmp_path: Path) -> None:
+    runs = [json.loads((DATA / "udp_lossy.json").read_text())] * 2
+    file = tmp_path / "runs.json"
+    file.write_text(json.dumps(runs))
+    found = readers.read(file)
+    assert found.format == "iperf3"
+    assert len(found.series[0].values) == 2

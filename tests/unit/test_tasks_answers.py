@@ -285,13 +285,28 @@ def test_a_configuration_that_only_crashes_alike_is_broken_and_compared_with_not
     first, *_ = caveats(some, scored(some, "cpu"))
     assert text(first) == (
         "docker: all 2 runs crashed alike, so it is compared with nothing: <b>crashed</b>. "
-        '[platforms.docker] show = "/FOLDER" in the file shows it more than the system\'s '
+        'show = "/FOLDER" under [platforms.docker] in the file shows it more than the system\'s '
         "directories and the files that its command names"
     )
     assert make(some, "cpu", "")[0].caveats[0] == first
     # On the bare machine there is nothing to show.
     first, *_ = caveats(some := crashing(runs(crashed, good), 0, 1, 1), scored(some, "cpu"))
     assert first.args["remedy"] is None
+
+
+def test_a_sandbox_that_solves_nothing_may_miss_files() -> None:
+    good, none = once(("correct", 1), ("correct", 1)), once(("wrong", 1), ("wrong", 1))
+    some = runs(good, none)
+    first, *_ = caveats(some, scored(some, "cpu"))
+    assert first.id == "tasks.unsolved"
+    assert (first.args["name"], first.args["other"]) == ("docker", "bare")
+    for some in (
+        runs(none, none),
+        runs(none, good),
+        runs(good, once(("wrong", 1), ("correct", 1))),
+        runs(good, none, of=[configuration(), configuration("docker", workload="other")]),
+    ):
+        assert "tasks.unsolved" not in [one.id for one in caveats(some, scored(some, "cpu"))]
 
 
 @pytest.mark.parametrize(

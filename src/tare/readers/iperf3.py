@@ -71,8 +71,11 @@ _DEFAULT, _SENT, _LOSS = "bits_per_second", "sent_bits_per_second", "lost_percen
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it begins as iperf3's do, with a start or as a stream of events, or as its text."""
-    found = json_file.outline(head)
+    """Whether it begins as iperf3's do, with a start or as a stream of events, or as its text.
+
+    A list of runs, as ``jq -s`` makes of several files, is one as well.
+    """
+    found = {path.removeprefix("[].") for path in json_file.outline(head)}
     if is_text(head):
         return True
     if {"start.connected", "start.version"} <= found or {"event", "data"} <= found:

@@ -90,6 +90,7 @@ def configurations(some: Sequence[Scored]) -> Table:
 def caveats(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
     """Say what weakens all answers: broken configurations, waiting for a CPU, unlike folders."""
     yield from broken(some)
+    yield from unsolved(some)
     waited = {one.label: share for one in some if (share := _waited(one)) > MOST_WAITED}
     if waited:
         yield message(
@@ -175,14 +176,29 @@ def broken(some: Sequence[Scored]) -> Iterator[Message]:
             names=[one.label for one in own],
             n=sum(len(one.table) for one in own),
             why=why,
-            remedy=remedy(own[0]),
+            remedy=remedy(*own),
         )
 
 
-def remedy(one: Scored) -> Message | None:
-    """Return how to show files to a program that may miss them; None: it sees this machine's."""
-    layer = platforms.showing(one.configuration.levels.get("platform", "bare"))
-    return None if layer is None else message("tasks.show", layer=layer)
+def unsolved(some: Sequence[Scored]) -> Iterator[Message]:
+    """Say which sandboxes solve none of the tasks that the same program solves elsewhere."""
+    for one in some:
+        others = [
+            other
+            for other in some
+            if other.configuration.workload == one.configuration.workload
+            and 2 * other.outcomes.times_solved.sum() > other.outcomes.runs.sum()
+        ]
+        solves_none = one.outcomes.runs.sum() > 1 and not one.outcomes.times_solved.any()
+        if one.broken is None and solves_none and others and (how := remedy(one)):
+            yield message("tasks.unsolved", name=one.label, other=others[0].label, remedy=how)
+
+
+def remedy(*some: Scored) -> Message | None:
+    """Return how to show files to programs that may miss them; None: they see this machine's."""
+    platforms_of = [one.configuration.levels.get("platform", "bare") for one in some]
+    layers = [layer for layer in map(platforms.showing, platforms_of) if layer is not None]
+    return message("tasks.show", layers=list(dict.fromkeys(layers))) if layers else None
 
 
 def missing(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:

@@ -169,7 +169,7 @@ def _check_broken(runs: Runs, metric: Metric) -> None:
 
     broken = [one for one in scored(runs, metric) if one.broken is not None]
     if broken:
-        hint = remedy(broken[0])
+        hint = remedy(*broken)
         raise TrialError(
             f"all runs of {listing(one.label for one in broken)} crashed alike: {broken[0].broken}",
             None if hint is None else text(hint),
