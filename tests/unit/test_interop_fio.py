@@ -83,6 +83,18 @@ def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
     assert found.specification.repetitions == counted([3], "run")
 
 
+def test_short_runs_that_follow_each_other_are_no_reports_of_one(tmp_path: Path) -> None:
+    # Each runs for 1 s and starts 1.4 s after the one before; whole seconds cannot tell them apart.
+    runs = []
+    for i in range(6):
+        one = run(1000 + i, at=1000 + int(1.4 * i), elapsed=1 + i % 2, job_runtime=1000 + i)
+        one["timestamp_ms"] = 1_000_000 + 1400 * i
+        one["jobs"][0]["read"]["io_bytes"] = 10 + i
+        runs.append(one)
+    (found,) = readers.read(written(tmp_path, *runs)).series
+    assert len(found.values) == 6
+
+
 def latency(mean: float, **more: Any) -> dict[str, Any]:
     return {"min": mean / 2, "max": mean * 2, "mean": mean, "stddev": mean / 4, **more}
 

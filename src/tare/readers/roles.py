@@ -276,17 +276,16 @@ def _likeliest(columns: Mapping[str, Sequence[str]]) -> str:
     def words(name: str) -> set[str]:
         return set(re.split(r"[\W_\d]+", name.casefold()))
 
-    # Whole numbers that recur are levels of a parameter; others number executions, or the rows.
     is_index = _UNNAMED in columns and "c2" not in columns
-    names = [
+    no_counts = [
         name
-        for name, cells in columns.items()
-        if not _words(name) & (_EXECUTIONS | _INSIDE)
-        and not _are_levels(cells)
-        and not (is_index and name == _UNNAMED)
-    ] or [*columns]
+        for name in columns
+        if not _words(name) & (_EXECUTIONS | _INSIDE) and not (is_index and name == _UNNAMED)
+    ]
+    amounts = (name for name in no_counts if words(name) & _AMOUNTS)
+    # Whole numbers that recur are levels of a parameter.
+    names = [name for name in no_counts if not _are_levels(columns[name])] or [*columns]
     no_times = [name for name in names if not words(name) & _TIMES]
-    amounts = (name for name in names if words(name) & _AMOUNTS)
     measured = (name for name in no_times if units.of_column(name)[1] is not None)
     return next(amounts, None) or next(measured, None) or next(iter(no_times), names[0])
 
