@@ -400,6 +400,7 @@ def test_children_are_counted_until_they_end() -> None:
         assert process.stdout is not None
         process.stdout.readline()
         assert processes.children(process.pid) == 1
+        assert processes.children(process.pid, ran_ns=1 << 60) == 0
     assert processes.children(process.pid) == 0
 
 

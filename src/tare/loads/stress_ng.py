@@ -23,6 +23,9 @@ from tare.registry import Description, Parameter, words
 
 #: How long it may take to have all its workers at work.
 START_S = 20.0
+#: CPU time after which a worker has asked the kernel to end it with its parent: one that was just
+#: forked would survive. And how long that is waited for at most, as workers that sleep do not run.
+RAN_NS, RUN_S = 1_000_000, 0.5
 #: It ends within some 10 ms when asked; what takes longer is killed.
 END_S = 2.0
 
@@ -136,6 +139,9 @@ class _Stress:
                         f"after {START_S:g} s: {self._said()}"
                     )
                 time.sleep(0.001)
+            deadline = time.monotonic() + RUN_S
+            while self._children(RAN_NS) < self._workers and time.monotonic() < deadline:
+                time.sleep(0.001)
         except BaseException:
             self.stop()
             raise
@@ -174,8 +180,8 @@ class _Stress:
         if code is not None:
             raise PlatformError(f"stress-ng ended by itself (exit code {code}): {self._said()}")
 
-    def _children(self) -> int:
-        return processes.children(self._process.pid)
+    def _children(self, ran_ns: int = 0) -> int:
+        return processes.children(self._process.pid, ran_ns)
 
     def _said(self) -> str:
         # Read without moving the position, which is stress-ng's as well.

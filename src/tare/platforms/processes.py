@@ -187,12 +187,17 @@ def _memory_bytes(pid: int) -> int:
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
-def children(pid: int) -> int:
-    """Return how many children a process has that have not ended."""
+def children(pid: int, ran_ns: int = 0) -> int:
+    """Return how many children a process has that have not ended.
+
+    ``ran_ns``: only those that have had a CPU for so long, where the kernel counts that.
+    """
     count = 0
     for child in _read(PROC / str(pid) / "task" / str(pid) / "children").split():
         fields = _read(PROC / child / "stat").rpartition(")")[2].split()
-        count += bool(fields) and fields[0] not in "ZX"
+        ran = _read(PROC / child / "schedstat").split()
+        alive = bool(fields) and fields[0] not in "ZX"
+        count += alive and (not ran or int(ran[0]) >= ran_ns)
     return count
 
 
