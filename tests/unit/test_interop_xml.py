@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from said import args, ids
 
 from tare.errors import InputError
-from tare.readers import Imported, read, xml_file
+from tare.readers import Imported, Series, read, xml_file
 from tare.readers.readings import counted, failed
+from tare.readers.single_runs import join
 from tare.results.message import message
 
 DATA = Path(__file__).parents[1] / "data" / "interop"
@@ -257,3 +258,15 @@ def test_whatever_a_file_holds_is_read_or_refused(
         return
     for one in imported.series:
         assert np.isfinite(one.values).all()
+
+
+def test_failures_of_several_files_are_added_up() -> None:
+    late = message("interop.failed_with", why="TIMEOUT", n=1)
+    full = message("interop.failed_with", why="OUT OF MEMORY", n=2)
+    made = [
+        Series(key={}, values=np.ones(1), trial=np.zeros(1), notes=notes)
+        for notes in ((failed(1, 3, "run", [late]),), (failed(3, 3, "run", [full, late]),), ())
+    ]
+    (note,) = join(made).notes
+    both = [message("interop.failed_with", why=why, n=2) for why in ("TIMEOUT", "OUT OF MEMORY")]
+    assert note == failed(4, 9, "run", both)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from tare.readers.readings import each_once
+from tare.readers.readings import each_once, failed
 from tare.readers.series import Series
-from tare.results.message import Amount, Message, Value
+from tare.results.message import Amount, Message, Said, Value, message
 
+#: Notes that count failures, and their reasons.
+FAILED, FAILED_WITH = "interop.failed", "interop.failed_with"
 #: Arguments of a note that say in how many of how many runs it holds.
 _COUNTS = frozenset({"runs", "of"})
 
@@ -57,13 +60,44 @@ def _joined(notes: Sequence[Iterable[Message]]) -> tuple[Message, ...]:
     with arguments called runs and of gets the number of runs.
     """
     alike: dict[Hashable, list[Message]] = {}
+    failures = [note for of_run in notes for note in of_run if note.id == FAILED]
     for of_run in notes:
-        for note in each_once(of_run):
+        for note in each_once(note for note in of_run if note.id != FAILED):
             varying = {name for name in note.args if name.startswith(("least", "most"))}
             varying |= _COUNTS if note.args.keys() >= _COUNTS else set()
             fixed = tuple((k, repr(v)) for k, v in note.args.items() if k not in varying)
             alike.setdefault((note.id, fixed), []).append(note)
-    return tuple(_range(some, len(notes)) for some in alike.values())
+    joined = [_range(some, len(notes)) for some in alike.values()]
+    return (*([_failures(failures, len(notes))] if failures else []), *joined)
+
+
+def _failures(notes: Sequence[Message], runs: int) -> Message:
+    """Return one note of the failures in several runs, of which each has a note of its own.
+
+    A run without failures has no note, and counts as many executions as the first that has one.
+    """
+    reasons: Counter[str] = Counter()
+    others: list[Said] = []
+    for why in (why for note in notes for why in _list(note.args["why"])):
+        if isinstance(why, Message) and why.id == FAILED_WITH:
+            reasons[str(why.args["why"])] += _number(why.args["n"])
+        elif isinstance(why, Message | str) and why not in others:
+            others.append(why)
+    totals = [_number(note.args["total"]) for note in notes]
+    return failed(
+        sum(_number(note.args["n"]) for note in notes),
+        sum(totals) + (runs - len(notes)) * totals[0],
+        str(notes[0].args["what"]),
+        [*(message(FAILED_WITH, why=why, n=n) for why, n in reasons.most_common()), *others],
+    )
+
+
+def _list(value: Value) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _number(value: Value) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _range(notes: Sequence[Message], runs: int) -> Message:
