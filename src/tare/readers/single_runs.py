@@ -88,7 +88,10 @@ def _failures(notes: Sequence[Message], runs: int) -> Message:
         sum(_number(note.args["n"]) for note in notes),
         sum(totals) + (runs - len(notes)) * totals[0],
         str(notes[0].args["what"]),
-        [*(message("interop.failed_with", why=why, n=n) for why, n in reasons.most_common()), *others],
+        [
+            *(message("interop.failed_with", why=why, n=n) for why, n in reasons.most_common()),
+            *others,
+        ],
     )
 
 
