@@ -365,6 +365,7 @@ def failing(results: Results, factor: str) -> list[str]:
     return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
 
 
+@lru_cache(maxsize=4)
 def lost(results: Results) -> tuple[LostCandidate, ...]:
     """Return the candidates that a gate judges without a comparison, as every trial failed."""
     factor = results.experiment.stopping.compare

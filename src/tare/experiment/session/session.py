@@ -252,11 +252,8 @@ class _Session:
                 ended = "budget"
         if not self.tally.good:
             raise TrialError(
-                text(
-                    message(
-                        "execute.all_failed", trials=self.tally.done, why=self.tally.last_failure
-                    )
-                ),
+                text(message("failures.all", trials=self.tally.done, levels=[], on="of"))
+                + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
                 f"what was seen is in {self.request.folder / 'journal'}",
             )
         return ended

@@ -11,10 +11,9 @@ from tare.cli import console
 from tare.cli.again import again
 from tare.experiment.findings.judgement import Difference, gate_answer, lost
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
-from tare.experiment.findings.side_failures import LostCandidate
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
-from tare.measure.comparison.session import Wanted, by_cpu_time, by_hand, page
+from tare.measure.comparison.session import Wanted, by_cpu_time, by_hand, gate_line, page
 from tare.measure.comparison.trust import trust
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
@@ -117,20 +116,6 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     bar[low : high + 1] = ["━"] * (high + 1 - low)
     bar[low], bar[high], bar[mark_at] = "┣", "┫", "●"
     return [" " * _INDENT + "".join(row).rstrip() for row in (labels, axis, bar)]
-
-
-def gate_line(
-    found: Sequence[Difference], gate: float, without: Sequence[LostCandidate] = ()
-) -> Message:
-    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
-    answer, reason = gate_answer(found, without, gate)
-    return message(
-        "compare.gate",
-        margin=Chosen(gate),
-        word=message(f"compare.gate_word.{answer}"),
-        answer=reason,
-        of=len(found) + len(without),
-    )
 
 
 def tell(

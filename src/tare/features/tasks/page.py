@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import tare
 from tare.features.tasks.answers import (
-    broken,
     caveats,
     configurations,
     failed,
@@ -64,7 +63,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         question=questions.pop() if len(questions) == 1 else found[0].question,
         answers=tuple(said for one in found for said in each(one.summary)),
         caveats=tuple(caveats(runs, some)),
-        missing=(*broken(some), *missing(runs, some)),
+        missing=tuple(missing(runs, some)),
         failed=tuple(failed(runs)),
         notes=tuple(dict.fromkeys(note for one in runs.folders for note in one.notes)),
         strip=_strip(runs, some),

@@ -33,14 +33,14 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
-from tare.experiment.findings.side_failures import LostCandidate
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
-from tare.results.verdict import GATE_CODES
+from tare.results.verdict import GATE_CODES, worst
 
 if TYPE_CHECKING:
     from tare.cli.progress import Bar
     from tare.experiment.findings.judgement import Difference
+    from tare.experiment.findings.side_failures import LostCandidate
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
     from tare.experiment.supplies import Supplies
@@ -219,6 +219,22 @@ def differences_in(
     return results, found
 
 
+def gate_line(
+    found: Sequence[Difference], gate: float, without: Sequence[LostCandidate] = ()
+) -> Message:
+    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
+    from tare.experiment.findings.judgement import gate_answer
+
+    answer, reason = gate_answer(found, without, gate)
+    return message(
+        "compare.gate",
+        margin=Chosen(gate),
+        word=message(f"compare.gate_word.{answer}"),
+        answer=reason,
+        of=len(found) + len(without),
+    )
+
+
 def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None:
     """Raise the gate's answer where all candidates are lost, so that nothing is compared.
 
@@ -228,20 +244,12 @@ def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None
         If there is a gate and a candidate that was started.
     """
     from tare.cli.command_line import how_to_see
-    from tare.experiment.findings.judgement import gate_answer
 
     if gate is None or not candidates:
         return
-    answer, reason = gate_answer((), candidates, gate)
-    said = message(
-        "compare.gate",
-        margin=Chosen(gate),
-        word=message(f"compare.gate_word.{answer}"),
-        answer=reason,
-        of=len(candidates),
-    )
     failures = [one for c in candidates for one in c.failures.candidate.failures]
-    raise GateError(f"gate {text(said)}", how_to_see(failures), GATE_CODES[answer])
+    code = GATE_CODES[worst([one.gate for one in candidates])]
+    raise GateError(f"gate {text(gate_line((), gate, candidates))}", how_to_see(failures), code)
 
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
