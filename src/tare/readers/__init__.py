@@ -69,7 +69,7 @@ def recognise(file: Path, format: str | None = None) -> str:
     Raises
     ------
     InputError
-        If the file cannot be read or is of no known format, or there is no such format.
+        If the file cannot be read, or its format or the named one is unknown.
     """
     check_regular(file)
     formats: dict[str, Format] = units_of("format")

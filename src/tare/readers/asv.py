@@ -145,7 +145,7 @@ def _list(result: Node, found: Mapping[str, Any], column: str) -> list[Any] | No
 
 
 def _without_samples(names: Sequence[str]) -> Iterator[Message]:
-    """Name the benchmarks that are left out since there are no samples of them."""
+    """Name the benchmarks that are left out because the file has no samples of them."""
     each = list(dict.fromkeys(names))
     if each:
         yield message("interop.asv.without", names=each[:_MOST_NAMES], more=len(each[_MOST_NAMES:]))

@@ -177,7 +177,7 @@ def _last_of_each_run(documents: Sequence[Node]) -> list[Node]:
 
 
 def _has_paused(before: tuple[float, float], now: tuple[float, float]) -> bool:
-    """Tell whether the jobs ran for less than the time between two reports: they are of two runs.
+    """Return whether the jobs ran for less than the time between two reports, as in separate runs.
 
     Each report is its time and the summed run time of its jobs, in ms. NaN, where fio does not
     state one, is no pause.
@@ -224,7 +224,7 @@ def _worked(direction: Node) -> bool:
     done = direction.find("total_ios") or direction.find("io_bytes") or direction.find("io_kbytes")
     if done is None or number(done.value) != 0:
         return True
-    # Calls of sync are not counted in total_ios, which is 0 beside their latency.
+    # total_ios does not count calls of sync: it is 0 although their latency was measured.
     latency = direction.find("lat_ns") if direction.find("io_bytes") is None else None
     return latency is not None and number(latency.at("max").value) > 0
 

@@ -25,7 +25,7 @@ def recognises(head: bytes, file: Path) -> bool:
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read the last value of each benchmark, which is no series of values."""
+    """Read the last value of each benchmark, as a summary: one value is not a sample."""
     root = json_file.load(file)
     found = list(_history(root) if isinstance(root.value, dict) else _entry("", root, None, None))
     if not found:

@@ -36,7 +36,7 @@ _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
 #: The header of its CSV, which stands below lines about the machine.
 _CSV = re.compile(r"^name,iterations,real_time,cpu_time,time_unit", re.MULTILINE)
-#: Numbers of an entry that are no metrics.
+#: Numeric fields of an entry that are not metrics.
 _NOT_MEASURED = frozenset(
     {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
      "iterations", "real_coefficient", "cpu_coefficient", "rms"}

@@ -148,7 +148,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     Raises
     ------
     InputError
-        If a file cannot be read, is named twice, or lacks what was named.
+        If a file cannot be read, is named twice, or has no column that an option names.
     """
     question = question or Question()
     seen: set[Path] = set()

@@ -260,7 +260,7 @@ def _compare(
         location=location,
         refusal=refusal,
         difference=_difference(a, b, matched, question) if refusal else None,
-        # How far tasks differ from each other is no spread of a measurement.
+        # Differences between tasks are not measurement noise.
         spread=None if over_tasks else _spread(matched, question, family.size, _tick(a, b)),
         mean=said["mean"],
         sd=said["sd"],
@@ -425,7 +425,7 @@ def _groups(
     """Series that differ in the compared columns only; levels in order of first appearance."""
     some = [s for s in series if all(column in s.key for column in columns)]
     follow = _following(some, columns) - set(named)
-    # Where a series is from is no condition, unless somebody says so.
+    # The file of a series is a condition only where an option names it.
     where = {FILE} - {*named, *columns}
     order: dict[str, int] = {}
     found: dict[tuple[object, ...], list[SeriesAudit]] = {}

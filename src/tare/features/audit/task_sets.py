@@ -133,7 +133,7 @@ def _over_tasks(
 ) -> SeriesAudit:
     """Make a series of the tasks' means.
 
-    Tasks differ from each other, so their order is no series in time that could be trusted or not.
+    Tasks differ by nature, so tests of drift and autocorrelation do not apply to their order.
     """
     series = replace(
         some[0].series,

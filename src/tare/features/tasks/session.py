@@ -58,8 +58,8 @@ LEFT_BYTES = 1 << 20
 OWN_BYTES = 16 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
-#: Exit codes by which shells and the dynamic linker report a program that cannot be started; a
-#: cell is given up where so many first runs end with one of them.
+#: Exit codes by which shells and the dynamic linker report a program that cannot be started, and
+#: the number of first runs with one of them after which a cell is given up.
 CANNOT_START, FIRST_RUNS = (126.0, 127.0), 10
 
 
