@@ -7,9 +7,10 @@ the product's own ``tare.statistics.interim_analysis.look`` and ``next_look``, o
 time; a unit test holds that to be what ``decide_cell`` does with one.
 
 Run: ``python benchmarks/coverage.py [--replicates 2000] [--quantiles 0.5,0.9,0.95,0.99]
-[--only NAME,…] [--anytime]``. A table of coverage, mean n, the share that
-was refused (the cap, memory, drift) and the share that was held up for a change of level is
-printed; a line with less than 94 % is marked. Replicates are drawn from one seed.
+[--only NAME,…] [--anytime]``, or ``--early`` for what stops before 50 trials.
+A table of coverage, mean n, the share that was refused (the cap, memory, drift) and the share that
+was held up for a change of level is printed; a line with less than 94 % is marked. Replicates are
+drawn from one seed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ import numpy as np
 from scipy import stats
 from scipy.signal import lfilter
 
-from tare.statistics.interim_analysis import CAP, FIRST_LOOK, Target, first_look, look, next_look
+from tare.statistics.interim_analysis import (
+    CAP,
+    EARLY,
+    FIRST_LOOK,
+    Target,
+    early_look,
+    early_widths,
+    first_look,
+    look,
+    next_look,
+)
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 #: Values of one batch of series; bounds the memory.
@@ -171,13 +182,26 @@ class Ends:
     high: np.ndarray
 
 
+def stop_early(rows: np.ndarray, target: Target) -> Ends:
+    """Apply the early rule to many series; size 0: not within the trials that there are."""
+    m = len(rows)
+    size = np.zeros(m, dtype=int)
+    ends = Ends(size, *(np.zeros(m, dtype=bool) for _ in range(2)), np.zeros(m), np.zeros(m))
+    for n in (n for n, _ in EARLY if target.early and n <= min(rows.shape[1], target.cap)):
+        going = np.flatnonzero(~ends.reached)
+        some = going[early_look(rows[going, :n], target)]
+        middle, half = np.median(rows[some, :n], axis=1), early_widths(rows[some, :n])
+        size[some], ends.reached[some] = n, True
+        ends.low[some], ends.high[some] = middle - half, middle + half
+    return ends
+
+
 def stop(rows: np.ndarray, target: Target) -> Ends:
     """Apply the rule to many series, all that have a look in common at a time."""
-    m = len(rows)
+    ends = stop_early(rows, target)
     first = FIRST_LOOK if target.anytime else first_look(target.quantile)
-    size = np.full(m, min(first, target.cap))
-    ends = Ends(size, *(np.zeros(m, dtype=bool) for _ in range(2)), np.zeros(m), np.zeros(m))
-    going = np.ones(m, dtype=bool)
+    size, going = ends.size, ~ends.reached
+    size[going] = min(first, target.cap)
     while going.any():
         n = int(size[going].min())
         here = np.flatnonzero(going & (size == n))
@@ -215,6 +239,104 @@ def row(scenario: Standard, cv: float, q: float, replicates: int, anytime: bool)
     return f"{share:>8.1%} {size.mean():>8.0f} {refused:>8.1%} {held.mean():>6.1%}{mark}"
 
 
+#: Coefficients of variation at which the early rule is tried, for a target of 2 %.
+EARLY_CV = (0.0005, 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.01, 0.012, 0.014,
+            0.015, 0.016, 0.02)  # fmt: skip
+#: Among which a median of two modes is looked for.
+_PLACES = np.linspace(0.9, 1.2, 300_001)
+_MOST_EARLY = EARLY[-1][0]
+#: Trials of a session in which something changes.
+_SESSION = 50
+
+
+def skewed(rng: np.random.Generator, m: int, n: int) -> np.ndarray:
+    """Values with a lognormal tail, in SDs from their median."""
+    return (np.exp(rng.standard_normal((m, n))) - 1) / np.sqrt((np.e - 1) * np.e)
+
+
+def mixture(rng: np.random.Generator, m: int, cv: float) -> tuple[np.ndarray, float]:
+    """70 % at 1 and 30 % at 1.1, and the median of both together."""
+    far = rng.random((m, _MOST_EARLY)) < 0.3
+    rows = (1 + cv * rng.standard_normal((m, _MOST_EARLY))) * np.where(far, 1.1, 1.0)
+    both = 0.7 * stats.norm.cdf((_PLACES - 1) / cv) + 0.3 * stats.norm.cdf((_PLACES / 1.1 - 1) / cv)
+    return rows, float(_PLACES[np.searchsorted(both, 0.5)])
+
+
+def changing(
+    course: Callable[[np.random.Generator, int], np.ndarray], truth: float
+) -> Callable[[np.random.Generator, int, float], tuple[np.ndarray, float]]:
+    def draw(rng: np.random.Generator, m: int, cv: float) -> tuple[np.ndarray, float]:
+        return 1 + cv * normal(rng, m, _MOST_EARLY) + course(rng, m)[:, :_MOST_EARLY], truth
+
+    return draw
+
+
+def levels(kept: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """Two levels 5 % apart, each kept for some trials on average."""
+
+    def course(rng: np.random.Generator, m: int) -> np.ndarray:
+        flips = rng.random((m, _SESSION)) < 1 / kept
+        flips[:, 0] = rng.random(m) < 0.5
+        return 0.05 * (np.cumsum(flips, axis=1) % 2)
+
+    return course
+
+
+def scaled(draw: Draw) -> Callable[[np.random.Generator, int, float], tuple[np.ndarray, float]]:
+    return lambda rng, m, cv: (1 + cv * draw(rng, m, _MOST_EARLY), 1.0)
+
+
+EARLY_SERIES = {
+    "normal": scaled(normal),
+    "lognormal": lambda rng, m, cv: (np.exp(cv * normal(rng, m, _MOST_EARLY)), 1.0),
+    "lognormal tail": scaled(skewed),
+    "70/30, + 10 %": mixture,
+    "AR .5": scaled(remembering(0.5)),
+    "AR .9": scaled(remembering(0.9)),
+    "AR .95": scaled(remembering(0.95)),
+}
+#: What no early rule can hold: the truth is the median of a session of 50 trials.
+EARLY_LIMITS = {
+    "drift of 2 %": changing(lambda rng, m: np.tile(np.linspace(0, 0.02, _SESSION), (m, 1)), 1.01),
+    "jump of 3 %": changing(
+        lambda rng, m: np.tile(0.03 * (np.arange(_SESSION) >= 15), (m, 1)), 1.03
+    ),
+    "states of 10": changing(levels(10), 1.025),
+    "states of 30": changing(levels(30), 1.025),
+}  # fmt: skip
+
+
+def early(name: str, cv: float, replicates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Apply the early rule to series of a kind.
+
+    Returns
+    -------
+    (array, array, array)
+        Trials at the stop, 0 where none was early; whether the interval holds the truth; whether
+        the truth is further from the median than the target.
+    """
+    target = Target(0.02, early=True)
+    rng = np.random.default_rng([round(1e4 * cv), 5])
+    rows, truth = (EARLY_SERIES | EARLY_LIMITS)[name](rng, replicates, cv)
+    ends = stop_early(rows, target)
+    middle = (ends.low + ends.high) / 2
+    covered = (ends.low <= truth) & (truth <= ends.high)
+    return ends.size, covered, np.abs(middle - truth) > target.precision * np.abs(middle)
+
+
+def early_table(replicates: int) -> None:
+    print("of those that stop early: covered / wrong by more than the target, in % (share, mean n)")
+    for name in EARLY_SERIES | EARLY_LIMITS:
+        for cv in EARLY_CV:
+            size, covered, wrong = early(name, cv, replicates)
+            some = size > 0
+            if some.mean() < 0.05:
+                print(f"{name:<16} {cv:>6.2%}  {'—':>5}   {'':>5} ({some.mean():.0%})")
+                continue
+            shares = f"{covered[some].mean():>6.1%} / {wrong[some].mean():>5.1%}"
+            print(f"{name:<16} {cv:>6.2%} {shares} ({some.mean():.0%}, n {size[some].mean():.0f})")
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -223,8 +345,12 @@ def main() -> None:
     parser.add_argument("--cv", default="0.01,0.02,0.05")
     parser.add_argument("--only", default="")
     parser.add_argument("--anytime", action="store_true")
+    parser.add_argument("--early", action="store_true")
     asked = parser.parse_args()
     began = time.process_time()
+    if asked.early:
+        early_table(asked.replicates)
+        return
     print(f"{asked.replicates} replicates a line; cap {CAP}")
     print(
         f"{'series':<24} {'CoV':>4} {'q':>5} {'covers':>8} {'mean n':>8} {'refused':>8} {'held':>6}"

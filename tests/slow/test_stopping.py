@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from simulation import REPLICATES, at_most
 
-from tare.statistics.interim_analysis import Target
+from tare.statistics.interim_analysis import Target, early_size
+from tare.statistics.series_intervals import interval_at_stop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -85,6 +86,46 @@ def test_a_series_that_remembers_too_much_reaches_nothing() -> None:
 def test_steady_series_are_not_refused(name: str) -> None:
     reached, _ = ends(name, 0.05, Target(0.01), 2000)
     assert at_most(int((~reached).sum()), 0.02, 2000)
+
+
+@pytest.mark.parametrize("name", coverage.EARLY_SERIES)
+def test_medians_that_stop_early_are_covered(name: str) -> None:
+    """Of each spread at which 5 % stop early; AR(.95) up to a quarter of the target."""
+    most = 0.05 if name.startswith("AR") else 0.02
+    for cv in coverage.EARLY_CV:
+        if name == "AR .95" and cv > 0.005:
+            continue
+        size, covered, wrong = coverage.early(name, cv, REPLICATES)
+        early = size > 0
+        if early.mean() < 0.05:
+            continue
+        assert at_most(int((early & ~covered).sum()), 0.06, int(early.sum())), cv
+        assert at_most(int((early & wrong).sum()), most, int(early.sum())), cv
+
+
+def test_series_that_are_narrow_stop_at_once_and_wide_ones_do_not() -> None:
+    narrow, *_ = coverage.early("normal", 0.002, REPLICATES)
+    assert (narrow > 0).mean() > 0.999
+    assert narrow.mean() < 12
+    wide, *_ = coverage.early("normal", 0.014, REPLICATES)
+    assert (wide > 0).mean() < 0.001
+
+
+@pytest.mark.parametrize("name", ["normal", "lognormal tail"])
+@pytest.mark.parametrize("fitted", [15, 25, 40])
+def test_all_that_is_reported_where_few_trials_fit_is_covered(name: str, fitted: int) -> None:
+    """Early intervals, and those of the n that fits the budget where none stopped early."""
+    target = Target(0.02, early=True)
+    for cv in (0.002, 0.005, 0.007, 0.01, 0.02):
+        rows, truth = coverage.EARLY_SERIES[name](np.random.default_rng(4), 4000, cv)
+        found = [
+            interval_at_stop(
+                row[: early_size(row, target) or fitted], early=target.precision, tick=0.0
+            )
+            for row in rows[:, :fitted]
+        ]
+        missed = sum(not (i.low <= truth <= i.high) for i in found)
+        assert at_most(missed, 0.06, len(found)), cv
 
 
 @pytest.mark.parametrize(("kind", "times"), [("drift", 5), ("jump", 3)])

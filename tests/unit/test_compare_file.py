@@ -53,6 +53,7 @@ def test_a_gate_is_a_share_and_a_fixed_number_goes_with_compare() -> None:
         ('compare = "workload"\nprecision = "1%"', ["precision", "excludes compare"]),
         ('compare = "workload"\nquantile = "p95"', ["quantile", "excludes compare"]),
         ('compare = "workload"\nanytime = true', ["anytime", "excludes compare"]),
+        ('compare = "workload"\nearly = true', ["early", "excludes compare"]),
         ('compare = "workload"\nmetric = ["wall_ns", "cpu_ns"]', ["metric", "one metric"]),
         ('compare = "workload"\norder = "sequential"', ["order", "blocks"]),
     ],

@@ -102,7 +102,9 @@ def session(
                 plan=plan.make(asked, plan.cells(asked, MACHINE)),
                 machine=MACHINE,
                 facts=[],
-                decide=lambda values: stopping.decide(values, Target(asked.stopping.precision)),
+                decide=lambda values: stopping.decide(
+                    values, Target(asked.stopping.precision, early=asked.stopping.early)
+                ),
                 progress=quiet,
                 past=past(journal.read_all(folder)),
                 weigh=weigh,
@@ -181,6 +183,20 @@ def test_precision_goes_on_until_it_is_reached_and_says_so(session: Any) -> None
     assert stop.trials >= 50
     assert stop.reached is not None
     assert stop.reached <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("fitted", "early", "ended"),
+    [(20, True, ("target", 10)), (1000, True, ("target", 10)), (20, False, ("budget", 22))],
+)
+def test_narrow_times_end_a_session_early_also_where_few_trials_fit(
+    session: Any, monkeypatch: pytest.MonkeyPatch, fitted: int, early: bool, ended: tuple[str, int]
+) -> None:
+    monkeypatch.setattr("tare.experiment.session.session.plan.fixed_trials", lambda *_: fitted)
+    asked = Stopping(precision=0.1, early=early, budget_s=60.0)
+    lines, _, _ = session(experiment(factors={"workers": (1,)}, stopping=asked))
+    (stop,) = stops(lines).values()
+    assert (stop.reason, stop.trials) == ended
 
 
 def test_the_budget_outranks_everything_and_is_told(session: Any) -> None:

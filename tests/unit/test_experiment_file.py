@@ -195,6 +195,13 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + "trials = 0\n" + KERNEL, "experiment.trials: 0", ""),
         (HEAD + "trials = 9\nprecision = 0.1\n" + KERNEL, "experiment.precision: excludes", ""),
         (HEAD + "trials = 9\nanytime = true\n" + KERNEL, "experiment.anytime: excludes", ""),
+        (HEAD + "trials = 9\nearly = true\n" + KERNEL, "experiment.early: excludes", ""),
+        (HEAD + "anytime = true\nearly = true\n" + KERNEL, "early: is for medians alone", "remove"),
+        (
+            HEAD + 'quantile = "p90"\nearly = true\n' + KERNEL,
+            "early: is for medians alone",
+            "remove",
+        ),
         (HEAD + 'quantile = "p100"\n' + KERNEL, "experiment.quantile: 'p100'", ""),
         (HEAD + "quantile = 1\n" + KERNEL, "experiment.quantile: 1 ", ""),
         (HEAD + "quantile = true\n" + KERNEL, "experiment.quantile: True", ""),

@@ -14,8 +14,8 @@ from scipy.signal import lfilter
 
 from tare.results.message import Deviation, message
 from tare.statistics.dependence import dependence_times
-from tare.statistics.interim_analysis import Target, look, next_look
-from tare.statistics.series_intervals import series_interval
+from tare.statistics.interim_analysis import Target, early_size, look, next_look
+from tare.statistics.series_intervals import interval_at_stop, series_interval
 from tare.statistics.stopping import (
     FIRST_LOOK,
     Decision,
@@ -49,6 +49,118 @@ def test_asking_after_every_trial_is_asking_at_the_looks() -> None:
     stops = [decide_cell(values[:n], Target(0.01)).stop for n in range(1, end + 30)]
     assert stops.index(True) + 1 == end
     assert all(stops[end - 1 :])
+
+
+@pytest.fixture(scope="module")
+def coverage() -> ModuleType:
+    """Load the benchmark that applies the rule to many series at a time."""
+    path = Path(__file__).parents[2] / "benchmarks/coverage.py"
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+EARLY_TARGET = Target(0.02, early=True)
+
+
+def early_stop(values: np.ndarray, target: Target = EARLY_TARGET) -> int | None:
+    """Return the size at which the whole rule first stops with the target reached early."""
+    for n in range(1, min(len(values), FIRST_LOOK - 1) + 1):
+        if decide_cell(values[:n], target).stop:
+            return n
+    return None
+
+
+def test_narrow_series_stop_early_on_the_interval_that_is_reported() -> None:
+    values = np.random.default_rng(40).normal(100, 0.2, 60)
+    assert early_stop(values) == 10
+    found = interval_at_stop(values[:10], early=0.02)
+    assert (found.early, found.n, found.confidence) == (True, 10, 0.95)
+    first = np.sort(values[:10])
+    # Hazen's percentiles of ten values lie between two of them.
+    p10, p90 = first[:2].mean(), first[-2:].mean()
+    assert found.low == pytest.approx(np.median(first) - 3.1 * (p90 - p10), rel=1e-6)
+    assert found.high == pytest.approx(np.median(first) + 3.1 * (p90 - p10), rel=1e-6)
+    decision = decide_cell(values[:10], EARLY_TARGET)
+    assert (decision.reason, decision.reached) == ("target", found.half_width)
+
+
+def test_the_early_interval_of_more_trials_is_narrower_until_there_are_fifty() -> None:
+    values = np.random.default_rng(41).normal(100, 0.2, 80)
+    widths = [interval_at_stop(values[:n], early=0.02).half_width or 1 for n in (10, 20, 44)]
+    assert widths == sorted(widths, reverse=True)
+    assert not interval_at_stop(values, early=0.02).early
+    assert not interval_at_stop(values[:10]).early
+    assert not interval_at_stop(values[:10], early=0.02, fixed=True).early
+    # Where so many trials have no interval of their own, the early one is left.
+    dependent = np.concatenate([values[:10], 100 + np.cumsum(np.full(60, 0.05))])
+    assert interval_at_stop(dependent).low is None
+    assert interval_at_stop(dependent, early=0.02).early
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(0.02),
+        Target(0.02, early=True, anytime=True),
+        Target(0.02, early=True, quantile=0.9),
+        Target(0.02, early=True, spread=0.2),
+        Target(0.001, early=True),
+    ],
+)
+def test_what_asks_for_more_than_a_median_does_not_stop_early(target: Target) -> None:
+    assert early_stop(np.random.default_rng(40).normal(100, 0.2, 60), target) is None
+
+
+def test_early_intervals_that_hold_together_are_wider() -> None:
+    values = np.random.default_rng(42).normal(100, 0.3, 60)
+    sizes = [early_stop(values, Target(0.02, early=True, family=m)) for m in (1, 4)]
+    assert sizes[0] is not None
+    assert sizes[1] is not None
+    assert sizes[0] < sizes[1]
+
+
+def test_a_coarse_clock_keeps_a_series_from_stopping_early() -> None:
+    equal = np.full(40, 100.0)
+    assert early_stop(equal) is None
+    assert early_stop(equal, Target(0.02, early=True, tick=0.001)) == 10
+    # 3.1 ranges, known to one tick, and the ends of the interval.
+    assert early_stop(equal, Target(0.02, early=True, tick=0.48)) == 10
+    assert early_stop(equal, Target(0.02, early=True, tick=0.5)) == 12
+    found = interval_at_stop(equal[:10], early=0.02, tick=0.48)
+    assert found.high == pytest.approx(100 + 3.1 * 0.48 + 0.48)
+
+
+def test_one_slow_trial_delays_an_early_stop_and_does_not_prevent_it() -> None:
+    values = np.random.default_rng(43).normal(100, 0.2, 60)
+    values[0] = 130
+    assert early_stop(values) == 15
+
+
+def test_a_jump_of_more_than_half_the_target_is_no_early_stop() -> None:
+    steady = np.random.default_rng(44).normal(100, 0.02, 60)
+    later = np.arange(60) >= 6
+    # 1.4 ranges of 1.2 % lie within the target at 31 trials.
+    assert early_stop(steady + 1.2 * later) is None
+    assert early_stop(steady + 0.8 * later) == 15
+
+
+def test_strongly_autocorrelated_trials_that_stop_early_are_covered(coverage: ModuleType) -> None:
+    for cv in (0.001, 0.003, 0.005):
+        size, covered, wrong = coverage.early("AR .95", cv, 2000)
+        assert (size > 0).mean() > 0.99
+        assert covered.mean() > 0.96
+        assert wrong.mean() < 0.01
+    size, covered, wrong = coverage.early("AR .9", 0.012, 2000)
+    some = size > 0
+    assert 0.15 < some.mean() < 0.35
+    assert covered[some].mean() > stats.binom.ppf(0.01, some.sum(), 0.94) / some.sum()
 
 
 def test_average_n_is_the_published_one() -> None:
@@ -154,21 +266,6 @@ def test_every_cell_is_decided_by_itself() -> None:
     assert not decisions[1].stop
 
 
-@pytest.fixture(scope="module")
-def coverage() -> ModuleType:
-    """Load the benchmark that applies the rule to many series at a time."""
-    path = Path(__file__).parents[2] / "benchmarks/coverage.py"
-    spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     "target",
     [
@@ -178,6 +275,7 @@ def coverage() -> ModuleType:
         Target(0.01, anytime=True),
         Target(0.01, family=3),
         Target(0.0001, cap=300),
+        Target(0.04, early=True),
     ],
 )
 def test_the_benchmark_measures_what_decides(coverage: ModuleType, target: Target) -> None:
@@ -190,8 +288,11 @@ def test_the_benchmark_measures_what_decides(coverage: ModuleType, target: Targe
     target = Target(**{**vars(target), "cap": min(target.cap, 1500)})
     ends = coverage.stop(rows, target)
     for row, size, reached in zip(rows, ends.size, ends.reached, strict=True):
-        alone = list(looks(row, target))[-1]
-        assert (alone[0], alone[1].tight) == (size, reached)
+        if (early := early_size(row, target)) is not None:
+            assert (early, True) == (size, reached)
+        else:
+            alone = list(looks(row, target))[-1]
+            assert (alone[0], alone[1].tight) == (size, reached)
         assert decide_cell(row[: size - 1], target).stop is False
         decision = decide_cell(row, target)
         assert (decision.stop, decision.reason == "target") == (True, reached)

@@ -349,6 +349,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
                     anytime=stopping.anytime,
                     family=len(metrics),
                     tick=tick(metric, PRINTED if metric in experiment.printed else None),
+                    early=stopping.early,
                 ),
             )
             for metric, some in zip(metrics, values, strict=True)

@@ -139,6 +139,9 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quantile: Proportion = 0.5
     #: Stop by a confidence sequence, for exchangeable trials only.
     anytime: bool = False
+    #: Stop a median before 50 trials where so few reach the precision even if they are strongly
+    #: autocorrelated.
+    early: bool = False
     #: Metrics that must reach the precision beside the experiment's own.
     also: tuple[str, ...] = ()
     #: Instead of a precision: the factor whose levels are compared with its reference level, by

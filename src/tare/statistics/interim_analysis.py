@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tare.statistics.anytime import sequence_ranks
 from tare.statistics.dependence import dependence_times, first_correlations
 from tare.statistics.exact import ranks
-from tare.statistics.intervals import between_ranks, quantile_ranks
+from tare.statistics.intervals import between_ranks, p10_p90, quantile_ranks
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import HOLD, change_statistics, scores
+from tare.statistics.ticks import tick_of
 
 #: First look at a median; below it n is fixed beforehand. It is also the least number of
 #: independent trials that a stop may rest on [without it AR(.9) at 1 % covered 88.2 %, with it
 #: 95.4 %].
 FIRST_LOOK = 50
+#: Early analyses of a median: trials, and by how many p10–p90 ranges its interval extends to each
+#: side. It is the interval of trials that follow AR(.95), of which so few trials show nothing: 1.3
+#: (at 10 trials) to 1.1 times (at 44) the ratio that 95 % of such series stay below, since series
+#: that look narrow by chance stop first.
+EARLY = (
+    (10, 3.1),
+    (12, 2.8),
+    (15, 2.4),
+    (18, 2.1),
+    (22, 1.8),
+    (26, 1.6),
+    (31, 1.4),
+    (37, 1.25),
+    (44, 1.1),
+)
+#: Power of the number of intervals by which an early interval widens where several hold together.
+_EARLY_FAMILY = 0.3
 #: Independent trials that must be expected beyond a quantile.
 BEYOND = 10
 #: Of the ranks at each look: what peeking costs is paid by asking for more than 95 %.
@@ -58,6 +76,8 @@ class Target:
         Intervals that have to hold together (Bonferroni): one for each metric.
     tick : float or None
         What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    early : bool
+        Whether a median may also stop at the analyses of :data:`EARLY`.
     """
 
     precision: float
@@ -67,6 +87,7 @@ class Target:
     anytime: bool = False
     family: int = 1
     tick: float | None = None
+    early: bool = False
 
     @property
     def confidence(self) -> float:
@@ -166,6 +187,69 @@ def look(rows: FloatArray, target: Target) -> Looks:
     wanted = np.where(np.isfinite(wanted), wanted, 2.0 * n)
     projected = np.ceil(np.minimum(wanted, 1e12)).astype(np.int64)
     return Looks(low, high, half, tau, memory, refused, held, tight & ~held, projected)
+
+
+def early_widths(rows: FloatArray, family: int = 1, tick: float = 0.0) -> FloatArray:
+    """Half-widths of the median's early intervals, without what the clock adds to their ends.
+
+    Parameters
+    ----------
+    rows : array, shape (m, n)
+        Trial values in order of time; n at least that of the first of :data:`EARLY`.
+    family : int
+        Intervals that have to hold together.
+    tick : float
+        Of the clock, to which both ends of a range are known.
+    """
+    ranges = next(ranges for n, ranges in reversed(EARLY) if n <= rows.shape[1])
+    return np.asarray(ranges * family**_EARLY_FAMILY * (p10_p90(rows) + tick))
+
+
+def early_look(rows: FloatArray, target: Target) -> np.ndarray:
+    """Find the series that reach a target early.
+
+    Parameters
+    ----------
+    rows : array, shape (m, n)
+        Trial values in order of time; n one of :data:`EARLY`.
+    target : Target
+        What is asked; its tick is known.
+
+    Returns
+    -------
+    array of bool, shape (m,)
+        Whether the early interval lies within the target, and the series neither drifts nor
+        jumps by more than half of it, as far as so few trials show.
+    """
+    middle = np.median(rows, axis=1)
+    tick = target.tick or 0.0
+    half = early_widths(rows, target.family, tick) + tick
+    tight = np.asarray(half <= target.precision * np.abs(middle))
+    tight[tight] = ~_held(rows[tight], middle[tight], target)
+    return tight
+
+
+def early_size(values: FloatArray, target: Target) -> int | None:
+    """Return the trials at which a series reached its target early; None: it did not.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time; those after the stop change nothing.
+    target : Target
+        What is asked. Only medians stop early, and only where no interval of the spread and no
+        confidence sequence is asked for.
+    """
+    if not target.early or target.anytime or target.quantile != 0.5 or target.spread is not None:
+        return None
+    for size, _ in EARLY:
+        if size > min(len(values), target.cap):
+            return None
+        first = np.asarray(values[:size], dtype=float)
+        tick = tick_of(first, target.tick)
+        if tick is not None and early_look(first[None], replace(target, tick=tick))[0]:
+            return size
+    return None
 
 
 def bounds(

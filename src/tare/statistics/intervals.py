@@ -69,6 +69,8 @@ class Interval:
         Why there is no interval, and how many trials there must be.
     tick : float
         By how much the clock could not tell values apart; the bounds allow for it.
+    early : bool
+        Whether the series stopped early: so few trials show nothing of other sessions.
     """
 
     estimate: float
@@ -79,6 +81,7 @@ class Interval:
     n: int
     refusal: Message | None = None
     tick: float = 0.0
+    early: bool = False
 
     def refused(self, why: Message) -> Interval:
         """Return the estimate alone, with the reason why nothing is known of its precision."""

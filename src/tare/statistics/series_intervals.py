@@ -10,9 +10,18 @@ import numpy as np
 from tare.results.message import message
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence import dependence_times
-from tare.statistics.interim_analysis import FIRST_LOOK, Target, bounds, first_look, quantile_of
+from tare.statistics.interim_analysis import (
+    FIRST_LOOK,
+    Target,
+    bounds,
+    early_size,
+    early_widths,
+    first_look,
+    quantile_of,
+)
 from tare.statistics.intervals import Interval, quantile_interval, widened
 from tare.statistics.statistic import FloatArray
+from tare.statistics.ticks import tick_of
 from tare.units import quantile_name
 
 
@@ -77,6 +86,7 @@ def interval_at_stop(
     family: int = 1,
     fixed: bool = False,
     tick: float | None = None,
+    early: float | None = None,
 ) -> Interval:
     """Interval to print of a series that the rule stopped, which holds in spite of the looks.
 
@@ -90,17 +100,35 @@ def interval_at_stop(
         Whether n was decided beforehand, so that nobody looked.
     tick : float, optional
         As for :func:`tare.statistics.intervals.quantile_interval`.
+    early : float, optional
+        Precision at which the series might stop early, see :class:`Target`; None: it might not.
 
     Returns
     -------
     Interval
         That of the rule's look, whose ranks are those of more than 95 %; of 95 % where n was fixed,
-        by the user or because fewer trials fitted than a first look needs. Its ``confidence`` is
-        what it claims after all looks.
+        by the user or because fewer trials fitted than a first look needs. Of a series that stopped
+        early, the one that it stopped on, unless 50 trials and more give another. Its
+        ``confidence`` is what it claims after all looks.
     """
-    target = Target(1.0, quantile, anytime=anytime, family=family)
+    target = Target(
+        1.0 if early is None else early, quantile, anytime=anytime, family=family, tick=tick,
+        early=early is not None,
+    )  # fmt: skip
     looked = anytime or (not fixed and len(values) >= first_look(quantile))
     claimed = 1 - 0.05 / family
     confidence = target.confidence if looked else claimed
     interval = series_interval(values, quantile, confidence, anytime=anytime, tick=tick)
+    wanting = interval.low is None or len(values) < FIRST_LOOK
+    if not fixed and wanting and early_size(values, target) is not None:
+        interval = _early_interval(values, family, tick)
     return replace(interval, confidence=claimed)
+
+
+def _early_interval(values: FloatArray, family: int, tick: float | None) -> Interval:
+    tick = tick_of(values, tick)
+    middle = float(np.median(values))
+    half = float(early_widths(values[None], family, tick or 0.0)[0])
+    method = "median and p10–p90 range, for autocorrelated trials"
+    found = Interval(middle, middle - half, middle + half, 0.95, method, len(values), early=True)
+    return widened(found, values, tick)

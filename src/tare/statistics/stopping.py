@@ -18,6 +18,7 @@ from tare.statistics.interim_analysis import (
     FIRST_LOOK,
     MEMORY,
     Target,
+    early_size,
     first_look,
     look,
     next_look,
@@ -177,8 +178,9 @@ def decide_cell(values: FloatArray, target: Target) -> Decision:
     """Decide whether one cell has enough trials.
 
     The rule looks at the data at few sizes only: first at 50 trials, then where the last look
-    projected the target, at least 1.1 and at most 2 times further. The sizes follow from the
-    data alone, so that asking after every trial is the same as asking at the looks.
+    projected the target, at least 1.1 and at most 2 times further; with ``target.early`` at those
+    of :func:`early_size` before. The sizes follow from the data alone, so that asking after every
+    trial is the same as asking at the looks.
 
     Parameters
     ----------
@@ -210,8 +212,11 @@ def decide_cell(values: FloatArray, target: Target) -> Decision:
             anytime=target.anytime,
             family=target.family,
             tick=target.tick,
+            early=target.precision if target.early else None,
         )
         reached = at_stop.half_width
+    if early_size(values, target) is not None:
+        return Decision(True, "target", reached)
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
     for size, seen in looks(values, target):

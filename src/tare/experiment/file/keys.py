@@ -34,6 +34,13 @@ STOPPING = (
         "trials only, and refused where trials remember each other",
     ),
     Key(
+        "early",
+        kinds.FLAG,
+        "stop from 10 trials on where the median reaches the precision even if trials are strongly "
+        "autocorrelated, as `tare run` does; such a result holds for its session. Not with several "
+        "platforms or worker counts, whose spread is asked as well",
+    ),
+    Key(
         "compare",
         kinds.NAME,
         "go on by block until every level of this factor (or `workload`) is safely told from its "

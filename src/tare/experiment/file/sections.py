@@ -37,13 +37,18 @@ def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
                 "excludes trials: n is either fixed beforehand or follows from a precision",
                 "remove one of them",
             )
-        if given.get("anytime"):
-            raise table.error(
-                "anytime",
-                "excludes trials: a fixed n needs no confidence sequence",
-                "remove one of them",
-            )
+        for key in ("anytime", "early"):
+            if given.get(key):
+                raise table.error(
+                    key, "excludes trials: a fixed n has no rule to stop by", "remove one of them"
+                )
         given.setdefault("budget_s", None)
+    elif given.get("early") and (given.get("anytime") or given.get("quantile", 0.5) != 0.5):
+        raise table.error(
+            "early",
+            "is for medians alone, and excludes anytime",
+            "remove one of them",
+        )
     _check_comparing(table, given, also)
     return Stopping(**given, also=also)
 
@@ -63,7 +68,7 @@ def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ..
         return
     if "gate_on" in given and "gate" not in given:
         raise table.error("gate_on", "needs gate, which says how much is too much", 'gate = "3%"')
-    for key in ("precision", "quantile", "anytime"):
+    for key in ("precision", "quantile", "anytime", "early"):
         if given.get(key):
             raise table.error(
                 key,

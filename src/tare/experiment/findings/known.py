@@ -72,6 +72,7 @@ class Known:
             "n": self.interval.n,
             "tick": self.interval.tick,
             "method": self.interval.method,
+            "early": self.interval.early,
             "why": self.why,
             "refusal": self.refusal and text(self.refusal),
         }
@@ -147,6 +148,7 @@ def interval(
         family=1 + len(stopping.also),
         fixed=stopping.trials is not None,
         tick=tick,
+        early=stopping.precision if stopping.early else None,
     )
 
 

@@ -70,6 +70,7 @@ def _figure(one: Known) -> Message:
         name=one.name,
         figure=Amount(i.estimate, unit_of(one.metric), i.low, i.high),
         interval=i.low is not None,
+        early=i.early,
         n=i.n,
     )
 

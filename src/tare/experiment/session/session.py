@@ -299,12 +299,11 @@ class _Session:
                     continue
             failed = self.tally.hopeless(cells, is_over=budget.over)
             self._stop(failed, "failed", {})
-            if fixed is None:
-                decisions = self._decisions(cells)
-                # Without a value on a common source nothing is known, so nothing is reached.
-                if decisions and all(d.stop for c, d in decisions.items() if c not in failed):
-                    self._stop([c for c in cells if c not in failed], None, decisions)
-            else:
+            decisions = {} if self.experiment.stopping.trials else self._decisions(cells)
+            # Without a value on a common source nothing is known, so nothing is reached.
+            if decisions and all(d.stop for c, d in decisions.items() if c not in failed):
+                self._stop([c for c in cells if c not in failed], None, decisions)
+            elif fixed is not None:
                 done = [c for c in cells if not self.tally.missing(c, fixed) and c not in failed]
                 self._stop(
                     done,

@@ -180,6 +180,7 @@ def run(
                 "fingerprint": fingerprint and bool(out or save),
                 **({"trials": trials} if trials else {"budget": f"{default_s} s"}),
                 **({"precision": precision} if precision else {}),
+                "early": not (trials or several) and quantile == "median",
                 **({"budget": budget} if budget else {}),
                 **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
                 **({"compare": compared} if several else {}),
@@ -236,6 +237,7 @@ def _one(
 ) -> None:
     """Measure a single command on a single platform, and say what is known of it."""
     from tare.experiment import pipeline, plan
+    from tare.experiment.fingerprints.machine.activity import Watch, others_share
     from tare.features.run import table as run_table
     from tare.features.run.progress import RunBar
     from tare.features.run.screen import as_row, show, summarize
@@ -245,8 +247,11 @@ def _one(
     prepared = pipeline.check(asked, network=execution.network)
     with wanted.folder() as folder:
         bar = RunBar(plan.metric(asked), asked.stopping)
+        watch = Watch()
         ended, failure = session.conduct(prepared, folder, execution, bar)
-        summary = summarize(folder, ended)
+        # An engine's containers are no children of this process, and would pass for neighbours.
+        children = all(cell.platform == "bare" for cell in prepared.cells)
+        summary = summarize(folder, ended, others_share(watch.activity()) if children else None)
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
         spoken = "-" not in (wanted.json, wanted.markdown, export)

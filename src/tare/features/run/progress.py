@@ -13,7 +13,7 @@ from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import ranked, tick
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell, Stopping
-from tare.statistics.interim_analysis import FIRST_LOOK
+from tare.statistics.interim_analysis import EARLY, FIRST_LOOK
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen, percent, quantile_name
 
@@ -91,8 +91,9 @@ class RunBar(Bar):
     def _count(self, n: int) -> str:
         """Return how many trials there are, and of how many where that is known."""
         wanted = self._stopping.trials or self._trials
-        if wanted is None and n < FIRST_LOOK:
-            return f"{n} of at least {FIRST_LOOK}" if err.width >= WIDE else f"{n}"
+        least = EARLY[0][0] if self._stopping.early else FIRST_LOOK
+        if wanted is None and n < least:
+            return f"{n} of at least {least}" if err.width >= WIDE else f"{n}"
         return f"{n}" if wanted is None else f"{n} of {wanted}"
 
     def _series(self) -> tuple[str | None, FloatArray]:

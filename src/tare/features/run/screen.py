@@ -36,6 +36,7 @@ from tare.measure.comparison.trials import Trial, failing_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Change, Chosen, Message, message
+from tare.statistics.interim_analysis import first_look
 from tare.statistics.intervals import p10_and_p90
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 CONTAINERS = ("docker", "runc")
 #: Of the trials that are projected: spreads are not known exactly.
 RESERVE = 1.2
+#: Share of the CPUs from which on other programs explain that a target was not reached.
+NOTABLE_NEIGHBOURS = 0.05
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
 TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 
@@ -75,6 +78,8 @@ class Summary:
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
+    #: Share of the CPUs that other programs used while it was measured; None: not known.
+    neighbours: float | None = None
     #: Of an application that serves: its load, and what it took, each with its label.
     load: tuple[tuple[str, Message], ...] = ()
     #: What an application was run with, and the same in words, with its label.
@@ -222,6 +227,7 @@ class Summary:
             "reached": self.reached, "more_trials": stop.more_trials,
         }  # fmt: skip
         found = self.disturbance
+        told["neighbours"] = self.neighbours
         told["disturbance"] = None if found is None else data.builtins(found)
         return told
 
@@ -270,7 +276,7 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     }
 
 
-def summarize(folder: Path, ended: str) -> Summary:
+def summarize(folder: Path, ended: str, neighbours: float | None = None) -> Summary:
     """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
     finished, facts, stop, warnings = read_all(folder)
     asked = plan_file.read(folder)
@@ -278,6 +284,7 @@ def summarize(folder: Path, ended: str) -> Summary:
         finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,
         max((cell.workers for cell in asked.cells), default=1),
         waited_for(TIME, serves=any(cell.workload.serves for cell in asked.cells)),
+        neighbours=neighbours,
     )  # fmt: skip
     if asked.experiment.fingerprint and summary.good:
         from tare.experiment import pipeline
@@ -400,9 +407,32 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
         "run.time",
         figure=str(time),
         sure=_sure(time),
+        early=time.interval.early,
         n=time.interval.n,
         workers=summary.workers if summary.workers > 1 else None,
         spread=spread,
+        ended=_ended(summary, time, values),
+    )
+
+
+def _ended(summary: Summary, time: Known, values: FloatArray) -> Message | None:
+    """Return why the budget ended before the target was reached; None: it did not."""
+    stop, reached, n = summary.stop, summary.reached, len(values)
+    target = stop.target if stop and stop.reason == "budget" else None
+    if stop is None or not target or (reached is not None and reached <= target):
+        return None
+    used = summary.neighbours
+    if n >= FEWEST_FOR_QUANTILES and used is not None and used >= NOTABLE_NEIGHBOURS:
+        return message("run.ended.neighbours", share=Amount(used, "share"))
+    if stop.why in ("drifts", "jumps"):
+        return message(f"run.ended.{stop.why}")
+    if n < first_look(summary.stopping.quantile):
+        return message("run.ended.few", n=n)
+    if stop.why == "remembers" or reached is None:
+        return message("run.ended.remembers")
+    p10, p90 = p10_and_p90(values)
+    return message(
+        "run.ended.spread", share=Amount((p90 - p10) / float(np.median(values)), "share")
     )
 
 
@@ -412,6 +442,7 @@ def _asked(known: Known, time_metric: str) -> Message:
         figure=str(known),
         name=None if known.metric == time_metric else known.name,
         sure=_sure(known),
+        early=known.interval.early,
         why=known.interval.refusal,
     )
 

@@ -29,6 +29,13 @@ def share(activity: Activity) -> float:
     return ((activity.other_cpus or 0.0) + (activity.stolen_cpus or 0.0)) / (activity.cpus or 1)
 
 
+def others_share(activity: Activity) -> float | None:
+    """Return the share of the machine's CPU time that other programs had; None: not known."""
+    if activity.other_cpus is None or not activity.cpus:
+        return None
+    return activity.other_cpus / activity.cpus
+
+
 def busy(activity: Activity) -> bool:
     """Tell whether others used the machine so much that it shows in what was measured of it."""
     waited = max(activity.memory_pressure or 0.0, activity.io_pressure or 0.0)
@@ -84,7 +91,9 @@ class Watch:
         first = next(iter(lines), "")
         ticks = [int(word) for word in first.split()[1 : _COUNTED + 1]]
         worked = sum(n for place, n in enumerate(ticks) if place not in (*_AT_REST, _STEAL))
-        own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        # Taken off what all had, and of no use without that.
+        whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) if ticks else ()
+        own = [resource.getrusage(who) for who in whose]
         return _Reading(
             at_s=time.monotonic(),
             cpus=sum(re.match(r"cpu\d", line) is not None for line in lines) or None,

@@ -1,0 +1,87 @@
+"""The first line of ``tare run``: what is known, and why the budget ended before the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from said import args
+
+from tare.experiment import journal
+from tare.experiment.specification import Stopping
+from tare.features.run import screen
+from tare.features.run.screen import Summary
+from tare.measure.comparison.trials import Trial
+from tare.results.message import Amount, Message
+
+STEADY = np.random.default_rng(1).normal(1e8, 2e5, 10)
+WIDE = np.random.default_rng(2).normal(1e8, 3e7, 80)
+
+
+def summary(
+    values: np.ndarray, reason: journal.StopReason, *, why: Any = None, **changes: Any
+) -> Summary:
+    """Summarize trials of these times."""
+    trials = [
+        Trial(n, status="ok", values={("wall_ns", "switch"): float(v)}, duration_ns=float(v))
+        for n, v in enumerate(values, 1)
+    ]
+    stop = journal.Stop(
+        cell=0, trials=len(values), reason=reason, target=0.02, reached=None, more_trials=None,
+        more_seconds=None, why=why, refusal=None,
+    )  # fmt: skip
+    stopping = Stopping(early=True, budget_s=10.0)
+    return Summary(
+        trials, {}, "budget", stopping, "wall_ns", stop, time_metric="wall_ns", **changes
+    )
+
+
+def first_line(of: Summary) -> Message:
+    time = of.known("wall_ns", 0.5)
+    assert time is not None
+    return screen._time(of, time, of.values("wall_ns", "switch"))
+
+
+def test_an_early_result_is_of_this_session() -> None:
+    early = summary(STEADY, "target")
+    assert args(first_line(early), "run.time")["early"] is True
+    assert early.as_json()["summary"]["asked"][0]["early"] is True
+    late = summary(np.tile(STEADY, 6), "target")
+    assert args(first_line(late), "run.time")["early"] is False
+    assert late.as_json()["summary"]["asked"][0]["early"] is False
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "why"),
+    [
+        (WIDE, {"neighbours": 0.39}, "neighbours"),
+        (WIDE, {"neighbours": 0.01}, "spread"),
+        (WIDE, {}, "spread"),
+        (WIDE, {"why": "jumps"}, "jumps"),
+        (WIDE, {"why": "drifts", "neighbours": 0.39}, "neighbours"),
+        (WIDE, {"why": "remembers"}, "remembers"),
+        (WIDE[:20], {}, "few"),
+        (WIDE[:4], {"neighbours": 0.39}, "few"),
+    ],
+)
+def test_the_first_line_says_why_the_budget_ended_before_the_target(
+    values: np.ndarray, changes: dict[str, Any], why: str
+) -> None:
+    ended = args(first_line(summary(values, "budget", **changes)), "run.time")["ended"]
+    assert ended.id == f"run.ended.{why}"
+    if why == "neighbours":
+        assert ended.args["share"] == Amount(0.39, "share")
+    if why == "few":
+        assert ended.args["n"] == len(values)
+
+
+@pytest.mark.parametrize("reason", ["target", "fixed", "cap"])
+def test_what_ends_otherwise_names_no_budget(reason: journal.StopReason) -> None:
+    line = first_line(summary(WIDE, reason, neighbours=0.5))
+    assert args(line, "run.time")["ended"] is None
+
+
+def test_a_budget_that_reached_its_target_needs_no_reason() -> None:
+    line = first_line(summary(np.tile(STEADY, 2), "budget", neighbours=0.5))
+    assert args(line, "run.time")["ended"] is None
