@@ -18,6 +18,7 @@ from typing import Any
 
 import private_state
 import pytest
+import vega_lite
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -37,7 +38,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")
-drawing.CHECKS = True
+# Before modules of charts import it.
+drawing.styled = vega_lite.validated(drawing.styled)
 
 
 _BEFORE = pytest.StashKey[float]()

@@ -44,7 +44,7 @@ FAIL_ONCE = {
 }
 #: Loaded inside of functions, and expensive.
 _LIBRARIES = (
-    "altair", "docker", "duckdb", "pandas", "pyarrow.parquet", "pydantic", "scipy.stats",
+    "docker", "duckdb", "pandas", "pyarrow.parquet", "pydantic", "scipy.stats",
     "vl_convert", "statsmodels.stats.diagnostic", "statsmodels.tsa.stattools", "typer._adapters",
 )  # fmt: skip
 _MAX_BYTES = 1 << 20

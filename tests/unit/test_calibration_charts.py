@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 import sweeps
+import vega_lite
 from said import args, ids
 
 from tare.experiment.sweep.analysis import calibration
@@ -45,7 +46,7 @@ def saturating() -> Calibration:
 
 
 def titles(chart: Any) -> list[str]:
-    return [panel.get("title", "") for panel in chart.to_dict()["vconcat"]]
+    return [panel.get("title", "") for panel in chart["vconcat"]]
 
 
 def words(spec: Any) -> str:
@@ -55,7 +56,7 @@ def words(spec: Any) -> str:
 def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
     sweep = asked(jumping)
     assert [piece.letter for piece in sweep.pieces] == ["A", "B", "C"]
-    drawn = words(sweep_chart(sweep).to_dict())
+    drawn = words(sweep_chart(sweep))
     told = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
     ends = [("A", 0.1, 0.5), ("B", 0.6, 2.8), ("C", 2.9, 4)]
     for letter, start, end in ends:
@@ -70,7 +71,7 @@ def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
 
 def test_one_piece_has_no_letter(linear):
     sweep = asked(linear)
-    assert '"told": "A"' not in words(sweep_chart(sweep).to_dict())
+    assert '"told": "A"' not in words(sweep_chart(sweep))
     assert "calibration.chart.pieces" not in ids(tell_sweep(sweep))
     line = args(tell_sweep(sweep), "calibration.chart.line")
     assert line["r2"] == linear.asked.line.r2
@@ -81,7 +82,7 @@ def test_saturation_is_marked(saturating):
     sweep = asked(saturating)
     assert sweep.pieces[-1].flat
     assert not sweep.pieces[0].flat
-    assert "saturates at 2" in words(sweep_chart(sweep).to_dict())
+    assert "saturates at 2" in words(sweep_chart(sweep))
     place = args(tell_sweep(sweep), "calibration.chart.saturates")["place"]
     assert (place.value, place.unit) == (saturating.asked.saturates_at, "CPUs")
     pieces = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
@@ -103,7 +104,7 @@ def test_what_did_not_happen_has_no_panel(linear):
 
 
 def test_the_last_panel_names_the_axis_that_all_share(jumping):
-    panels = sweep_chart(asked(jumping)).to_dict()["vconcat"][1:]
+    panels = sweep_chart(asked(jumping))["vconcat"][1:]
 
     def axes(panel: dict[str, Any]) -> list[dict[str, Any]]:
         layers = panel.get("layer", [panel])
@@ -143,7 +144,7 @@ def test_the_sweep_of_somebody_else():
 def test_one_value_at_each_step_has_no_interval():
     quotas = [0.1 * n for n in range(1, 21)]
     sweep = fitted(quotas, [28 * q for q in quotas], scaling(quotas, [28 * q for q in quotas]))
-    assert '"y2"' not in words(sweep_chart(sweep).to_dict()["vconcat"][1])
+    assert '"y2"' not in words(sweep_chart(sweep)["vconcat"][1])
     told = args(tell_sweep(sweep), "calibration.chart.means")
     assert told["trials"].args == {"least": 1, "most": 1}
     assert (told["steps"], told["singles"]) == (20, False)
@@ -154,6 +155,6 @@ def test_many_trials_are_thinned_and_said():
     quotas = [0.1 * n for n in range(1, 1001) for _ in range(7)]
     rates = [28 * q for q in quotas]
     sweep = fitted(quotas, rates, scaling(quotas[::7], rates[::7]))
-    data = sweep_chart(sweep).to_dict()["datasets"].values()
-    assert max(map(len, data)) <= MOST_MARKS
+    _, rates, *_ = sweep_chart(sweep)["vconcat"]
+    assert max(len(vega_lite.rows(part)) for part in rates["layer"]) <= MOST_MARKS
     assert args(tell_sweep(sweep), "calibration.chart.thinned") == {"every": 2}

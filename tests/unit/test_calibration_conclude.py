@@ -308,7 +308,7 @@ def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
     file.write((found,), tmp_path / "calibration.json")
     assert file.read(tmp_path / "calibration.json") == (found,)
     drawn = asked(found)
-    assert sweep_chart(drawn).to_dict()
+    assert sweep_chart(drawn)
     assert tell_sweep(drawn)
 
 

@@ -44,15 +44,15 @@ def test_runs_of_common_words_become_one_sign() -> None:
 def test_an_axis_takes_the_room_of_what_is_shown() -> None:
     names = [f"{BUCKET} initial={n}Mbit" for n in (600, 300)]
     assert label_width(names) < label_width(names[:1])
-    expression = label_axis(100, names).to_dict()["labelExpr"]
+    expression = label_axis(100, names)["labelExpr"]
     assert f"'{names[0]}': '… initial=600Mbit'" in expression
-    assert "labelExpr" not in label_axis(100, ["a", "b"]).to_dict()
+    assert "labelExpr" not in label_axis(100, ["a", "b"])
 
 
 def test_the_budgets_of_a_chart_are_told_apart() -> None:
     levels = [f"{networked.RATES} budget=8Gbit initial={n}Gbit" for n in (8, 4, 2)]
     results = networked.make(("none", *levels), trials=8)
     chart = SUPPLIES.charts()["medians"].draw(results, [])
-    drawn = json.dumps(chart.to_dict(), ensure_ascii=False)
+    drawn = json.dumps(chart, ensure_ascii=False)
     for n in (8, 4, 2):
         assert f"'… initial={n}Gbit'" in drawn

@@ -57,7 +57,7 @@ def test_the_chart_has_a_mark_a_group_which_stands_out_where_it_is_outside() -> 
     networks = networks_of(results)
     assert not isinstance(networks, Message)
     drawn = chart.draw(results, [])
-    marks = [one for panel in drawn.hconcat for one in panel.layer[1].data.values]
+    marks = [one for panel in drawn["hconcat"] for one in panel["layer"][1]["data"]["values"]]
     found = few(networks)
     assert len(marks) == sum(f.groups for f in found)
     assert [m["where"] for m in marks].count("outside") == sum(f.outside for f in found)

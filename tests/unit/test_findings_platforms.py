@@ -241,7 +241,7 @@ def test_emulated_platforms_are_never_told_as_a_cost(
             if any(c.key == "ratio" for c in table.columns):
                 assert not {r.get("platform") for r in table.rows} & {"vm", "vm/runc"}, table.title
     charts = SUPPLIES.charts()
-    drawn = charts["platform_values"].draw(sized, findings).to_dict()
+    drawn = charts["platform_values"].draw(sized, findings)
     assert "vm (emulated)" in str(drawn)
 
 

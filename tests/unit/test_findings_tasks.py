@@ -134,12 +134,12 @@ def test_other_experiments_are_not_asked() -> None:
 
 def test_the_trial_of_median_duration_is_drawn() -> None:
     results = make(Job(begins={3: 0.05}), levels=(BUCKET, "rate 1Gbit"))
-    chart = task_timeline.draw(results, ()).to_dict()
+    chart = task_timeline.draw(results, ())
     tasks, rate, tokens = chart["vconcat"]
     lanes = tasks["encoding"]["y"]["scale"]["domain"]
     assert lanes == ["host 1", "host 2", "host 3"]
     for panel in (rate, tokens):
-        shown = panel["layer"][0]["encoding"]["color"]["scale"]["domain"]
+        shown = panel["encoding"]["color"]["scale"]["domain"]
         assert shown == ["host 3", "other hosts"]
     assert ids(task_timeline.alternative(results, ())) == [
         "network_chart.tasks.drawn", "network_chart.tasks.trial", "network_chart.tasks.host",
@@ -148,7 +148,7 @@ def test_the_trial_of_median_duration_is_drawn() -> None:
 
 def test_without_a_straggler_the_first_cell_is_drawn() -> None:
     results = make(Job(), levels=("rate 1Gbit", BUCKET))
-    assert len(task_timeline.draw(results, ()).to_dict()["vconcat"]) in (2, 3)
+    assert len(task_timeline.draw(results, ())["vconcat"]) in (2, 3)
 
 
 def test_who_leads_must_be_beyond_the_others() -> None:

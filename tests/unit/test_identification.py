@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import vega_lite
 from model_bucket import Phase, carried, pattern
 from noisy_traces import bucket, flat, noisy
 from said import args
@@ -396,7 +397,7 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     assert drawn is not None
     spec = drawn.spec
     assert len(spec["vconcat"]) == 2
-    assert spec["datasets"]
+    assert vega_lite.rows(spec)
     kind, numbers = identified.caption(found)
     assert kind == message("net.kind.bucket")
     names = [one.args["name"] for one in numbers.args["parts"] if "name" in one.args]

@@ -244,7 +244,7 @@ def test_the_policy_lets_only_the_page_s_own_scripts_run(rendered):
 def test_many_samples_are_thinned_and_said():
     many = synthetic.make(platforms=("bare",), workers=(2,), trials=200, iterations=20)
     chart = SUPPLIES.charts()["scatter"]
-    points = json.dumps(chart.draw(many, []).to_dict()).count('"w":')
+    points = json.dumps(chart.draw(many, [])).count('"w":')
     assert 0 < points <= MOST_MARKS
     thinned = args(chart.alternative(many, []), "chart.scatter.thinned")
     assert (thinned["drawn"], thinned["total"]) == (points, 8_000)

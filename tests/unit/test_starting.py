@@ -7,7 +7,7 @@ import sys
 
 
 def test_no_command_loads_what_another_needs() -> None:
-    heavy = ("numpy", "scipy", "pandas", "duckdb", "altair", "docker")
+    heavy = ("numpy", "scipy", "pandas", "duckdb", "docker", "vl_convert")
     script = (
         "import sys; from tare import wiring; wiring.command_line()\n"
         f"print(*[name for name in {heavy!r} if name in sys.modules])\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vega_lite import rows
 
 from tare.errors import InputError
 from tare.render import charts
@@ -27,32 +28,21 @@ ALL: dict[str, Any] = {
 }
 
 
-def records(spec: Any) -> list[dict[str, Any]]:
-    """Collect the rows of all data in a chart."""
-    if isinstance(spec, list):
-        return [row for part in spec for row in records(part)]
-    if not isinstance(spec, dict):
-        return []
-    rows = spec.get("data", {}).get("values", []) if isinstance(spec.get("data"), dict) else []
-    named = [row for rows in spec.get("datasets", {}).values() for row in rows]
-    rest = [row for key, v in spec.items() if key not in ("data", "datasets") for row in records(v)]
-    return [*rows, *named, *rest]
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_every_chart_draws_by_itself_and_fetches_nothing(name: str) -> None:
     import vl_convert
 
-    plain = charts.shown(ALL[name]).to_dict()
+    plain = charts.shown(ALL[name])
     text = json.dumps(plain, allow_nan=False)
     assert "var(--" not in text
     svg = vl_convert.vegalite_to_svg(plain)
     assert svg.count("<path") > 3
-    assert records(plain)
+    assert plain._repr_mimebundle_()["application/vnd.vegalite.v6+json"] == plain
+    assert rows(plain)
 
 
 def test_the_histogram_holds_every_value_once() -> None:
-    counts = [r["count"] for r in records(ALL["distribution"].to_dict()) if "count" in r]
+    counts = [r["count"] for r in rows(ALL["distribution"]) if "count" in r]
     assert sum(counts) == len(VALUES)
 
 
@@ -62,7 +52,7 @@ def test_values_without_spread_have_bins(values: np.ndarray) -> None:
 
 
 def test_a_quantile_without_interval_says_why() -> None:
-    told = {r["name"]: r for r in records(ALL["distribution"].to_dict()) if "told" in r}
+    told = {r["name"]: r for r in rows(ALL["distribution"]) if "told" in r}
     assert told["median"]["low"] < told["median"]["at"] < told["median"]["high"]
     assert not told["p99"]["closed"]
     assert "needs" in told["p99"]["told"]
@@ -78,28 +68,28 @@ def test_thinning_a_course_loses_no_outage() -> None:
 
 def test_a_step_is_drawn_as_two_levels() -> None:
     values = np.concatenate([np.ones(60), np.full(60, 2.0)]) + RNG.normal(0, 0.01, 120)
-    rows = records(charts.course(values).to_dict())
-    levels = [r["level"] for r in rows if "level" in r]
+    shown = rows(charts.course(values))
+    levels = [r["level"] for r in shown if "level" in r]
     assert levels == [pytest.approx(1, abs=0.01), pytest.approx(2, abs=0.01)]
-    assert [r["at"] for r in rows if "at" in r] == [61]
+    assert [r["at"] for r in shown if "at" in r] == [61]
 
 
 def test_convergence_marks_the_runs_that_are_needed() -> None:
     found = repetitions(VALUES, 0.05)
-    rows = records(charts.convergence(found).to_dict())
-    assert [r["n"] for r in rows if "n" in r] == [found.n]
+    shown = rows(charts.convergence(found))
+    assert [r["n"] for r in shown if "n" in r] == [found.n]
 
 
 def test_too_few_values_have_no_curve() -> None:
     with pytest.raises(InputError, match="too few"):
         charts.convergence(VALUES[:3])
-    spec = charts.convergence({"few": VALUES[:3], "many": VALUES}).to_dict()
+    spec = charts.convergence({"few": VALUES[:3], "many": VALUES})
     assert [panel["title"] for panel in spec["concat"]] == ["many"]
 
 
 def test_ratios_are_judged_by_their_interval() -> None:
-    rows = [r for r in records(ALL["forest"].to_dict()) if "state" in r]
-    assert [(r["where"], r["state"]) for r in rows] == [("a", "higher"), ("b", "inconclusive")]
+    shown = [r for r in rows(ALL["forest"]) if "state" in r]
+    assert [(r["where"], r["state"]) for r in shown] == [("a", "higher"), ("b", "inconclusive")]
 
 
 @pytest.mark.parametrize(("q", "name"), [(0.5, "median"), (0.99, "p99"), (0.999, "p99.9")])

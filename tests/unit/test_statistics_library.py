@@ -15,4 +15,4 @@ def test_the_guide_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks), {"__name__": "guide"})
-    assert (tmp_path / "course.html").exists()
+    assert (tmp_path / "timeline.vl.json").exists()

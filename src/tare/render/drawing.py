@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tare.render.escaping import harmless
 
-if TYPE_CHECKING:
-    import altair
+#: A Vega-Lite document, or a view in one.
+Chart = dict[str, Any]
 
-#: Whether charts are held against Vega-Lite's schema, as tests do: reports would take longer.
-CHECKS = False
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_TYPES = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
 #: Marks of one chart; what is beyond is thinned, and said.
 MOST_MARKS = 5000
 #: Panels of one chart.
@@ -57,37 +56,69 @@ SHAPES = (
 )  # fmt: skip
 
 
-def data(records: Sequence[Mapping[str, Any]]) -> Any:
+def data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Put rows into the chart itself: no file, no network."""
-    return _kept_data()(values=[dict(record) for record in records])
+    return {"values": [*rows]}
 
 
-@functools.cache
-def _kept_data() -> Any:
-    import altair as alt
+def field(name: str, **options: Any) -> dict[str, Any]:
+    """Encode a channel by a column of the rows, such as ``x:Q``: its name and type.
 
-    from tare.render import chart_copies
-
-    chart_copies.install()
-
-    class KeptData(alt.InlineData):
-        """Rows that nobody changes: a copy of a chart, which each step of making it is, has them.
-
-        Copying and checking every row again each time took most of what a report takes.
-        """
-
-        _class_is_valid_at_instantiation = False
-
-        def __deepcopy__(self, memo: object) -> KeptData:
-            return self
-
-    return KeptData
+    Types are N(ominal), O(rdinal) and Q(uantitative); second ends such as ``x2`` have none.
+    """
+    column, _, kind = name.partition(":")
+    return {"field": column, **({"type": _TYPES[kind]} if kind else {}), **options}
 
 
-def spec_of(chart: Any) -> dict[str, Any]:
-    """Return a chart as Vega-Lite has it."""
-    found: dict[str, Any] = chart.to_dict(validate=CHECKS)
-    return found
+def category(
+    column: str, names: Sequence[str], values: Sequence[Any], **options: Any
+) -> dict[str, Any]:
+    """Encode names by colours, shapes or dashes, in turn where there are more names than those."""
+    given = [values[i % len(values)] for i in range(len(names))]
+    return field(f"{column}:N", scale={"domain": [*names], "range": given}, **options)
+
+
+def mark(
+    kind: str,
+    channels: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    where: str = "",
+    **look: Any,
+) -> Chart:
+    """Draw rows as marks of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        Such as "line".
+    channels : mapping
+        Fields, values and constants by channel.
+    rows : sequence of mapping, optional
+        Those of the surrounding layers by default.
+    where : str, optional
+        Condition of the rows that are drawn, in Vega's language.
+    **look
+        Properties of the mark.
+    """
+    return {**_of(rows, where), "mark": {"type": kind, **look}, "encoding": {**channels}}
+
+
+def layer(
+    *parts: Chart,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    where: str = "",
+    channels: Mapping[str, Any] | None = None,
+    **properties: Any,
+) -> Chart:
+    """Draw parts over each other; they inherit rows, condition and channels."""
+    shared = {} if channels is None else {"encoding": {**channels}}
+    return {**_of(rows, where), **shared, "layer": [*parts], **properties}
+
+
+def _of(rows: Sequence[Mapping[str, Any]] | None, where: str) -> Chart:
+    chart: Chart = {} if rows is None else {"data": data(rows)}
+    return {**chart, "transform": [{"filter": where}]} if where else chart
 
 
 def panel_width(columns: int, gutter: int) -> int:
@@ -101,18 +132,18 @@ def label_width(labels: Iterable[str]) -> int:
     return min(_MOST_LABEL, int(longest * _CHARACTER) + 10)
 
 
-def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> altair.Axis:
+def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> dict[str, Any]:
     """Axis of row labels that takes so many pixels, whatever stands in it.
 
     With the ``names`` of the rows, those that would be cut are shown by what differs.
     """
-    import altair as alt
-
     short = {name: told for name, told in distinct(names).items() if told != name}
     if short:
         table = ", ".join(f"{quoted(name)}: {quoted(told)}" for name, told in short.items())
         more["labelExpr"] = f"{{{table}}}[datum.value] || datum.value"
-    return alt.Axis(labelLimit=label, minExtent=label, maxExtent=label, grid=False, **more)
+    return {
+        "labelLimit": label, "minExtent": label, "maxExtent": label, "grid": False, **more
+    }  # fmt: skip
 
 
 def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
@@ -140,32 +171,29 @@ def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
 
 
 def by_series(
-    names: Sequence[str], field: str, given: Sequence[str] = ()
-) -> tuple[altair.Color, altair.Shape]:
+    names: Sequence[str], column: str, given: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give each series its colour and its shape, and a legend where there are several.
 
     Parameters
     ----------
     names : sequence of str
         The series that are drawn.
-    field : str
-        In which the rows of a chart have their names.
+    column : str
+        The column of the rows that has their names.
     given : sequence of str, optional
         All series in the order in which colours and shapes are given out.
     """
-    import altair as alt
-
     places = [(given or names).index(name) % len(SHAPES) for name in names]
     entry = max(len(name) for name in names) * _CHARACTER + _ENTRY
     columns = max(1, min(len(names), int(_LEGEND // entry)))
-    key = alt.Legend(title=None, columns=columns, labelLimit=_LEGEND, symbolOpacity=1)
+    key = {"title": None, "columns": columns, "labelLimit": _LEGEND, "symbolOpacity": 1}
     legend = key if len(names) > 1 else None
-    colours = alt.Scale(domain=list(names), range=[SERIES[i] for i in places])
-    shapes = alt.Scale(domain=list(names), range=[SHAPES[i] for i in places])
-    return (
-        alt.Color(f"{field}:N", sort=list(names), scale=colours, legend=legend),
-        alt.Shape(f"{field}:N", sort=list(names), scale=shapes, legend=legend),
+    colours, shapes = (
+        category(column, names, [values[i] for i in places], sort=[*names], legend=legend)
+        for values in (SERIES, SHAPES)
     )
+    return colours, shapes
 
 
 def quoted(name: str) -> str:
@@ -175,7 +203,7 @@ def quoted(name: str) -> str:
 
 
 def styled(
-    chart: Any,
+    chart: Chart,
     *,
     columns: int = 1,
     gutter: int = 60,
@@ -183,12 +211,12 @@ def styled(
     least: int = 64,
     most: int | None = None,
     stack: bool = False,
-) -> Any:
+) -> Chart:
     """Give a chart the page's look, and tell the page how to fit it to its width.
 
     Parameters
     ----------
-    chart : altair chart
+    chart : Chart
         Its panels are ``panel_width(columns, gutter)`` wide.
     columns : int
         Panels side by side.
@@ -206,7 +234,7 @@ def styled(
         "most": most, "stack": stack,
         "panel": panel_width(columns, gutter),
     }  # fmt: skip
-    return chart.properties(usermeta={"fit": fit}).configure(**_CONFIG)
+    return {"$schema": _SCHEMA, **chart, "usermeta": {"fit": fit}, "config": _CONFIG}
 
 
 _CONFIG: dict[str, Any] = {

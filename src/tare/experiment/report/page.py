@@ -13,7 +13,6 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import doubts, machine_tables, stop_table
 from tare.experiment.results import Results
-from tare.render.drawing import spec_of
 from tare.render.words import paragraph
 from tare.results.finding import Finding
 from tare.results.report import Figure, Origin, Report, Section
@@ -93,9 +92,7 @@ def _figures(
         chart: Any = unit.draw(shown, findings)
         if chart is not None:
             alternative = paragraph(unit.alternative(shown, findings))
-            drawn.append(
-                Figure(unit.description.name, unit.description.title, spec_of(chart), alternative)
-            )
+            drawn.append(Figure(unit.description.name, unit.description.title, chart, alternative))
     return tuple(drawn)
 
 

@@ -18,7 +18,6 @@ from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.variance import VarianceAudit
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS
-from tare.render.drawing import spec_of
 from tare.render.words import paragraph, sentence, text
 from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Figure
@@ -53,7 +52,7 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
 
 
 def _figure(name: str, title: str, chart: Any, *alternative: Said) -> Figure:
-    return Figure(name, title, spec_of(chart), paragraph(alternative))
+    return Figure(name, title, chart, paragraph(alternative))
 
 
 def _medians(audit: Audit) -> tuple[Figure, ...]:

@@ -17,7 +17,7 @@ from tare.features.calibration.fairness import IN_ORDER
 from tare.features.calibration.findings.tables import lines_table
 from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.matrix import Matrix
-from tare.render.drawing import spec_of
+from tare.render.drawing import Chart
 from tare.render.words import paragraph, text
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, Said, message
@@ -91,8 +91,7 @@ def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Repo
     figures = []
     if chart is not None:
         title = text(message("calibration.page.equal", second=second, first=first))
-        figures = [_figure("mapping", title, spec_of(chart),
-                           tell_mapping(found))]  # fmt: skip
+        figures = [_figure("mapping", title, chart, tell_mapping(found))]
     sweeps = sweeps_of({found.a.name: a, found.b.name: b})
     both = _figure("both", "Both sweeps on one axis", overlay(sweeps), tell_overlay(sweeps))
     verdicts = [_of(name, sweep.scaling.sentence) for name, sweep in sweeps.items()]
@@ -117,9 +116,8 @@ def _of(name: str, said: Said) -> Message:
     return message("calibration.page.of", name=name, said=said)
 
 
-def _figure(name: str, title: str, chart: object, told: Message | tuple[Message, ...]) -> Figure:
-    spec = chart if isinstance(chart, dict) else spec_of(chart)
-    return Figure(name, title, spec, paragraph(told))
+def _figure(name: str, title: str, chart: Chart, told: Message | tuple[Message, ...]) -> Figure:
+    return Figure(name, title, chart, paragraph(told))
 
 
 def _section(

@@ -12,7 +12,6 @@ from tare.features.fleet.answers import basis_said, called, cell, findings, odd_
 from tare.features.fleet.results import Fleet
 from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
-from tare.render.drawing import spec_of
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Change, Duration, Message, message
@@ -175,7 +174,7 @@ def _strips(fleet: Fleet) -> Figure:
     heading = text(message("fleet.chart.strips.title"))
     said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts), odd=bool(odd))
     chart = strips(panels, shown)
-    return Figure("hosts", heading, spec_of(chart), sentence(said))
+    return Figure("hosts", heading, chart, sentence(said))
 
 
 def _figures(finding: Finding, margin: float) -> tuple[Figure, ...]:
@@ -210,7 +209,7 @@ def _forest(name: str, rows: Sequence[dict[str, object]], margin: float) -> Figu
         hosts=hosts, low=Change(min(ratios)), high=Change(max(ratios)),
         margin=Amount(margin, "share"), ends=half if hosts > MOST_ROWS else None,
     )  # fmt: skip
-    return Figure(name, text(title), spec_of(chart), sentence(alternative))
+    return Figure(name, text(title), chart, sentence(alternative))
 
 
 _RATIO = ("ratio", "ratio_low", "ratio_high")

@@ -9,7 +9,17 @@ import numpy as np
 
 from tare.features.tasks.outcomes import Pair, Scored, medians, pairs
 from tare.render.charts.lines import Axis, Line, lines
-from tare.render.drawing import MOST_MARKS, SHAPES, colour, data, panel_width, spec_of, styled
+from tare.render.drawing import (
+    MOST_MARKS,
+    SHAPES,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import sentence, text
 from tare.results.message import message
 from tare.results.report import Figure
@@ -51,7 +61,7 @@ def quantiles(some: Sequence[Scored]) -> Figure | None:
         n=_MOST_LINES,
         of=len(some) if len(some) > _MOST_LINES else None,
     )
-    return Figure("quantile", text(title), spec_of(chart), sentence(alternative))
+    return Figure("quantile", text(title), chart, sentence(alternative))
 
 
 def scatters(compared: Sequence[Pair]) -> tuple[Figure, ...]:
@@ -62,8 +72,6 @@ def scatters(compared: Sequence[Pair]) -> tuple[Figure, ...]:
 
 
 def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
-    import altair as alt
-
     first, second = pair.first, pair.second
     x, y = (medians(_timed(one)) for one in (first, second))
     known = ~np.isnan(x) & ~np.isnan(y) & (x > 0) & (y > 0)
@@ -90,27 +98,25 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     there = [kind for kind in kinds if any(r["k"] == kind for r in records)]
     both_axes = np.concatenate([x[chosen], y[chosen]]) / scale
     ends = [float(both_axes.min()), float(both_axes.max())]
-    axis = alt.Scale(
-        type="log" if ends[1] > 20 * ends[0] else "linear", domain=ends, nice=True, zero=False
+    axis = {"type": "log" if ends[1] > 20 * ends[0] else "linear", "domain": ends, "nice": True,
+            "zero": False}  # fmt: skip
+    tint, shape = (
+        category("k", there, [values[kinds.index(one)] for one in there], sort=there, title=None)
+        for values in (colours, SHAPES)
     )
-    line = alt.Chart(data([{"x": e, "y": e} for e in ends])).mark_line(
-        color=colour("soft"), strokeWidth=1, strokeDash=[4, 3]
-    ).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))  # fmt: skip
-    points = alt.Chart(data(records)).mark_point(size=26, opacity=0.75, filled=True).encode(
-        x=alt.X("x:Q", scale=axis, title=f"{first.label}, {unit}"),
-        y=alt.Y("y:Q", scale=axis, title=f"{second.label}, {unit}"),
-        color=alt.Color(
-            "k:N", sort=there, title=None,
-            scale=alt.Scale(domain=there, range=[colours[kinds.index(one)] for one in there]),
-        ),
-        shape=alt.Shape(
-            "k:N", sort=there, title=None,
-            scale=alt.Scale(domain=there, range=[SHAPES[kinds.index(one)] for one in there]),
-        ),
+    at = {
+        "x": field("x:Q", scale=axis, title=f"{first.label}, {unit}"),
+        "y": field("y:Q", scale=axis, title=f"{second.label}, {unit}"),
+        "color": tint,
+        "shape": shape,
+    }
+    chart = layer(
+        mark("line", {"x": field("x:Q"), "y": field("y:Q")}, [{"x": e, "y": e} for e in ends],
+             color=colour("soft"), strokeWidth=1, strokeDash=[4, 3]),
+        mark("point", at, records, size=26, opacity=0.75, filled=True),
+        width=min(_HEIGHT, panel_width(1, _GUTTER)),
+        height=_HEIGHT,
     )  # fmt: skip
-    chart: Any = alt.layer(line, points).properties(
-        width=min(_HEIGHT, panel_width(1, _GUTTER)), height=_HEIGHT
-    )
     solved = known & first.outcomes.always_solved & second.outcomes.always_solved
     alternative = message(
         "tasks.chart.scatter.alternative",
@@ -120,7 +126,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     title = message(
         "tasks.chart.scatter.title", first=first.label, second=second.label, number=number, of=of
     )
-    spec = spec_of(styled(chart, gutter=_GUTTER, most=_HEIGHT))
+    spec = styled(chart, gutter=_GUTTER, most=_HEIGHT)
     return Figure(f"scatter-{number}", text(title), spec, sentence(alternative))
 
 

@@ -1,6 +1,6 @@
 """Charts of plain arrays, for notebooks and pages alike; none needs an experiment.
 
-Each takes arrays (or several by name) to an Altair chart in the look of tare's pages. For a
+Each turns arrays (or several by name) into a Vega-Lite document in the look of tare's pages. For a
 notebook or a paper, :func:`shown` puts plain colours in place of the page's names.
 """
 

@@ -37,29 +37,29 @@ def across(
     title: str, unit: str, values: Sequence[float], stored: str, *, even: bool = False
 ) -> dict[str, Any]:
     """Describe the axis along which lines go: sizes in powers of two, wide spans by decades."""
-    import altair as alt
-
+    scale: dict[str, Any]
+    axis: dict[str, Any]
     low, high = min(values), max(values)
     wide = not even and _is_wide(values)
     named = f"{title} [{unit}]" if unit else title
     if stored == "bytes":
-        scale = alt.Scale(type="log", base=2, domain=[low, max(high, low * 2)], nice=False)
-        steps = _powers(low, high)
-        axis = alt.Axis(values=steps, labelExpr=_BYTES, grid=False, labelFlush=True,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
+        scale = {"type": "log", "base": 2, "domain": [low, max(high, low * 2)]}
+        axis = {"values": _powers(low, high), "labelExpr": _BYTES, "labelFlush": True}
     elif wide:
-        scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        axis = alt.Axis(values=_ticks(low, high), grid=False, format=_NUMBER, labelFlush=True,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
+        scale = {"type": "log", "domain": [low, high]}
+        axis = {"values": _ticks(low, high), "format": _NUMBER, "labelFlush": True}
     else:
         room = 0.03 * (high - low) or 0.5
-        scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        each = sorted(set(values))
+        scale = {"domain": [low - room, high + room]}
+        axis = {"tickCount": 6, "format": _NUMBER}
         # Counts have no values between them.
-        values_shown = each if len(each) <= _MOST_TICKS else alt.Undefined
-        axis = alt.Axis(values=values_shown, tickCount=6, grid=False, format=_NUMBER,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
-    return {"title": named, "scale": scale, "axis": axis}
+        if len(each := sorted(set(values))) <= _MOST_TICKS:
+            axis["values"] = each
+    return {
+        "title": named,
+        "scale": {**scale, "nice": False},
+        "axis": {**axis, "grid": False, "labelOverlap": "greedy", "labelSeparation": 6},
+    }
 
 
 def _powers(low: float, high: float) -> list[int]:
@@ -72,41 +72,36 @@ def upwards(
     title: str, unit: str, values: Sequence[float], ends: Sequence[float]
 ) -> dict[str, Any]:
     """Describe the axis of values: by decades where they span much, else from zero or near."""
-    import altair as alt
-
     least, most = min(values), max(values)
     axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
     # An interval that reaches far beyond all values is cut off.
     if _is_wide(values):
         low = max(min((least, *ends)), least / _BEYOND) / 1.3
         high = min(max((most, *ends)), most * _BEYOND) * 1.3
-        scale = alt.Scale(type="log", nice=False, domain=[low, high])
+        scale: dict[str, Any] = {"type": "log", "nice": False, "domain": [low, high]}
         axis["values"] = _ticks(low, high)
     else:
         room = max(most - least, 0.1 * abs(most)) / 2
         low, high = max(min((least, *ends)), least - room), min(max((most, *ends)), most + room)
         share = least / most if most > 0 else 0.0
         low = low if _HIGH < share < _FLAT else min(0.0, low)
-        scale = alt.Scale(domain=[low, high if high > low else low + 1], nice=True)
-    return {"title": f"{title} [{unit}]" if unit else title, "scale": scale,
-            "axis": alt.Axis(**axis)}  # fmt: skip
+        scale = {"domain": [low, high if high > low else low + 1], "nice": True}
+    return {"title": f"{title} [{unit}]" if unit else title, "scale": scale, "axis": axis}
 
 
 def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
     """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
-    import altair as alt
-
     known = [v for v in values if v is not None and v > 0]
     low, high = min(known) / _MARGIN, max(known) * _MARGIN
     return {
         "title": title,
-        "scale": alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
         # Seven digits hide what a power of ten leaves behind the point.
-        "axis": alt.Axis(
-            values=_ticks(low, high),
-            labelExpr="format(datum.value, '.7~g')",
-            labelOverlap="greedy",
-        ),
+        "axis": {
+            "values": _ticks(low, high),
+            "labelExpr": "format(datum.value, '.7~g')",
+            "labelOverlap": "greedy",
+        },
     }
 
 
@@ -118,14 +113,12 @@ def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[st
     most : float
         The largest factor by which marks stand to the right of their size.
     """
-    import altair as alt
-
     known = sorted(set(sizes))
     domain = [known[0] / _ROOM, known[-1] * _ROOM * most]
     return {
         "title": title,
-        "scale": alt.Scale(type="log", base=2, domain=domain, nice=False),
-        "axis": alt.Axis(values=known, format="~g", labelOverlap="greedy", grid=False),
+        "scale": {"type": "log", "base": 2, "domain": domain, "nice": False},
+        "axis": {"values": known, "format": "~g", "labelOverlap": "greedy", "grid": False},
     }
 
 

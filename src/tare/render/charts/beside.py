@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tare.render.charts.forest import Ratio, draw_ratios
+from tare.render.drawing import Chart
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
 
 #: A figure is near its prediction where it is at most that many times as large or as small.
@@ -25,7 +25,7 @@ class Beside:
     predicted: str
 
 
-def beside(rows: Sequence[Beside]) -> Any:
+def beside(rows: Sequence[Beside]) -> Chart:
     """Draw the ratio of each figure to its prediction; the band is a quarter.
 
     Parameters
@@ -35,7 +35,7 @@ def beside(rows: Sequence[Beside]) -> Any:
 
     Returns
     -------
-    altair chart
+    Chart
         What lies in the band is a circle, what lies beyond has its shape by the side; a ring has no
         interval.
     """

@@ -7,7 +7,17 @@ from typing import Any
 
 from tare.render.charts.axes import sizes_axis
 from tare.render.charts.panels import number
-from tare.render.drawing import by_series, colour, data, panel_width, styled
+from tare.render.drawing import (
+    Chart,
+    by_series,
+    colour,
+    data,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -27,7 +37,7 @@ def by_size(
     order: Sequence[str] = (),
     logarithmic: bool = False,
     line_at: float | None = None,
-) -> Any:
+) -> Chart:
     """Draw estimates with intervals over sizes.
 
     Parameters
@@ -48,7 +58,7 @@ def by_size(
 
     Returns
     -------
-    altair chart
+    Chart
     """
     panels = {str(row["panel"]) for row in rows}
     columns = min(len(panels), _MOST_COLUMNS)
@@ -56,7 +66,7 @@ def by_size(
     return styled(drawn, columns=columns, gutter=_GUTTER)
 
 
-def by_size_apart(groups: Sequence[tuple[str, Rows]], sizes: str = "cores") -> Any:
+def by_size_apart(groups: Sequence[tuple[str, Rows]], sizes: str = "cores") -> Chart:
     """Draw groups of panels below each other, each with a logarithmic scale of its own.
 
     Parameters
@@ -68,16 +78,14 @@ def by_size_apart(groups: Sequence[tuple[str, Rows]], sizes: str = "cores") -> A
 
     Returns
     -------
-    altair chart
+    Chart
     """
-    import altair as alt
-
     order = list(dict.fromkeys(str(row["series"]) for _, rows in groups for row in rows))
     columns = min(max(len({row["panel"] for row in rows}) for _, rows in groups), _MOST_COLUMNS)
     parts = [_drawn(rows, title, columns, sizes, order, logarithmic=True) for title, rows in groups]
-    drawn = parts[0] if len(parts) == 1 else alt.vconcat(*parts)
-    shared = drawn.resolve_scale(color="shared", shape="shared")
-    return styled(shared, columns=columns, gutter=_GUTTER)
+    drawn = parts[0] if len(parts) == 1 else {"vconcat": parts}
+    shared = {"scale": {"color": "shared", "shape": "shared"}}
+    return styled({**drawn, "resolve": shared}, columns=columns, gutter=_GUTTER)
 
 
 def _drawn(
@@ -89,52 +97,39 @@ def _drawn(
     *,
     logarithmic: bool = False,
     line_at: float | None = None,
-) -> Any:
-    import altair as alt
-
+) -> Chart:
     given = list(dict.fromkeys((*order, *(str(row["series"]) for row in rows))))
     names = [name for name in given if any(row["series"] == name for row in rows)]
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
-    records = data(_records(rows, names, _floor(rows) if logarithmic else None))
+    records = _records(rows, names, _floor(rows) if logarithmic else None)
     x = sizes_axis([float(row["x"]) for row in rows], sizes, _ASIDE ** (len(names) - 1))
-    layers = _layers(x, title, by_series(names, "series", given), logarithmic=logarithmic)
+    layers = [_layers(x, title, by_series(names, "series", given), logarithmic=logarithmic)]
     if line_at is not None:
-        rule = alt.Chart().mark_rule(color=colour("quiet"), strokeDash=[4, 3])
-        layers.insert(0, rule.encode(y=alt.YDatum(line_at)))
-    chart = alt.layer(*layers).properties(width=panel_width(columns, _GUTTER), height=_HEIGHT)
+        layers.insert(0, mark("rule", {"y": {"datum": line_at}}, color=colour("quiet"),
+                              strokeDash=[4, 3]))  # fmt: skip
+    chart = layer(*layers, width=panel_width(columns, _GUTTER), height=_HEIGHT)
     if panels == [""]:
-        return chart.properties(data=records)
-    facet = alt.Facet("panel:N", sort=panels, title=None)
-    return chart.facet(data=records, facet=facet, columns=columns)
+        return {"data": data(records), **chart}
+    facet = field("panel:N", sort=panels, title=None)
+    return {"data": data(records), "facet": facet, "columns": columns, "spec": chart}
 
 
-def _layers(
-    x: dict[str, Any], title: str, series: tuple[Any, Any], *, logarithmic: bool
-) -> list[Any]:
+def _layers(x: dict[str, Any], title: str, series: tuple[Any, Any], *, logarithmic: bool) -> Chart:
     """Lines through the estimates, their intervals, and marks."""
-    import altair as alt
-
-    linear = alt.Scale(zero=False)
     y: dict[str, Any] = {
         "title": title,
-        "scale": alt.Scale(type="log", nice=False, padding=8) if logarithmic else linear,
-        "axis": alt.Axis(tickCount=6, format="~g", labelOverlap="greedy"),
+        "scale": {"type": "log", "nice": False, "padding": 8} if logarithmic else {"zero": False},
+        "axis": {"tickCount": 6, "format": "~g", "labelOverlap": "greedy"},
     }
     tint, shape = series
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", **x),
-        color=tint,
-        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "size", "told")],
+    at, interval = field("at:Q", **y), {"y": field("low:Q", **y), "y2": field("high")}
+    tip = [field(f"{key}:N", title=key) for key in ("series", "size", "told")]
+    return layer(
+        mark("line", {"y": at}, strokeWidth=1.2, opacity=0.6),
+        mark("rule", interval, where="isValid(datum.low)", strokeWidth=2, opacity=0.85),
+        mark("point", {"y": at, "shape": shape}, filled=True, size=52, opacity=1),
+        channels={"x": field("x:Q", **x), "color": tint, "tooltip": tip},
     )
-    known = base.transform_filter("isValid(datum.low)")
-    marks = base.mark_point(filled=True, size=52, opacity=1)
-    return [
-        base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
-        known.mark_rule(strokeWidth=2, opacity=0.85).encode(
-            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
-        ),
-        marks.encode(y=alt.Y("at:Q", **y), shape=shape),
-    ]
 
 
 def _floor(rows: Sequence[Mapping[str, Any]]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.render.charts.panels import arrange, by_name, number
-from tare.render.drawing import colour, data
+from tare.render.drawing import Chart, colour, field, layer, mark
 from tare.statistics.confirm import Repetitions, repetitions
 from tare.statistics.intervals import trials_needed
 from tare.statistics.statistic import FloatArray
@@ -22,7 +22,7 @@ def convergence(
     precision: float = 0.01,
     confidence: float = 0.95,
     q: float = 0.5,
-) -> Any:
+) -> Chart:
     """Draw the expected bounds of a quantile's interval against the number of trials.
 
     Parameters
@@ -36,7 +36,7 @@ def convergence(
 
     Returns
     -------
-    altair chart
+    Chart
         Bounds relative to the quantile of all values; a rule where they stay in the band. Series
         that are too short for an interval are left out.
 
@@ -65,39 +65,37 @@ def convergence(
     return arrange(panels)
 
 
-def _panel(found: Repetitions) -> Any:
-    import altair as alt
-
+def _panel(found: Repetitions) -> Chart:
     records, s = _records(found), found.curve.s
     x: dict[str, Any] = {
         "title": None,
-        "scale": alt.Scale(type="log", domain=[int(s[0]), max(int(s[-1]), int(s[0]) + 1)]),
-        "axis": alt.Axis(tickCount=4, grid=False, format=",d", labelFlush=True, labelOverlap=True),
-    }
+        "scale": {"type": "log", "domain": [int(s[0]), max(int(s[-1]), int(s[0]) + 1)]},
+        "axis": {
+            "tickCount": 4, "grid": False, "format": ",d", "labelFlush": True, "labelOverlap": True
+        },
+    }  # fmt: skip
     y: dict[str, Any] = {
         "title": None,
-        "scale": alt.Scale(nice=True),
-        "axis": alt.Axis(tickCount=4, format="+.2~%", minExtent=38, maxExtent=38),
+        "scale": {"nice": True},
+        "axis": {"tickCount": 4, "format": "+.2~%", "minExtent": 38, "maxExtent": 38},
     }
-    target = {"low": -found.precision, "high": found.precision}
-    band = alt.Chart(data([target])).mark_rect(color=colour("band"), opacity=0.9).encode(
-        y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
-    )  # fmt: skip
-    base = alt.Chart(data(records))
-    tip = [alt.Tooltip("s:Q", title="trials"), *(
-        alt.Tooltip(f"{key}:Q", format="+.2%") for key in ("low", "middle", "high"))]  # fmt: skip
-    area = base.mark_area(color=colour("s0"), opacity=0.28).encode(
-        x=alt.X("s:Q", **x), y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"), tooltip=tip
-    )
-    line = base.mark_line(color=colour("s0"), strokeWidth=1.5).encode(
-        x=alt.X("s:Q", **x), y=alt.Y("middle:Q", **y)
-    )
-    layers = [band, area, line]
+    target = [{"low": -found.precision, "high": found.precision}]
+    ends = {"y": field("low:Q", **y), "y2": field("high")}
+    tip = [field("s:Q", title="trials"),
+           *(field(f"{key}:Q", format="+.2%") for key in ("low", "middle", "high"))]  # fmt: skip
+    layers = [
+        mark("rect", ends, target, color=colour("band"), opacity=0.9),
+        layer(
+            mark("area", {**ends, "tooltip": tip}, color=colour("s0"), opacity=0.28),
+            mark("line", {"y": field("middle:Q", **y)}, color=colour("s0"), strokeWidth=1.5),
+            rows=records,
+            channels={"x": field("s:Q", **x)},
+        ),
+    ]
     if found.n is not None:
-        needed = alt.Tooltip("n:Q", title="trials needed")
-        rule = alt.Chart(data([{"n": found.n}])).mark_rule(strokeDash=[4, 3], color=colour("mark"))
-        layers.append(rule.encode(x=alt.X("n:Q", **x), tooltip=[needed]))
-    return alt.layer(*layers)
+        at = {"x": field("n:Q", **x), "tooltip": [field("n:Q", title="trials needed")]}
+        layers.append(mark("rule", at, [{"n": found.n}], strokeDash=[4, 3], color=colour("mark")))
+    return layer(*layers)
 
 
 def _records(found: Repetitions) -> list[dict[str, Any]]:

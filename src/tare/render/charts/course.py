@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import MOST_MARKS, colour, data
+from tare.render.drawing import MOST_MARKS, Chart, colour, field, layer, mark
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, settle
 
@@ -20,7 +20,7 @@ def course(
     series: Named,
     changes: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
     unit: str = "",
-) -> Any:
+) -> Chart:
     """Draw values in order of time, the median of each level, and dashes where it changes.
 
     Parameters
@@ -36,7 +36,7 @@ def course(
 
     Returns
     -------
-    altair chart
+    Chart
     """
     named = by_name(series)
     most = min(_MOST_POINTS, max(100, MOST_MARKS // len(named)))
@@ -55,9 +55,7 @@ def _changes(
     return settle(values).changes if len(values) >= FEWEST else ()
 
 
-def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> Any:
-    import altair as alt
-
+def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> Chart:
     shown = thin(values, most)
     points = [{"i": int(i) + 1, "value": number(values[i])} for i in shown]
     bounds = [0, *changes, len(values)]
@@ -65,29 +63,29 @@ def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> 
         {"from": a + 1, "to": b, "level": number(float(np.median(values[a:b])))}
         for a, b in pairwise(bounds)
     ]
-    x = alt.X(
+    x = field(
         "i:Q",
         title=None,
-        axis=alt.Axis(tickCount=4, grid=False, format=",d", labelFlush=True),
-        scale=alt.Scale(domain=[1, max(2, len(values))], nice=False),
+        axis={"tickCount": 4, "grid": False, "format": ",d", "labelFlush": True},
+        scale={"domain": [1, max(2, len(values))], "nice": False},
     )
     y: dict[str, Any] = {
         "title": unit or None,
-        "scale": alt.Scale(zero=False, nice=True),
-        "axis": alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 4, "minExtent": 38, "maxExtent": 38},
     }
-    marks = alt.Chart(data(points)).mark_circle(size=9, opacity=0.6, color=colour("s0")).encode(
-        x=x, y=alt.Y("value:Q", **y),
-        tooltip=[alt.Tooltip("i:Q", title="value no."), alt.Tooltip("value:Q")],
-    )  # fmt: skip
-    level = alt.Chart(data(levels)).mark_rule(strokeWidth=1.8, color=colour("ink")).encode(
-        x=alt.X("from:Q"), x2=alt.X2("to:Q"), y=alt.Y("level:Q", **y)
-    )  # fmt: skip
-    layers = [marks, level]
+    tip = [field("i:Q", title="value no."), field("value:Q")]
+    at = {"x": x, "y": field("value:Q", **y), "tooltip": tip}
+    level = {"x": field("from:Q"), "x2": field("to"), "y": field("level:Q", **y)}
+    layers = [
+        mark("circle", at, points, size=9, opacity=0.6, color=colour("s0")),
+        mark("rule", level, levels, strokeWidth=1.8, color=colour("ink")),
+    ]
     if changes:
-        at = alt.Chart(data([{"at": int(c) + 1} for c in changes]))
-        layers.append(at.mark_rule(strokeDash=[4, 3], color=colour("mark")).encode(x=alt.X("at:Q")))
-    return alt.layer(*layers)
+        places = [{"at": int(c) + 1} for c in changes]
+        layers.append(mark("rule", {"x": field("at:Q")}, places, strokeDash=[4, 3],
+                           color=colour("mark")))  # fmt: skip
+    return layer(*layers)
 
 
 def thin(values: FloatArray, most: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import colour, data
+from tare.render.drawing import Chart, colour, field, layer, mark
 from tare.render.words import text
 from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.statistic import FloatArray
@@ -26,7 +26,7 @@ def distribution(
     quantiles: Sequence[float] = (0.5, 0.9, 0.95, 0.99),
     confidence: float = 0.95,
     unit: str = "",
-) -> Any:
+) -> Chart:
     """Draw a histogram, and above it each quantile with its order-statistic interval.
 
     Parameters
@@ -42,7 +42,7 @@ def distribution(
 
     Returns
     -------
-    altair chart
+    Chart
     """
     return arrange(
         [
@@ -53,30 +53,28 @@ def distribution(
     )
 
 
-def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, unit: str) -> Any:
-    import altair as alt
-
+def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, unit: str) -> Chart:
     found = [(q, quantile_interval(values, q, confidence)) for q in quantiles]
     edges = bins(values)
     counts = np.histogram(values, edges)[0]
     top = float(counts.max()) * (1 + _ROW * (len(found) + 0.5))
-    x: dict[str, Any] = {"title": unit or None, "scale": alt.Scale(zero=False, nice=False)}
-    x["axis"] = alt.Axis(tickCount=5, labelFlush=True, grid=False)
-    y = alt.Y(
+    x: dict[str, Any] = {
+        "title": unit or None,
+        "scale": {"zero": False, "nice": False},
+        "axis": {"tickCount": 5, "labelFlush": True, "grid": False},
+    }
+    y = field(
         "count:Q",
         title=None,
-        scale=alt.Scale(domain=[0, top]),
-        axis=alt.Axis(tickCount=3, values=_ticks(counts), minExtent=38, maxExtent=38),
+        scale={"domain": [0, top]},
+        axis={"tickCount": 3, "values": _ticks(counts), "minExtent": 38, "maxExtent": 38},
     )
-    bars = (
-        alt.Chart(data(_bars(edges, counts)))
-        .mark_rect(color=colour("s0"), opacity=0.55)
-        .encode(
-            x=alt.X("from:Q", **x), x2=alt.X2("to:Q"), y=y, y2=alt.Y2Datum(0),
-            tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
-        )
-    )  # fmt: skip
-    return alt.layer(bars, *_quantiles(found, float(counts.max()), x))
+    bar = {"x": field("from:Q", **x), "x2": field("to"), "y": y, "y2": {"datum": 0},
+           "tooltip": [field("from:Q"), field("to:Q"), field("count:Q")]}  # fmt: skip
+    return layer(
+        mark("rect", bar, _bars(edges, counts), color=colour("s0"), opacity=0.55),
+        _quantiles(found, float(counts.max()), x),
+    )
 
 
 def bins(values: FloatArray) -> FloatArray:
@@ -108,9 +106,7 @@ def _quantiles(
     found: Sequence[tuple[float, Interval]],
     most: float,
     x: dict[str, Any],
-) -> Any:
-    import altair as alt
-
+) -> Chart:
     records = [
         {
             "name": quantile_name(q),
@@ -125,18 +121,16 @@ def _quantiles(
         }
         for k, (q, i) in enumerate(found)
     ]
-    tip = [alt.Tooltip("name:N", title="quantile"), alt.Tooltip("told:N", title="interval")]
-    base = alt.Chart(data(records)).encode(y=alt.Y("row:Q"), tooltip=tip)
-    lines = base.mark_rule(strokeWidth=2.4, color=colour("mark")).encode(
-        x=alt.X("low:Q", **x), x2=alt.X2("high:Q")
-    )
+    tip = [field("name:N", title="quantile"), field("told:N", title="interval")]
     closed = {"test": "datum.closed", "value": colour("mark")}
-    fill = alt.FillValue(colour("page"), condition=closed)
-    points = base.mark_point(
-        filled=True, size=34, opacity=1, stroke=colour("mark"), strokeWidth=1.3
-    ).encode(x=alt.X("at:Q", **x), fill=fill)
+    at = {"x": field("at:Q", **x), "fill": {"value": colour("page"), "condition": closed}}
     # Names stand outside, where no line crosses them.
-    words = base.mark_text(align="left", dx=5, fontSize=10).encode(
-        x=alt.XValue("width"), text=alt.Text("name:N")
-    )
-    return lines, points, words
+    name = {"x": {"value": "width"}, "text": field("name:N")}
+    return layer(
+        mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, strokeWidth=2.4,
+             color=colour("mark")),
+        mark("point", at, filled=True, size=34, opacity=1, stroke=colour("mark"), strokeWidth=1.3),
+        mark("text", name, align="left", dx=5, fontSize=10),
+        rows=records,
+        channels={"y": field("row:Q"), "tooltip": tip},
+    )  # fmt: skip

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.render.charts.panels import shorten
-from tare.render.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.render.drawing import (
+    Chart,
+    category,
+    colour,
+    data,
+    field,
+    label_axis,
+    label_width,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.vocabulary import VALUES
 from tare.results.verdict import Verdict, judge
 
@@ -18,6 +30,8 @@ _ROW_HEIGHT = 20
 _WIDE = 1.6
 #: A ratio in Vega's language, as a change.
 _AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
+#: Marks by verdict; inconclusive ratios are rings.
+_SHAPES = {"equivalent": "circle", "higher": "triangle-right", "lower": "triangle-left"}
 #: Labels stay inside their panel and apart from each other, however narrow it is.
 _APART: dict[str, Any] = {"labelFlush": 14, "labelOverlap": "greedy", "labelSeparation": 8}
 #: Labels of a logarithmic axis, by how far it reaches.
@@ -58,7 +72,7 @@ def forest(
     title: str = "ratio",
     verdicts: Sequence[Verdict] = (),
     n: Sequence[int] = (),
-) -> Any:
+) -> Chart:
     """Draw ratios with their intervals, and a band for what counts as the same.
 
     Parameters
@@ -78,7 +92,7 @@ def forest(
 
     Returns
     -------
-    altair chart
+    Chart
         Rings are inconclusive, circles the same, triangles point to where it differs.
     """
     some = [
@@ -102,7 +116,7 @@ def _told(ratio: float, low: float | None, high: float | None) -> str:
     return f"{ratio:.4g} {ends}"
 
 
-def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Any:
+def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Chart:
     """Draw a column of panels for each level, a row for each cell, a band for the margin.
 
     Parameters
@@ -114,67 +128,51 @@ def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Any:
     title : str
         What the ratio is of.
     """
-    import altair as alt
-
     levels = list(dict.fromkeys(r.level for r in some))
     rows = list(dict.fromkeys(r.where for r in some))[:MOST_ROWS]
     shown = [r for r in some if r.where in set(rows)]
     label = label_width(rows)
     gutter = label + 20
-    y = alt.Y("where:N", sort=rows, title=None, axis=label_axis(label, rows))
+    y = field("where:N", sort=rows, title=None, axis=label_axis(label, rows))
     ends = [v for r in shown for v in (r.ratio, r.low, r.high)]
     x = ratio_axis(ends, margin)
-    panels = alt.layer(*_margin(x), *_marks(x, y, title), data=data(_records(shown, margin)))
-    panels = panels.properties(
-        width=panel_width(len(levels), gutter), height=len(rows) * _ROW_HEIGHT
+    panels = layer(
+        _margin(x),
+        _marks(x, y, title),
+        width=panel_width(len(levels), gutter),
+        height=len(rows) * _ROW_HEIGHT,
     )
-    column = alt.Column("level:N", sort=levels, header=alt.Header(title=None))
-    chart = panels.facet(column=column).properties(title=title)
+    column = field("level:N", sort=levels, header={"title": None})
+    chart = {"title": title, "data": data(_records(shown, margin)), "facet": {"column": column},
+             "spec": panels}  # fmt: skip
     return styled(chart, columns=len(levels), gutter=gutter, label=label, most=460)
 
 
-def _margin(x: dict[str, Any]) -> list[Any]:
+def _margin(x: dict[str, Any]) -> Chart:
     """Draw the band that counts as the same, and the line of no change."""
-    import altair as alt
-
-    once = alt.Chart().transform_filter("datum.first")
-    band = once.mark_rect(color=colour("band"), opacity=0.9)
-    none = once.mark_rule(color=colour("soft"))
-    return [
-        band.encode(x=alt.X("inner:Q", **x), x2=alt.X2("outer:Q")),
-        none.encode(x=alt.X("one:Q", **x)),
-    ]
+    band = {"x": field("inner:Q", **x), "x2": field("outer")}
+    return layer(
+        mark("rect", band, color=colour("band"), opacity=0.9),
+        mark("rule", {"x": field("one:Q", **x)}, color=colour("soft")),
+        where="datum.first",
+    )
 
 
-def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
+def _marks(x: dict[str, Any], y: dict[str, Any], title: str) -> Chart:
     """Draw intervals and estimates: rings are open, triangles point to where it differs."""
-    import altair as alt
-
-    tip = [
-        alt.Tooltip("where:N", title="compared"),
-        alt.Tooltip("told:N", title=title),
-        alt.Tooltip("verdict:N"),
-        alt.Tooltip("n:Q", title="n"),
-    ]
-    base = alt.Chart().encode(y=y, tooltip=tip)
-    at = alt.X("ratio:Q", **x)
-    bars = base.mark_rule(strokeWidth=1.6, color=colour("s0"))
-    rings = base.transform_filter("datum.state == 'inconclusive'").mark_point(
-        size=44, stroke=colour("s0"), fill=colour("page"), strokeWidth=1.4, opacity=1
-    )
-    closed = base.transform_filter("datum.state != 'inconclusive'").mark_point(
-        size=46, filled=True, opacity=1, color=colour("s0")
-    )
-    shapes = alt.Scale(
-        domain=["equivalent", "higher", "lower"],
-        range=["circle", "triangle-right", "triangle-left"],
-    )
-    shape = alt.Shape("state:N", scale=shapes, legend=None)
-    return [
-        bars.encode(x=alt.X("low:Q", **x), x2=alt.X2("high:Q")),
-        rings.encode(x=at),
-        closed.encode(x=at, shape=shape),
-    ]
+    tip = [field("where:N", title="compared"), field("told:N", title=title), field("verdict:N"),
+           field("n:Q", title="n")]  # fmt: skip
+    at = field("ratio:Q", **x)
+    shape = category("state", [*_SHAPES], [*_SHAPES.values()], legend=None)
+    return layer(
+        mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, strokeWidth=1.6,
+             color=colour("s0")),
+        mark("point", {"x": at}, where="datum.state == 'inconclusive'", size=44,
+             stroke=colour("s0"), fill=colour("page"), strokeWidth=1.4, opacity=1),
+        mark("point", {"x": at, "shape": shape}, where="datum.state != 'inconclusive'", size=46,
+             filled=True, opacity=1, color=colour("s0")),
+        channels={"y": y, "tooltip": tip},
+    )  # fmt: skip
 
 
 def ratio_axis(
@@ -196,23 +194,21 @@ def ratio_axis(
     extent : int, optional
         Pixels that its labels take, so that several panels stand in line.
     """
-    import altair as alt
-
+    scale: dict[str, Any]
+    axis: dict[str, Any]
     known = [v for v in ends if v is not None and v > 0]
     low, high = min([*known, 1 / (1 + margin)]), max([*known, 1 + margin])
     size: dict[str, Any] = {} if extent is None else {"minExtent": extent, "maxExtent": extent}
     if high <= _WIDE and low >= 1 / _WIDE:
         room = 0.05 * (high - low)
-        scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        axis = alt.Axis(labelExpr=_AS_CHANGE, tickCount=4, **_APART, **size)
+        scale = {"domain": [low - room, high + room], "nice": False}
+        axis = {"labelExpr": _AS_CHANGE, "tickCount": 4}
     else:
-        scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
+        scale = {"type": "log", "domain": [low / 1.05, high * 1.05], "nice": False}
         steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
         inside = [s for s in steps if low <= s <= high]
-        axis = alt.Axis(
-            labelExpr="'× ' + datum.label", values=inside, format="~g", **_APART, **size
-        )
-    return {"scale": scale, "axis": axis, "title": title}
+        axis = {"labelExpr": "'× ' + datum.label", "values": inside, "format": "~g"}
+    return {"scale": scale, "axis": {**axis, **_APART, **size}, "title": title}
 
 
 def _records(shown: Sequence[Ratio], margin: float) -> list[dict[str, Any]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from tare.render.drawing import colour, data, panel_width, styled
+from tare.render.drawing import Chart, colour, field, layer, mark, panel_width, styled
 from tare.units import quantity, scale_for
 
 _GUTTER = 70
@@ -23,7 +22,7 @@ _DEEP = 0.55
 
 def heat_map(
     values: Mapping[tuple[int, int], float], across: str, down: str, unit: str
-) -> tuple[Any, int]:
+) -> tuple[Chart, int]:
     """Draw a field for each pair, the deeper the larger.
 
     Parameters
@@ -37,11 +36,9 @@ def heat_map(
 
     Returns
     -------
-    (altair chart, int)
+    (Chart, int)
         And how many CPUs stand in one field's row: 1, or more where there are many.
     """
-    import altair as alt
-
     values = {(b, a): value for (a, b), value in values.items()} | dict(values)
     numbers = sorted({n for pair in values for n in pair})
     group = -(-len(numbers) // _MOST_ROWS)
@@ -61,25 +58,21 @@ def heat_map(
         for (a, b), v in sorted(middle.items())
     ]  # fmt: skip
     side = min(_MOST_SIDE, max(120, _ROW * len(order)))
-    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", grid=False)
-    base = alt.Chart(data(records)).encode(
-        x=alt.X("b:O", sort=order, title=across, axis=axis),
-        y=alt.Y("a:O", sort=order, title=down, axis=axis),
-        tooltip=[alt.Tooltip("a:O", title=down), alt.Tooltip("b:O", title=across),
-                 alt.Tooltip("told:N", title="value")],
-    )  # fmt: skip
+    axis = {"labelAngle": 0, "labelOverlap": "greedy", "grid": False}
+    channels = {
+        "x": field("b:O", sort=order, title=across, axis=axis),
+        "y": field("a:O", sort=order, title=down, axis=axis),
+        "tooltip": [field("a:O", title=down), field("b:O", title=across),
+                    field("told:N", title="value")],
+    }  # fmt: skip
     # A field's colour is one name in several depths: it follows the page into the dark.
-    layers = [
-        base.mark_rect(color=colour("s0"), stroke=colour("page"), strokeWidth=1).encode(
-            opacity=alt.Opacity("d:Q", scale=None, legend=None)
-        )
-    ]
+    depth = {"opacity": field("d:Q", scale=None, legend=None)}
+    layers = [mark("rect", depth, color=colour("s0"), stroke=colour("page"), strokeWidth=1)]
     if len(order) <= _MOST_NUMBERS:
-        ink = alt.condition(
-            f"datum.d > {_DEEP}", alt.value(colour("page")), alt.value(colour("ink"))
-        )
-        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("v:Q"), color=ink))
+        deep = {"test": f"datum.d > {_DEEP}", "value": colour("page")}
+        number = {"text": field("v:Q"), "color": {"condition": deep, "value": colour("ink")}}
+        layers.append(mark("text", number, fontSize=11))
     width = panel_width(1, _GUTTER)
     title = f"{quantity(low, unit)} (pale) to {quantity(high, unit)} (deep)"
-    chart = alt.layer(*layers).properties(width=width, height=side, title=title)
+    chart = layer(*layers, rows=records, channels=channels, width=width, height=side, title=title)
     return styled(chart, gutter=_GUTTER, most=max(220, min(_MOST_SIDE, 60 * len(order)))), group

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.render.charts.panels import number, shorten
-from tare.render.drawing import colour, data, label_axis, label_width, panel_width, quoted, styled
+from tare.render.drawing import (
+    Chart,
+    category,
+    colour,
+    field,
+    label_axis,
+    label_width,
+    layer,
+    mark,
+    panel_width,
+    quoted,
+    styled,
+)
 
 _ROW_HEIGHT = 19
 #: Marks of states, so that no reader depends on colour; in order of their weight.
@@ -24,7 +36,7 @@ def interval_rows(
     *,
     order: Sequence[str] = (),
     logarithmic: bool = False,
-) -> Any:
+) -> Chart:
     """Draw estimates (marks), their intervals (thick lines) and the values' ranges (thin lines).
 
     Parameters
@@ -46,55 +58,51 @@ def interval_rows(
 
     Returns
     -------
-    altair chart
+    Chart
     """
-    import altair as alt
-
     rows = _records(names, estimates, lows, highs, ranges, states)
     short = [row["name"] for row in rows]
     words = [w for w in order if w in states] or list(dict.fromkeys(states))
     label = label_width(short)
     gutter = label + 20
-    scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(tickCount=6, labelFlush=True, labelOverlap="greedy", labelSeparation=8)
-    x: dict[str, Any] = {"title": unit or None, "scale": scale, "axis": axis}
-    tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "told", "state")]
-    base = alt.Chart(data(rows)).encode(
-        y=alt.Y("row:O", sort=None, title=None, axis=_named(label, short)), tooltip=tip
-    )
-    thin = base.transform_filter("isValid(datum.from)").mark_rule(
-        strokeWidth=1, opacity=0.75, color=colour("quiet")
-    )
-    thick = base.transform_filter("isValid(datum.low)").mark_rule(
-        strokeWidth=3, opacity=0.85, color=colour("s0")
-    )
-    points = base.mark_point(filled=True, size=58, opacity=1, stroke=colour("page"), strokeWidth=1)
-    marks = points.encode(x=alt.X("at:Q", **x), **_states(words, order or words))
-    chart = alt.layer(
-        thin.encode(x=alt.X("from:Q", **x), x2=alt.X2("to:Q")),
-        thick.encode(x=alt.X("low:Q", **x), x2=alt.X2("high:Q")),
-        marks,
-    ).properties(width=panel_width(1, gutter), height=len(rows) * _ROW_HEIGHT)
+    x: dict[str, Any] = {
+        "title": unit or None,
+        "scale": {"type": "log", "nice": False} if logarithmic else {"zero": False, "nice": True},
+        "axis": {"tickCount": 6, "labelFlush": True, "labelOverlap": "greedy",
+                 "labelSeparation": 8},
+    }  # fmt: skip
+    at = {"x": field("at:Q", **x), **_states(words, order or words)}
+    chart = layer(
+        mark("rule", {"x": field("from:Q", **x), "x2": field("to")}, where="isValid(datum.from)",
+             strokeWidth=1, opacity=0.75, color=colour("quiet")),
+        mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, where="isValid(datum.low)",
+             strokeWidth=3, opacity=0.85, color=colour("s0")),
+        mark("point", at, filled=True, size=58, opacity=1, stroke=colour("page"), strokeWidth=1),
+        rows=rows,
+        channels={
+            "y": field("row:O", sort=None, title=None, axis=_named(label, short)),
+            "tooltip": [field(f"{key}:N", title=key) for key in ("series", "told", "state")],
+        },
+        width=panel_width(1, gutter),
+        height=len(rows) * _ROW_HEIGHT,
+    )  # fmt: skip
     return styled(chart, gutter=gutter, label=label)
 
 
-def _named(label: int, names: Sequence[str]) -> Any:
+def _named(label: int, names: Sequence[str]) -> dict[str, Any]:
     """Axis of rows by number that shows names, since two rows may be called the same."""
     table = ", ".join(map(quoted, names))
     return label_axis(label, labelExpr=f"[{table}][datum.value]")
 
 
 def _states(words: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
-    import altair as alt
-
     if not words:
-        return {"color": alt.ColorValue(colour("s0"))}
+        return {"color": {"value": colour("s0")}}
     at = [_MARKS[min(order.index(w), len(_MARKS) - 1)] for w in words]
-    legend = alt.Legend(title=None)
     shapes, colours = [m[0] for m in at], [colour(m[1]) for m in at]
     return {
-        "shape": alt.Shape("state:N", scale=alt.Scale(domain=words, range=shapes), legend=legend),
-        "color": alt.Color("state:N", scale=alt.Scale(domain=words, range=colours), legend=legend),
+        name: category("state", words, values, legend={"title": None})
+        for name, values in (("shape", shapes), ("color", colours))
     }
 
 

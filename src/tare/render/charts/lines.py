@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.render.charts.axes import across, upwards
-from tare.render.drawing import GAP, MOST_MARKS, by_series, colour, data, panel_width, styled
+from tare.render.drawing import (
+    GAP,
+    MOST_MARKS,
+    Chart,
+    by_series,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.units import quantity, scale_for
 
 _GUTTER = 64
@@ -61,7 +72,7 @@ def lines(
     rules: Sequence[Rule] = (),
     *,
     marks: bool = True,
-) -> Any:
+) -> Chart:
     """Draw lines with their intervals, each with its colour and shape.
 
     Parameters
@@ -77,10 +88,8 @@ def lines(
 
     Returns
     -------
-    altair chart
+    Chart
     """
-    import altair as alt
-
     every = [line for _, some in panels for line in some]
     names = list(dict.fromkeys(line.name for line in every))
     x_scale, x_unit = (1.0, "") if x.unit == "bytes" else scale_for(_all(every, "x"), x.unit)
@@ -99,10 +108,11 @@ def lines(
     for title, some in panels:
         records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
         panel = _panel(records, spread, rules, len(every) if marks else 0)
-        drawn.append(panel.properties(width=width, height=height, title=title))
+        drawn.append({**panel, "width": width, "height": height, "title": title})
     chart = drawn[0]
     if columns > 1:
-        chart = alt.concat(*drawn, columns=columns, spacing={"row": 44, "column": GAP + 8})
+        spacing = {"row": 44, "column": GAP + 8}
+        chart = {"concat": drawn, "columns": columns, "spacing": spacing}
     return styled(chart, columns=columns, gutter=gutter, stack=True)
 
 
@@ -110,7 +120,7 @@ def lines(
 class _Axes:
     x: dict[str, Any]
     y: dict[str, Any]
-    series: tuple[Any, Any]
+    series: tuple[dict[str, Any], dict[str, Any]]
 
 
 def place(value: float, unit: str) -> str:
@@ -125,30 +135,22 @@ def _all(every: Sequence[Line], axis: str) -> list[float]:
     return [float(v) for line in every for v in getattr(line, axis)]
 
 
-def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
-    import altair as alt
-
-    base = alt.Chart(data(records))
-    x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
-    colours, shapes = axes.series
-    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
-        x=x, y=alt.Y("low:Q", **axes.y), y2=alt.Y2("high:Q"), color=colours
-    )  # fmt: skip
-    line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
-    layers = [*_ruled(rules, axes.x), band, line]
+def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Chart:
+    y, (colours, shapes) = field("y:Q", **axes.y), axes.series
+    interval = {"y": field("low:Q", **axes.y), "y2": field("high")}
+    layers = [
+        mark("area", interval, where="isValid(datum.low)", opacity=0.16, clip=True),
+        mark("line", {"y": y}, strokeWidth=1.8),
+    ]
     if len(records) <= _MOST_POINTS * many:
-        tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "at", "value", "n")
-               if key in records[0]]  # fmt: skip
-        points = base.mark_point(
-            filled=True, size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6
-        ).encode(x=x, y=y, color=colours, shape=shapes, tooltip=tip)
-        layers.append(points)
-    return alt.layer(*layers)
+        tip = [field(f"{key}:N", title=key) for key in ("series", "at", "value")]
+        layers.append(mark("point", {"y": y, "shape": shapes, "tooltip": tip}, filled=True,
+                           size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6))  # fmt: skip
+    channels = {"x": field("x:Q", **axes.x), "color": colours}
+    return layer(*_ruled(rules, axes.x), layer(*layers, rows=records, channels=channels))
 
 
-def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
-    import altair as alt
-
+def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Chart]:
     if not rules:
         return []
     records: list[dict[str, Any]] = []
@@ -158,21 +160,21 @@ def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
         near = before is not None and rule.at < _NEAR * before["x"]
         row = 1 - before["row"] if before is not None and near else 0
         records.append({"x": rule.at, "label": rule.label, "said": rule.said, "row": row})
-    base = alt.Chart(data(records)).encode(x=alt.X("x:Q", **x))
-    dashes = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
     words = [
-        base.transform_filter(f"datum.row == {row}").mark_text(
-            align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n",
-            lineHeight=_WORD,
-        ).encode(text=alt.Text("label:N"), y=alt.YValue(9 + 2 * _WORD * row))
+        mark("text", {"text": field("label:N"), "y": {"value": 9 + 2 * _WORD * row}},
+             where=f"datum.row == {row}", align="right", dx=-4, fontSize=11, color=colour("mark"),
+             lineBreak="\n", lineHeight=_WORD)
         for row in (0, 1)
     ]  # fmt: skip
-    said = (
-        alt.Chart(data([r for r in records if r["said"] is not None]))
-        .mark_point(shape="triangle-up", filled=True, size=60, color=colour("quiet"), opacity=1)
-        .encode(x=alt.X("said:Q", **x), y=alt.YValue("height"), tooltip=[alt.Tooltip("label:N")])
-    )
-    return [dashes, *words, said]
+    dashes = mark("rule", {}, strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
+    said = {
+        "x": field("said:Q", **x), "y": {"value": "height"}, "tooltip": [field("label:N")]
+    }  # fmt: skip
+    return [
+        layer(dashes, *words, rows=records, channels={"x": field("x:Q", **x)}),
+        mark("point", said, [r for r in records if r["said"] is not None], shape="triangle-up",
+             filled=True, size=60, color=colour("quiet"), opacity=1),
+    ]  # fmt: skip
 
 
 def _records(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import special
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import colour, data
+from tare.render.drawing import Chart, colour, field, layer, mark
 from tare.statistics.statistic import FloatArray
 
 _MOST_POINTS = 200
 
 
-def normal_plot(series: Named, unit: str = "") -> Any:
+def normal_plot(series: Named, unit: str = "") -> Chart:
     """Draw the quantiles of values against those of a normal distribution (QQ plot).
 
     Parameters
@@ -26,15 +24,13 @@ def normal_plot(series: Named, unit: str = "") -> Any:
 
     Returns
     -------
-    altair chart
+    Chart
         Points on the line through the quartiles are as a normal distribution has them.
     """
     return arrange([(name, _panel(values, unit)) for name, values in by_name(series).items()])
 
 
-def _panel(values: FloatArray, unit: str) -> Any:
-    import altair as alt
-
+def _panel(values: FloatArray, unit: str) -> Chart:
     ordered = np.sort(values)
     n = len(ordered)
     kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(int))
@@ -44,13 +40,14 @@ def _panel(values: FloatArray, unit: str) -> Any:
     slope = float(q3 - q1) / (2 * float(special.ndtri(0.75)))
     middle = float(q1 + q3) / 2
     line = [{"z": number(e), "value": number(middle + slope * e)} for e in (z[0], z[-1])]
-    x = alt.X("z:Q", title=None, axis=alt.Axis(tickCount=5, grid=False))
-    y = alt.Y(
+    y = field(
         "value:Q",
         title=unit or None,
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+        scale={"zero": False},
+        axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
     )
-    straight = alt.Chart(data(line)).mark_line(color=colour("ink"), strokeWidth=1.2)
-    marks = alt.Chart(data(points)).mark_circle(size=14, opacity=0.7, color=colour("s0"))
-    return alt.layer(straight.encode(x=x, y=y), marks.encode(x=x, y=y))
+    return layer(
+        mark("line", {}, line, color=colour("ink"), strokeWidth=1.2),
+        mark("circle", {}, points, size=14, opacity=0.7, color=colour("s0")),
+        channels={"x": field("z:Q", title=None, axis={"tickCount": 5, "grid": False}), "y": y},
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.render.drawing import by_itself, panel_width, spec_of, styled
+from tare.render.drawing import Chart, by_itself, panel_width, styled
 from tare.statistics.statistic import FloatArray
 
 #: One series, or several by name.
@@ -27,31 +27,28 @@ def by_name(series: Any) -> dict[str, Any]:
     return {"": series}
 
 
-def arrange(panels: Sequence[tuple[str, Any]], height: int = HEIGHT, beside: int = 0) -> Any:
+def arrange(panels: Sequence[tuple[str, Chart]], height: int = HEIGHT, beside: int = 0) -> Chart:
     """Put panels into one chart: one by itself, two side by side where there are more.
 
     Parameters
     ----------
-    panels : sequence of (str, altair chart)
+    panels : sequence of (str, Chart)
         Title and content of each.
     height : int
         Of each, in pixels.
     beside : int
         Pixels for what stands at the right of a panel.
     """
-    import altair as alt
-
     columns = 1 if len(panels) == 1 else 2
     gutter = columns * (GUTTER + beside)
     width = panel_width(columns, gutter)
     sized = [
-        panel.properties(width=width, height=height, title=shorten(title))
+        {**panel, "width": width, "height": height, "title": shorten(title)}
         for title, panel in panels
     ]
     # Frames are aligned, whatever the labels beside them take.
-    grid = alt.concat(
-        *sized, columns=columns, bounds="flush", spacing={"row": _ROWS, "column": GUTTER + beside}
-    )
+    spacing = {"row": _ROWS, "column": GUTTER + beside}
+    grid = {"concat": sized, "columns": columns, "bounds": "flush", "spacing": spacing}
     return styled(grid, columns=columns, gutter=gutter, stack=True)
 
 
@@ -67,21 +64,27 @@ def number(value: float | None) -> float | None:
     return float(f"{value:.6g}")
 
 
-def shown(chart: Any) -> Any:
+class Shown(Chart):
+    """A chart that a notebook displays."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        # Notebooks differ in the newest version that they know.
+        types = (f"application/vnd.vegalite.v{version}+json" for version in (5, 6))
+        return {**{name: {**self} for name in types}, "text/plain": "a Vega-Lite chart"}
+
+
+def shown(chart: Chart) -> Shown:
     """Give a chart plain colours and a white ground, for a notebook or a paper.
 
     Parameters
     ----------
-    chart : altair chart
+    chart : Chart
         As the functions of this package return it; on tare's pages its colours follow the page.
 
     Returns
     -------
-    altair chart
-        To be displayed or saved.
+    Shown
+        A Vega-Lite document, to be displayed or saved as JSON.
     """
-    import altair as alt
-
-    spec = by_itself(spec_of(chart))
-    spec["config"]["background"] = "white"
-    return alt.Chart.from_dict(spec)
+    plain = by_itself(chart)
+    return Shown({**plain, "config": {**plain["config"], "background": "white"}})

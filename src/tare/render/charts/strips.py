@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tare.render.charts.panels import shorten
-from tare.render.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.render.drawing import (
+    Chart,
+    category,
+    colour,
+    field,
+    label_axis,
+    label_width,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 
 #: Hosts whose names fit beside their lines.
 MOST_NAMED = 60
@@ -26,7 +37,7 @@ class Strip(NamedTuple):
     odd: bool = False
 
 
-def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
+def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
     """Draw what each host's sessions measured, and the mean of each host.
 
     Parameters
@@ -38,11 +49,9 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
 
     Returns
     -------
-    altair chart
+    Chart
         Bars are hosts' means, circles their sessions; odd hosts have another colour and diamonds.
     """
-    import altair as alt
-
     hosts = list(dict.fromkeys(one.host for _, some in panels for one in some))
     named = len(hosts) <= MOST_NAMED
     odd = {one.host for _, some in panels for one in some if one.odd}
@@ -57,25 +66,24 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Any:
     gutter = label + 20
     axis = label_axis(label, shown)
     if not named:
-        axis = alt.Axis(
-            labelExpr=f"datum.value[0] == '{_UNNAMED}' ? '' : datum.value", ticks=False,
-            labelLimit=label, minExtent=label, maxExtent=label, grid=False,
-        )  # fmt: skip
-    y = alt.Y("host:N", sort=list(short.values()), title=None, axis=axis)
+        unnamed = f"datum.value[0] == '{_UNNAMED}' ? '' : datum.value"
+        axis = label_axis(label, labelExpr=unnamed, ticks=False)
+    y = field("host:N", sort=list(short.values()), title=None, axis=axis)
     height = min(max(len(hosts) * _ROW_HEIGHT, _LEAST_HEIGHT), _MOST_HEIGHT)
     drawn = [
-        _panel(title, some, short, unit, y).properties(
-            width=panel_width(columns, gutter + _AROUND), height=height, title=title
-        )
+        {
+            **_panel(title, some, short, unit, y),
+            "width": panel_width(columns, gutter + _AROUND), "height": height, "title": title,
+        }
         for title, some in panels
-    ]
-    chart = alt.concat(*drawn, columns=columns)
+    ]  # fmt: skip
+    chart = {"concat": drawn, "columns": columns}
     return styled(chart, columns=columns, gutter=gutter, label=label)
 
 
-def _panel(title: str, some: Sequence[Strip], short: dict[str, str], unit: str, y: Any) -> Any:
-    import altair as alt
-
+def _panel(
+    title: str, some: Sequence[Strip], short: dict[str, str], unit: str, y: dict[str, Any]
+) -> Chart:
     records = [
         {
             "host": short[one.host],
@@ -90,23 +98,22 @@ def _panel(title: str, some: Sequence[Strip], short: dict[str, str], unit: str, 
     ]
     x: dict[str, Any] = {
         "title": unit or None,
-        "scale": alt.Scale(zero=False, nice=True),
-        "axis": alt.Axis(tickCount=4, labelFlush=True, labelOverlap="greedy"),
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 4, "labelFlush": True, "labelOverlap": "greedy"},
     }
     kinds = ["like the others", "odd"]
-    tint = alt.Color(
-        "odd:N", legend=None, scale=alt.Scale(domain=kinds, range=[colour("s0"), colour("s1")])
-    )
-    shape = alt.Shape(
-        "odd:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])
-    )
+    shape = category("odd", kinds, ["circle", "diamond"], legend=None)
     tip = [
-        alt.Tooltip("name:N", title="host"),
-        alt.Tooltip("session:O"),
-        alt.Tooltip("value:Q", title=title, format=".5g"),
-        alt.Tooltip("level:Q", title="mean of the host", format=".5g"),
+        field("name:N", title="host"),
+        field("session:O"),
+        field("value:Q", title=title, format=".5g"),
+        field("level:Q", title="mean of the host", format=".5g"),
     ]
-    base = alt.Chart(data(records)).encode(y=y, color=tint, tooltip=tip)
-    means = base.transform_filter("datum.session == 1").mark_tick(thickness=2, size=10)
-    marks = base.mark_point(size=26, opacity=0.75).encode(x=alt.X("value:Q", **x), shape=shape)
-    return alt.layer(marks, means.encode(x=alt.X("level:Q", **x)))
+    tint = category("odd", kinds, [colour("s0"), colour("s1")], legend=None)
+    return layer(
+        mark("point", {"x": field("value:Q", **x), "shape": shape}, size=26, opacity=0.75),
+        mark("tick", {"x": field("level:Q", **x)}, where="datum.session == 1", thickness=2,
+             size=10),
+        rows=records,
+        channels={"y": y, "color": tint, "tooltip": tip},
+    )  # fmt: skip

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import altair
+from tare.render.drawing import Chart
 
+if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.registry import Description
     from tare.results.finding import Finding
@@ -24,7 +24,7 @@ class ChartUnit:
     description : Description
         Name, title and the question that it shows the answer of.
     draw : callable
-        Results and findings to an Altair chart; None where there is nothing to be seen.
+        Results and findings to a chart; None where there is nothing to draw.
     alternative : callable
         What it shows, with the numbers that matter, for readers who cannot see it.
     of_levels : bool
@@ -33,6 +33,6 @@ class ChartUnit:
     """
 
     description: Description
-    draw: Callable[[Results, Sequence[Finding]], altair.TopLevelMixin | None]
+    draw: Callable[[Results, Sequence[Finding]], Chart | None]
     alternative: Callable[[Results, Sequence[Finding]], tuple[Message, ...]]
     of_levels: bool = False

@@ -13,7 +13,16 @@ from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.forest import ratio_axis
-from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
+from tare.render.drawing import (
+    MOST_MARKS,
+    Chart,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 
@@ -22,10 +31,8 @@ _GUTTER, _LABELS = 78, 52
 _MOST = 6
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a comparison."""
-    import altair as alt
-
     if results.experiment.stopping.compare is None:
         return None
     found = differences(results)
@@ -34,13 +41,11 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     shown = found[:_MOST]
     gate = results.experiment.stopping.gate
     panels = [_panel(d, gate, MOST_MARKS // len(shown)) for d in shown]
-    return styled(alt.vconcat(*panels, spacing=14), gutter=_GUTTER, most=620)
+    return styled({"vconcat": panels, "spacing": 14}, gutter=_GUTTER, most=620)
 
 
-def _panel(d: Difference, gate: float | None, most: int) -> Any:
+def _panel(d: Difference, gate: float | None, most: int) -> Chart:
     """Draw the ratios in order of time; behind them the margin, the interval and the gate."""
-    import altair as alt
-
     c, n = d.comparison, len(d.first_values)
     ratios = d.second_values / d.first_values
     least, largest = (float(v) for v in np.quantile(ratios, [0.01, 0.99]))
@@ -51,38 +56,29 @@ def _panel(d: Difference, gate: float | None, most: int) -> Any:
     ends = [least, largest, c.low, c.high]
     axis = ratio_axis(ends, d.margin if gate is None else gate, extent=_LABELS)
     y: dict[str, Any] = {**axis, "title": None}
-    x = alt.X(
-        "n:Q",
-        title="pairs",
-        scale=alt.Scale(domain=[0, n + 1], nice=False),
-        axis=alt.Axis(tickCount=5, grid=False),
-    )
     place = {
         "inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1, "ratio": c.ratio,
         "low": c.low, "high": c.high, "gate": None if gate is None else 1 + gate,
     }  # fmt: skip
-    once = alt.Chart(data([place]))
-    known = once.transform_filter("isValid(datum.low)")
-    gated = once.transform_filter("isValid(datum.gate)")
-    layers = [
-        once.mark_rect(color=colour("band"), opacity=0.9).encode(
-            y=alt.Y("inner:Q", **y), y2=alt.Y2("outer:Q")
-        ),
-        once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y)),
-        known.mark_rect(color=colour("s0"), opacity=0.22).encode(
-            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
-        ),
-        gated.mark_rule(strokeWidth=1.4, strokeDash=[5, 3], color=colour("mark")).encode(
-            y=alt.Y("gate:Q", **y)
-        ),
-        alt.Chart(data(records))
-        .mark_point(size=16, filled=True, opacity=0.55, color=colour("s0"))
-        .encode(x=x, y=alt.Y("ratio:Q", **y)),
-        once.mark_rule(strokeWidth=1.4, color=colour("mark")).encode(y=alt.Y("ratio:Q", **y)),
-    ]
-    return alt.layer(*layers).properties(
-        width=panel_width(1, _GUTTER), height=150, title=f"{d.second} vs. {d.first}"
-    )
+    margin = {"y": field("inner:Q", **y), "y2": field("outer")}
+    interval = {"y": field("low:Q", **y), "y2": field("high")}
+    one, at, limit = ({"y": field(f"{key}:Q", **y)} for key in ("one", "ratio", "gate"))
+    scale = {"domain": [0, n + 1], "nice": False}
+    x = field("n:Q", title="pairs", scale=scale, axis={"tickCount": 5, "grid": False})
+    return layer(
+        mark("rect", margin, color=colour("band"), opacity=0.9),
+        mark("rule", one, color=colour("soft")),
+        mark("rect", interval, where="isValid(datum.low)", color=colour("s0"), opacity=0.22),
+        mark("rule", limit, where="isValid(datum.gate)", strokeWidth=1.4, strokeDash=[5, 3],
+             color=colour("mark")),
+        mark("point", {"x": x, **at}, records, size=16, filled=True, opacity=0.55,
+             color=colour("s0")),
+        mark("rule", at, strokeWidth=1.4, color=colour("mark")),
+        rows=[place],
+        width=panel_width(1, _GUTTER),
+        height=150,
+        title=f"{d.second} vs. {d.first}",
+    )  # fmt: skip
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of, tables_of, where
@@ -11,6 +10,7 @@ from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
 from tare.registry import Description
 from tare.render.charts.forest import MOST_ROWS, Ratio, draw_ratios
+from tare.render.drawing import Chart
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, message
 from tare.results.verdict import Verdict
@@ -39,7 +39,7 @@ def ratio_chart(
         compared = [t for t in tables_of(findings, finding) if _is_comparison(t)]
         return [one for table in compared[-1:] for one in _ratios(table, factor, results)]
 
-    def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
         some = ratios(results, findings)
         return draw_ratios(some, margin(results.experiment), what) if some else None
 

@@ -13,6 +13,7 @@ from tare.experiment.findings.charts.rows import tables_of, where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.distribution import distribution
+from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.statistic import FloatArray
@@ -31,7 +32,7 @@ def _by_cell(results: Results, findings: Sequence[Finding]) -> dict[str, list[di
     return found
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw two histograms a cell: how many inputs have which mean, and which SD."""
     cells = [*_by_cell(results, findings).items()][:_MOST_CELLS]
     if not cells:

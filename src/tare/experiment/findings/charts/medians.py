@@ -15,11 +15,14 @@ from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import (
+    Chart,
     by_series,
     colour,
-    data,
+    field,
     label_axis,
     label_width,
+    layer,
+    mark,
     panel_width,
     styled,
 )
@@ -61,10 +64,8 @@ def _rows_of(cells: Cells, some: list[Cell]) -> dict[str, list[tuple[str, Cell]]
     return found
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel for each workload: a row for each group of levels, a lane a platform."""
-    import altair as alt
-
     found = _cells(results)
     # The cells of a sweep are points of one curve: they have charts of their own.
     if found is None or not found[1] or refusal(results) is None:
@@ -78,43 +79,42 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     for workload, rows in by_workload.items():
         scale, unit = scale_for([np.median(c.trial_values) for _, c in rows], cells.basis.unit)
         names = list(dict.fromkeys(name for name, _ in rows))
-        panel = _panel(names, platforms, unit, label).properties(
-            data=data([_record(name, c, scale, results) for name, c in rows]),
-            title=workload if len(by_workload) > 1 else "",
-            width=panel_width(1, gutter),
-            height=len(names) * (_LANE * len(platforms) + 8),
-        )
+        panel = _panel(names, platforms, unit, label)
+        panel |= {
+            "data": {"values": [_record(name, c, scale, results) for name, c in rows]},
+            "title": workload if len(by_workload) > 1 else "",
+            "width": panel_width(1, gutter),
+            "height": len(names) * (_LANE * len(platforms) + 8),
+        }
         panels.append(panel)
-    return styled(alt.vconcat(*panels, spacing=10), columns=1, gutter=gutter, label=label)
+    chart = {"vconcat": panels, "spacing": 10}
+    return styled(chart, columns=1, gutter=gutter, label=label)
 
 
-def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any:
-    import altair as alt
-
+def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Chart:
     tint, shape = by_series(platforms, "platform")
-    base = alt.Chart().encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label, names)),
-        yOffset=alt.YOffset("platform:N", sort=platforms),
-        color=tint,
-        tooltip=[
-            alt.Tooltip(f"{key}:N", title=key) for key in ("platform", "median", "spread", "n")
-        ],
-    )
     x: dict[str, Any] = {
         "title": unit,
-        "scale": alt.Scale(zero=False, nice=True),
-        "axis": alt.Axis(tickCount=6),
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 6},
     }
-    spread = base.mark_rule(strokeWidth=1, opacity=0.75).encode(
-        x=alt.X("p10:Q", **x), x2=alt.X2("p90:Q")
-    )
-    interval = base.mark_rule(strokeWidth=3, opacity=0.85).encode(
-        x=alt.X("low:Q", **x), x2=alt.X2("high:Q")
-    )
-    middle = base.mark_point(
-        filled=True, size=64, opacity=1, stroke=colour("page"), strokeWidth=1
-    ).encode(x=alt.X("middle:Q", **x), shape=shape)
-    return alt.layer(spread, interval, middle)
+    spread = {"x": field("p10:Q", **x), "x2": field("p90")}
+    interval = {"x": field("low:Q", **x), "x2": field("high")}
+    middle = {"x": field("middle:Q", **x), "shape": shape}
+    return layer(
+        mark("rule", spread, strokeWidth=1, opacity=0.75),
+        mark("rule", interval, strokeWidth=3, opacity=0.85),
+        mark("point", middle, filled=True, size=64, opacity=1, stroke=colour("page"),
+             strokeWidth=1),
+        channels={
+            "y": field("name:N", sort=names, title=None, axis=label_axis(label, names)),
+            "yOffset": field("platform:N", sort=platforms),
+            "color": tint,
+            "tooltip": [
+                field(f"{key}:N", title=key) for key in ("platform", "median", "spread", "n")
+            ],
+        },
+    )  # fmt: skip
 
 
 def _record(name: str, cell: Cell, scale: float, results: Results) -> dict[str, Any]:

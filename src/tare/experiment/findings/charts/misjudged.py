@@ -14,7 +14,16 @@ from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_ce
 from tare.experiment.findings.misjudged import ADVISED, needed
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.drawing import by_series, colour, data, panel_width, styled
+from tare.render.drawing import (
+    Chart,
+    by_series,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import shown
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, message
@@ -52,60 +61,53 @@ def _panels(results: Results) -> list[Panel]:
     return found
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a line a setting, with the interval of the share around it."""
-    import altair as alt
-
     panels = _panels(results)
     if not panels:
         return None
     drawn = [
-        _panel(cells, lines[:_MOST_LINES]).properties(
-            width=panel_width(1, _GUTTER), height=_HEIGHT, title=name
-        )
+        {
+            **_panel(cells, lines[:_MOST_LINES]),
+            "width": panel_width(1, _GUTTER), "height": _HEIGHT, "title": name,
+        }
         for name, cells, lines in panels[:_MOST_PANELS]
-    ]
+    ]  # fmt: skip
     chart = drawn[0]
     if len(drawn) > 1:
-        chart = alt.vconcat(*drawn, spacing=20).resolve_scale(x="independent")
+        chart = {"vconcat": drawn, "spacing": 20, "resolve": {"scale": {"x": "independent"}}}
     return styled(chart, columns=1, gutter=_GUTTER)
 
 
-def _panel(cells: LimitCells, lines: Sequence[tuple[str, LimitCell]]) -> Any:
-    import altair as alt
-
+def _panel(cells: LimitCells, lines: Sequence[tuple[str, LimitCell]]) -> Chart:
     records = [record for name, cell in lines for record in _line(name, cell, cells)]
     names = [name for name, _ in lines]
     unit = quantity(cells.limit.value, cells.basis.unit)
-    x = alt.X(
+    x = field(
         "true:Q",
         title=f"true value, relative to the limit of {unit}",
-        scale=alt.Scale(zero=False, nice=False),
-        axis=alt.Axis(format=".3~f", grid=False),
+        scale={"zero": False, "nice": False},
+        axis={"format": ".3~f", "grid": False},
     )
-    scale = alt.Scale(type="log", domain=[_LEAST, 1], clamp=True, nice=False)
-    axis = alt.Axis(values=[0.001, 0.01, 0.1, 1], labelExpr=_PERCENT)
-    ends: dict[str, Any] = {"scale": scale, "axis": axis}
-    y = alt.Y("share:Q", title="over the limit", **ends)
-    tint, _ = by_series(names, "setting")
-    base = alt.Chart(data(records))
-    band = base.mark_area(opacity=0.18, interpolate="step-before").encode(
-        x=x,
-        y=alt.Y("low:Q", title="over the limit", **ends),
-        y2=alt.Y2("high:Q"),
-        color=tint,
+    y: dict[str, Any] = {
+        "title": "over the limit",
+        "scale": {"type": "log", "domain": [_LEAST, 1], "clamp": True, "nice": False},
+        "axis": {"values": [0.001, 0.01, 0.1, 1], "labelExpr": _PERCENT},
+    }
+    interval = {"y": field("low:Q", **y), "y2": field("high")}
+    share = {"y": field("share:Q", **y)}
+    tip = [field(f"{key}:N") for key in ("setting", "true value", "over", "interval")]
+    look: dict[str, Any] = {"strokeDash": [2, 3], "color": colour("quiet")}
+    return layer(
+        layer(
+            mark("area", interval, opacity=0.18, interpolate="step-before"),
+            mark("line", {**share, "tooltip": tip}, strokeWidth=1.8, interpolate="step-before"),
+            rows=records,
+            channels={"x": x, "color": by_series(names, "setting")[0]},
+        ),
+        mark("rule", share, [{"share": ADVISED}], **look),
+        mark("rule", {"x": x}, [{"true": 1}], **look),
     )
-    line = base.mark_line(strokeWidth=1.8, interpolate="step-before").encode(
-        x=x,
-        y=y,
-        color=tint,
-        tooltip=[alt.Tooltip(f"{key}:N") for key in ("setting", "true value", "over", "interval")],
-    )
-    marks = alt.Chart(data([{"share": ADVISED}])).mark_rule(
-        strokeDash=[2, 3], color=colour("quiet")
-    )
-    at = alt.Chart(data([{"true": 1}])).mark_rule(strokeDash=[2, 3], color=colour("quiet"))
-    return alt.layer(band, line, marks.encode(y=y), at.encode(x=x))
 
 
 def _line(name: str, cell: LimitCell, cells: LimitCells) -> list[dict[str, Any]]:

@@ -11,13 +11,23 @@ from tare.experiment.findings.charts.rows import tables_of, where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.forest import ratio_axis
-from tare.render.drawing import by_series, colour, data, panel_width, styled
+from tare.render.drawing import (
+    Chart,
+    by_series,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 from tare.units import change_interval
 
 _MOST_GROUPS = 12
 _GUTTER, _HEIGHT, _EXTENT = 152, 92, 48
+_TOOLTIP = ("platform", "workers", "told", "state", "n")
 _QUANTITIES = (("shift", "mean"), ("growth", "p10–p90 range"))
 
 Group = tuple[str, list[dict[str, Any]]]
@@ -37,10 +47,8 @@ def _platform(row: dict[str, Any], results: Results) -> str:
     return str(row.get("platform") or results.trial_table["platform"].iloc[0])
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw mean and spread relative to one worker's, over the number of workers."""
-    import altair as alt
-
     groups = _groups(results, findings)
     if not groups:
         return None
@@ -57,37 +65,34 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
             records = _records(some, key, margins[key], results)
             ends = [v for r in records for v in (r["ratio"], r["low"], r["high"])]
             panel = _panel(platforms, ratio_axis(ends, margins[key], what, _EXTENT))
-            size = {"width": panel_width(2, _GUTTER), "height": _HEIGHT}
-            pair.append(panel.properties(data=data(records), **size))
-        rows.append(alt.hconcat(*pair, spacing=18).properties(title=name))
-    return styled(alt.vconcat(*rows, spacing=14), columns=2, gutter=_GUTTER, most=360)
+            pair.append(panel | {"data": {"values": records}})
+        rows.append({"hconcat": pair, "spacing": 18, "title": name})
+    return styled({"vconcat": rows, "spacing": 14}, columns=2, gutter=_GUTTER, most=360)
 
 
-def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
-    import altair as alt
-
+def _panel(platforms: list[str], y: dict[str, Any]) -> Chart:
     tint, shape = by_series(platforms, "platform")
-    once = alt.Chart().transform_filter("datum.first")
-    band = once.mark_rect(color=colour("band"), opacity=0.9).encode(
-        y=alt.Y("inner:Q", **y), y2=alt.Y2("outer:Q")
-    )
-    none = once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y))
-    base = alt.Chart().encode(
-        x=alt.X(
-            "workers:O",
-            sort=alt.SortField("place"),
-            title="workers",
-            axis=alt.Axis(labelAngle=0, grid=False, titlePadding=2),
+    band = {"y": field("inner:Q", **y), "y2": field("outer")}
+    interval = {"y": field("low:Q", **y), "y2": field("high")}
+    at = {"y": field("ratio:Q", **y), "shape": shape}
+    axis = {"labelAngle": 0, "grid": False, "titlePadding": 2}
+    once = "datum.first"
+    return layer(
+        mark("rect", band, where=once, color=colour("band"), opacity=0.9),
+        mark("rule", {"y": field("one:Q", **y)}, where=once, color=colour("soft")),
+        layer(
+            mark("rule", interval, strokeWidth=1.8),
+            mark("point", at, filled=True, size=55, opacity=1),
+            channels={
+                "x": field("workers:O", sort={"field": "place"}, title="workers", axis=axis),
+                "xOffset": field("platform:N", sort=platforms),
+                "color": tint,
+                "tooltip": [field(f"{k}:N") for k in _TOOLTIP],
+            },
         ),
-        xOffset=alt.XOffset("platform:N", sort=platforms),
-        color=tint,
-        tooltip=[alt.Tooltip(f"{k}:N") for k in ("platform", "workers", "told", "state", "n")],
+        width=panel_width(2, _GUTTER),
+        height=_HEIGHT,
     )
-    bars = base.mark_rule(strokeWidth=1.8).encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"))
-    marks = base.mark_point(filled=True, size=55, opacity=1).encode(
-        y=alt.Y("ratio:Q", **y), shape=shape
-    )
-    return alt.layer(band, none, bars, marks)
 
 
 def _records(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import tables_of
@@ -12,6 +11,7 @@ from tare.experiment.findings.platform_cells import Beside, cost_basis, named, o
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.by_size import by_size
+from tare.render.drawing import Chart
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, message
@@ -40,7 +40,7 @@ def _series(one: Beside) -> str:
     return text(message("platform.versus", name=name, reference=one.beside))
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw ratios with intervals over CHR, a line a platform."""
     panels = _panels(results) if tables_of(findings, "platform_size") else {}
     if not panels:

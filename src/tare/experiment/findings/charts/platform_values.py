@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.experiment.findings.cells import Cell, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
@@ -15,6 +14,7 @@ from tare.experiment.findings.platform_cells import SIZES, cost_basis, given_cor
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.by_size import by_size_apart
+from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.units import scale_for
@@ -44,7 +44,7 @@ def _title(cell: Cell, others: Sequence[str]) -> str:
     return f"{at_levels(cell.levels, others)}, {pinning}" if others else pinning
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel for each way of pinning, a line a platform, logarithmic both ways.
 
     What differs in other levels, as workloads do, has scales of its own.

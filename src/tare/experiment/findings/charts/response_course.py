@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from tare.experiment.request_quantiles import requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
+from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
@@ -29,7 +29,7 @@ def _courses(results: Results) -> list[tuple[str, Course]]:
     return [(name, found[cell.cell]) for name, cell, _ in drawn(results)]
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a cell: median, 95 % and longest of what was to start at each moment."""
     courses = _courses(results)[:_MOST_CELLS]
     if not courses:

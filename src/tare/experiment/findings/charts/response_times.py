@@ -15,7 +15,17 @@ from tare.experiment.request_quantiles import requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.axes import upwards
-from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.drawing import (
+    SERIES,
+    Chart,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import shown
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
@@ -49,10 +59,8 @@ def _named(cell: Driven, results: Results) -> str:
     return f"{name} (shared CPUs)" if cell.shared else name
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a line a cell, on an axis along which each step halves what is beyond it."""
-    import altair as alt
-
     cells = drawn(results)[:_MOST_CELLS]
     if not cells:
         return None
@@ -61,20 +69,17 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     for workload in workloads:
         own = [one for one in cells if one[1].levels["workload"] == workload]
         panel = _panel({name: histogram for name, _, histogram in own})
-        panels.append(panel.properties(width=panel_width(1, _GUTTER), height=_HEIGHT))
+        panels.append({**panel, "width": panel_width(1, _GUTTER), "height": _HEIGHT})
     chart = panels[0]
     if len(panels) > 1:
         # Times of different applications are on axes of their own.
-        chart = alt.vconcat(*panels, spacing=24).resolve_scale(
-            x="independent", y="independent", color="independent", strokeDash="independent"
-        )
+        apart = dict.fromkeys(("x", "y", "color", "strokeDash"), "independent")
+        chart = {"vconcat": panels, "spacing": 24, "resolve": {"scale": apart}}
     return styled(chart, columns=1, gutter=_GUTTER)
 
 
-def _panel(cells: Mapping[str, Histogram]) -> Any:
+def _panel(cells: Mapping[str, Histogram]) -> Chart:
     """Draw the cells of a workload."""
-    import altair as alt
-
     lines = {name: _line(histogram) for name, histogram in cells.items()}
     every = np.concatenate([times for _, times in lines.values()])
     scale, unit = scale_for(every.tolist(), "ns")
@@ -92,62 +97,40 @@ def _panel(cells: Mapping[str, Histogram]) -> Any:
     names = list(lines)
     most = max(histogram.n for histogram in cells.values())
     ticks = [1, 2, *(10**power for power in range(1, 9) if 10**power <= most)]
-    chart = (
-        alt.Chart(data(records))
-        .mark_line(strokeWidth=1.8, interpolate="step-before")
-        .encode(
-            x=alt.X(
-                "x:Q",
-                title="share of all requests of all trials",
-                scale=alt.Scale(type="log", domain=[1, most], nice=False),
-                axis=alt.Axis(values=ticks, labelExpr=_PERCENTILE, labelFlush=True),
-            ),
-            y=alt.Y(
-                "y:Q",
-                **upwards("response time", unit, (every / scale).tolist(), ()),
-            ),
-            color=alt.Color(
-                "cell:N",
-                sort=names,
-                scale=alt.Scale(
-                    domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]
-                ),
-                legend=_legend(names),
-            ),
-            strokeDash=alt.StrokeDash(
-                "cell:N",
-                sort=names,
-                scale=alt.Scale(
-                    domain=names, range=[_DASHES[i // len(SERIES)] for i in range(len(names))]
-                ),
-                legend=_legend(names),
-            ),
-            tooltip=[alt.Tooltip(f"{key}:N") for key in ("cell", "percentile", "time")],
-        )
+    dashes = [_DASHES[i // len(SERIES)] for i in range(len(names))]
+    color, dash = (
+        category("cell", names, values, sort=names, legend=_legend(names))
+        for values in (SERIES, dashes)
     )
-    return alt.layer(_marks(most), chart)
+    channels = {
+        "x": field(
+            "x:Q",
+            title="share of all requests of all trials",
+            scale={"type": "log", "domain": [1, most], "nice": False},
+            axis={"values": ticks, "labelExpr": _PERCENTILE, "labelFlush": True},
+        ),
+        "y": field("y:Q", **upwards("response time", unit, (every / scale).tolist(), ())),
+        "color": color,
+        "strokeDash": dash,
+        "tooltip": [field(f"{key}:N") for key in ("cell", "percentile", "time")],
+    }
+    line = mark("line", channels, records, strokeWidth=1.8, interpolate="step-before")
+    return layer(_marks(most), line)
 
 
-def _legend(names: Sequence[str]) -> Any:
-    import altair as alt
-
+def _legend(names: Sequence[str]) -> dict[str, Any] | None:
     if len(names) == 1:
         return None
     longest = max(len(name) for name in names)
     columns = max(1, min(len(names), int(_LEGEND // (6.1 * longest + 34))))
-    return alt.Legend(title=None, columns=columns, labelLimit=_LEGEND, symbolType="stroke")
+    return {"title": None, "columns": columns, "labelLimit": _LEGEND, "symbolType": "stroke"}
 
 
-def _marks(most: int) -> Any:
+def _marks(most: int) -> Chart:
     """Mark the shares that the table has quantiles of."""
-    import altair as alt
-
     places = [{"x": place} for place in (2, 20, 100) if place <= most]
-    return (
-        alt.Chart(data(places))
-        .mark_rule(strokeWidth=1, strokeDash=[2, 3], color=colour("quiet"), opacity=0.7)
-        .encode(x=alt.X("x:Q"))
-    )
+    look: dict[str, Any] = {"strokeWidth": 1, "strokeDash": [2, 3], "color": colour("quiet")}
+    return mark("rule", {"x": field("x:Q")}, places, **look, opacity=0.7)
 
 
 def _line(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:

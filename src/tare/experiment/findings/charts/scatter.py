@@ -15,7 +15,17 @@ from tare.experiment.findings.charts.grid import Grid, grid, left_out
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
-from tare.render.drawing import MOST_MARKS, colour, data, panel_width, styled
+from tare.render.drawing import (
+    MOST_MARKS,
+    Chart,
+    colour,
+    data,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.units import scale_for
@@ -64,10 +74,8 @@ def _thin(points: pd.DataFrame, every: int) -> pd.DataFrame:
     return points.assign(order=order)[order % every == 0]
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a row of panels for each workload and load, a column for each platform."""
-    import altair as alt
-
     basis = basis_of(results)
     # The cells of a sweep are points of one curve: they have charts of their own.
     if isinstance(basis, Message) or refusal(results) is None:
@@ -77,51 +85,43 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     rows = []
     for i, ((name, _), points) in enumerate(zip(shown.grid.rows, shown.rows, strict=True)):
         scale, unit = scale_for(points["value"], basis.unit)
-        panels = _panels(unit, len(points) / len(platforms)).properties(
-            data=data(_records(points, scale)),
-            width=panel_width(len(platforms), _GUTTER),
-            height=_HEIGHT,
-        )
-        header = alt.Header(title=None, labels=i == 0 and len(platforms) > 1)
-        column = alt.Column("p:N", sort=platforms, header=header)
-        rows.append(panels.facet(column=column).properties(title=name))
-    return styled(alt.vconcat(*rows, spacing=12), columns=len(platforms), gutter=_GUTTER)
+        panels = _panels(unit, len(points) / len(platforms))
+        panels |= {"width": panel_width(len(platforms), _GUTTER), "height": _HEIGHT}
+        header = {"title": None, "labels": i == 0 and len(platforms) > 1}
+        column = field("p:N", sort=platforms, header=header)
+        rows.append({"title": name, "data": data(_records(points, scale)),
+                     "facet": {"column": column}, "spec": panels})  # fmt: skip
+    chart = {"vconcat": rows, "spacing": 12}
+    return styled(chart, columns=len(platforms), gutter=_GUTTER)
 
 
-def _panels(unit: str, points: float) -> Any:
+def _panels(unit: str, points: float) -> Chart:
     """Draw worker 0 filled, other workers as rings, and the median as a line."""
-    import altair as alt
-
     size = 26 if points < _FEW_POINTS else 13
 
-    base = alt.Chart().encode(
-        x=alt.X("x:Q", axis=None, scale=alt.Scale(nice=False, padding=4)),
-        y=alt.Y(
+    channels = {
+        "x": field("x:Q", axis=None, scale={"nice": False, "padding": 4}),
+        "y": field(
             "y:Q",
             title=unit,
-            scale=alt.Scale(zero=False, nice=True),
-            axis=alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+            scale={"zero": False, "nice": True},
+            axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
         ),
-        tooltip=[
-            alt.Tooltip("y:Q", title=unit),
-            alt.Tooltip("t:Q", title="trial"),
-            alt.Tooltip("w:N", title="worker"),
-            alt.Tooltip("i:N", title="iteration"),
+        "tooltip": [
+            field("y:Q", title=unit),
+            field("t:Q", title="trial"),
+            field("w:N", title="worker"),
+            field("i:N", title="iteration"),
         ],
-    )
-    others = base.transform_filter("datum.w > 0").mark_point(
-        size=size, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
-    )
-    one = base.transform_filter("datum.w <= 0").mark_circle(
-        size=size, opacity=0.85, color=colour("mark")
-    )
-    middle = (
-        alt.Chart()
-        .transform_filter("isValid(datum.m)")
-        .mark_rule(color=colour("ink"), strokeWidth=1, opacity=0.7)
-        .encode(y=alt.Y("m:Q"))
-    )
-    return alt.layer(others, one, middle)
+    }
+    return layer(
+        mark("point", channels, where="datum.w > 0", size=size, strokeWidth=0.9, opacity=0.65,
+             stroke=colour("quiet")),
+        mark("circle", channels, where="datum.w <= 0", size=size, opacity=0.85,
+             color=colour("mark")),
+        mark("rule", {"y": field("m:Q")}, where="isValid(datum.m)", color=colour("ink"),
+             strokeWidth=1, opacity=0.7),
+    )  # fmt: skip
 
 
 def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:

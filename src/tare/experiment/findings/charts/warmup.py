@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.experiment.findings.cells import basis_of, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
@@ -12,6 +11,7 @@ from tare.experiment.findings.warmup import series
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.charts.course import course
+from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.statistic import FloatArray
@@ -36,7 +36,7 @@ def _series(results: Results) -> tuple[Grid, dict[str, FloatArray], str] | None:
     return (arranged, long, unit) if long else None
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a cell: every value, the median of each level, dashes where it shifts."""
     found = _series(results)
     return None if found is None else course(found[1], unit=found[2])

@@ -8,14 +8,14 @@ from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.rates import shape, tint
 from tare.features.calibration.mapping import Equal, Mapping
-from tare.render.drawing import GAP, colour, data, panel_width, styled
+from tare.render.drawing import GAP, Chart, colour, field, layer, mark, panel_width, styled
 from tare.results.message import Message, message
 from tare.units import significant
 
 _HEIGHT = 320
 
 
-def mapping_chart(mapping: Mapping) -> Any:
+def mapping_chart(mapping: Mapping) -> Chart | None:
     """Draw the CPUs on B that are as fast as so many on A.
 
     Parameters
@@ -25,11 +25,9 @@ def mapping_chart(mapping: Mapping) -> Any:
 
     Returns
     -------
-    altair chart or None
+    Chart or None
         None where no CPU on B is as fast as any on A.
     """
-    import altair as alt
-
     if not mapping.pieces:
         return None
     across = Across(f"CPUs on {mapping.a.name}", max(p.end for p in mapping.pieces))
@@ -39,48 +37,35 @@ def mapping_chart(mapping: Mapping) -> Any:
     for number, piece in enumerate(mapping.pieces):
         ends = ((piece.start, piece.to_start), (piece.end, piece.to_end))
         records = [{"x": rounded(a), "y": rounded(b)} for a, b in ends]
-        line = alt.Chart(data(records)).mark_line(strokeWidth=2, color=tint(number))
-        layers.append(line.encode(x=across.channel("x:Q"), y=alt.Y("y:Q", **y)))
+        line = {"x": across.channel(), "y": field("y:Q", **y)}
+        layers.append(mark("line", line, records, strokeWidth=2, color=tint(number)))
         layers += _equals(mapping, number, across, y)
-    chart = alt.layer(*layers).properties(width=panel_width(1, GUTTER + GAP), height=_HEIGHT)
+    chart = layer(*layers, width=panel_width(1, GUTTER + GAP), height=_HEIGHT)
     return styled(chart, gutter=GUTTER + GAP, most=620)
 
 
-def _linear(mapping: Mapping, across: Across) -> Any:
+def _linear(mapping: Mapping, across: Across) -> Chart:
     """Shade where both machines are linear."""
-    import altair as alt
-
     spans = [{"x": rounded(p.start), "x2": rounded(p.end)} for p in mapping.pieces]
-    shade = alt.Chart(data(spans)).mark_rect(color=colour("band"), opacity=0.55)
-    return shade.encode(x=across.channel("x:Q"), x2=alt.X2("x2:Q"))
+    channels = {"x": across.channel(), "x2": field("x2")}
+    return mark("rect", channels, spans, color=colour("band"), opacity=0.55)
 
 
-def _same(across: Across, y: dict[str, Any], end: float) -> list[Any]:
+def _same(across: Across, y: dict[str, Any], end: float) -> list[Chart]:
     """Draw where both machines would be equally fast."""
-    import altair as alt
-
     ends = [{"x": at, "y": at} for at in (0.0, rounded(end))]
-    line = alt.Chart(data(ends)).mark_line(
-        strokeWidth=1.4, strokeDash=[6, 4], color=colour("soft"), clip=True
-    )
-    word = alt.Chart(data([{"x": rounded(end), "y": rounded(end), "told": "as many"}])).mark_text(
-        # Inside: a narrow page has no room to the right of the plot.
-        align="right",
-        dx=-4,
-        dy=-8,
-        color=colour("soft"),
-    )
-    x = across.channel("x:Q")
+    word = [{"x": rounded(end), "y": rounded(end), "told": "as many"}]
+    at = {"x": across.channel(), "y": field("y:Q", **y)}
     return [
-        line.encode(x=x, y=alt.Y("y:Q", **y)),
-        word.encode(x=x, y=alt.Y("y:Q", **y), text=alt.Text("told:N")),
-    ]
+        mark("line", at, ends, strokeWidth=1.4, strokeDash=[6, 4], color=colour("soft"), clip=True),
+        # Inside: a narrow page has no room to the right of the plot.
+        mark("text", {**at, "text": field("told:N")}, word, align="right", dx=-4, dy=-8,
+             color=colour("soft")),
+    ]  # fmt: skip
 
 
-def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) -> list[Any]:
+def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) -> list[Chart]:
     """Draw the equals that lie on a piece, with their intervals as a band."""
-    import altair as alt
-
     piece = mapping.pieces[number]
     records: list[dict[str, Any]] = []
     for equal in mapping.equals:
@@ -97,21 +82,15 @@ def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) ->
         records.append(record)
     if not records:
         return []
-    base = alt.Chart(data(records)).encode(x=across.channel("x:Q"))
     layers = []
     if any("low" in record for record in records):
-        band = base.transform_filter("isValid(datum.low)").mark_area(
-            opacity=0.25, color=tint(number), clip=True
-        )
-        layers.append(band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
-    tips = [
-        alt.Tooltip("a:N", title=mapping.a.name),
-        alt.Tooltip("b:N", title=mapping.b.name),
-    ]
-    marks = base.mark_point(
-        shape=shape(number), filled=True, size=36, opacity=1, color=tint(number)
-    )
-    return [*layers, marks.encode(y=alt.Y("y:Q", **y), tooltip=tips)]
+        band = {"y": field("low:Q", **y), "y2": field("high")}
+        layers.append(mark("area", band, where="isValid(datum.low)", opacity=0.25,
+                           color=tint(number), clip=True))  # fmt: skip
+    tips = [field("a:N", title=mapping.a.name), field("b:N", title=mapping.b.name)]
+    layers.append(mark("point", {"y": field("y:Q", **y), "tooltip": tips}, shape=shape(number),
+                       filled=True, size=36, opacity=1, color=tint(number)))  # fmt: skip
+    return [layer(*layers, rows=records, channels={"x": across.channel()})]
 
 
 def _told(equal: Equal) -> str:

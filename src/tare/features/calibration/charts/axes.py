@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tare.render.drawing import field
+
 #: Pixels that labels and title of the upward axis take, in every panel the same.
 EXTENT = 40
 GUTTER = 66
@@ -20,37 +22,28 @@ class Across:
     title: str
     most: float
 
-    def channel(self, field: str, *, labels: bool = True) -> Any:
-        """Encode a field on it; panels between others have no labels."""
-        import altair as alt
-
-        return alt.X(field, **self.options(labels=labels))
-
-    def options(self, *, labels: bool = True) -> dict[str, Any]:
-        """Title, scale and axis."""
-        import altair as alt
-
-        return {
-            "title": self.title if labels else None,
-            "scale": alt.Scale(domain=[0, self.most * (1 + _ROOM)], nice=False),
-            "axis": alt.Axis(
-                tickCount=8, format=_NUMBER, labels=labels, labelOverlap="greedy",
-                labelSeparation=6, titlePadding=4,
-            ),
-        }  # fmt: skip
+    def channel(self, *, labels: bool = True) -> dict[str, Any]:
+        """Encode the column ``x`` on it; panels between others have no labels."""
+        return field(
+            "x:Q",
+            title=self.title if labels else None,
+            scale={"domain": [0, self.most * (1 + _ROOM)], "nice": False},
+            axis={
+                "tickCount": 8, "format": _NUMBER, "labels": labels, "labelOverlap": "greedy",
+                "labelSeparation": 6, "titlePadding": 4,
+            },
+        )  # fmt: skip
 
 
 def upwards(
     title: str | None, low: float, high: float, *, ticks: int = 5, nice: bool = True
 ) -> dict[str, Any]:
     """Describe an upward axis of fixed width, so that panels stand exactly below each other."""
-    import altair as alt
-
     high = high if high > low else low + 1
     return {
         "title": title,
-        "scale": alt.Scale(domain=[low, high], nice=nice, zero=False),
-        "axis": alt.Axis(tickCount=ticks, format=_NUMBER, minExtent=EXTENT, maxExtent=EXTENT),
+        "scale": {"domain": [low, high], "nice": nice, "zero": False},
+        "axis": {"tickCount": ticks, "format": _NUMBER, "minExtent": EXTENT, "maxExtent": EXTENT},
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.rates import shape, tint
 from tare.features.calibration.charts.sweep import Piece, Sweep
-from tare.render.drawing import colour, data
+from tare.render.drawing import Chart, colour, field, layer, mark
 from tare.render.words import text
 from tare.results.message import Amount, message
 
@@ -24,36 +24,37 @@ class Entry:
     number: int | None
 
 
-def key_of(sweep: Sweep) -> Any:
+def key_of(sweep: Sweep) -> Chart:
     """Draw the key of one sweep: its pieces, and the one line through everything."""
     entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
     one = text(message("calibration.key.line", r2=sweep.scaling.line.r2))
     return key([*entries, Entry(one, None)])
 
 
-def key(entries: Sequence[Entry]) -> Any:
+def key(entries: Sequence[Entry]) -> Chart:
     """Draw a key, a row for each entry."""
-    import altair as alt
-
     layers = []
     for i, entry in enumerate(entries):
-        y = alt.YValue(i * _LINE + _LINE / 2)
-        base = alt.Chart(data([{"told": entry.words}])).encode(y=y)
         look: dict[str, Any] = {"strokeWidth": 1.6, "color": colour("soft"), "strokeDash": [6, 4]}
         if entry.number is not None:
             look = {"strokeWidth": 2, "color": tint(entry.number)}
-        layers.append(base.mark_rule(**look).encode(x=alt.XValue(0), x2=alt.X2Value(26)))
+        parts = [mark("rule", {"x": {"value": 0}, "x2": {"value": 26}}, **look)]
         if entry.number is not None:
-            mark = base.mark_point(
-                shape=shape(entry.number), filled=True, size=46, opacity=1,
-                color=tint(entry.number),
-            )  # fmt: skip
-            layers.append(mark.encode(x=alt.XValue(13)))
-        layers.append(
-            base.mark_text(align="left").encode(x=alt.XValue(33), text=alt.Text("told:N"))
-        )
-    height = _LINE * len(entries)
-    return alt.layer(*layers).properties(height=height, view=alt.ViewConfig(stroke=None))
+            parts.append(
+                mark(
+                    "point",
+                    {"x": {"value": 13}},
+                    shape=shape(entry.number),
+                    filled=True,
+                    size=46,
+                    opacity=1,
+                    color=tint(entry.number),
+                )
+            )
+        parts.append(mark("text", {"x": {"value": 33}, "text": field("told:N")}, align="left"))
+        y = {"value": i * _LINE + _LINE / 2}
+        layers.append(layer(*parts, rows=[{"told": entry.words}], channels={"y": y}))
+    return layer(*layers, height=_LINE * len(entries), view={"stroke": None})
 
 
 def _words(piece: Piece, sweep: Sweep) -> str:

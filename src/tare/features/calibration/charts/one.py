@@ -10,7 +10,7 @@ from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwar
 from tare.features.calibration.charts.key import key_of
 from tare.features.calibration.charts.rates import changes, rates, shape, tint
 from tare.features.calibration.charts.sweep import Step, Sweep
-from tare.render.drawing import colour, data, panel_width, styled
+from tare.render.drawing import Chart, colour, field, layer, mark, panel_width, styled
 from tare.statistics.scaling import MATTERS
 from tare.units import significant
 
@@ -75,7 +75,7 @@ def _most(course: Course) -> float:
     return max((value for _, value in course.values), default=0.0)
 
 
-def machine(sweep: Sweep, across: Across) -> list[Any]:
+def machine(sweep: Sweep, across: Across) -> list[Chart]:
     """Draw what happened to the machine meanwhile.
 
     Parameters
@@ -86,20 +86,18 @@ def machine(sweep: Sweep, across: Across) -> list[Any]:
 
     Returns
     -------
-    list of altair chart
+    list of Chart
     """
     some = rows(sweep)
     return [_row(row, sweep, across, labels=row is some[-1]) for row in some]
 
 
-def _row(row: Row, sweep: Sweep, across: Across, *, labels: bool) -> Any:
-    import altair as alt
-
+def _row(row: Row, sweep: Sweep, across: Across, *, labels: bool) -> Chart:
     y = upwards(None, 0, 1.12 * max(map(_most, row.courses)), ticks=2, nice=False)
     layers = changes(sweep, across, named=False, labels=labels)
     for (_, sign), course in zip(_SIGNS, row.courses, strict=False):
-        layers += _drawn(course, row.unit, sign, across.channel("x:Q", labels=labels), y)
-    return alt.layer(*layers).properties(height=_ROW_HEIGHT, title=_title(row))
+        layers.append(_drawn(course, row.unit, sign, across.channel(labels=labels), y))
+    return layer(*layers, height=_ROW_HEIGHT, title=_title(row))
 
 
 def _title(row: Row) -> str:
@@ -111,40 +109,38 @@ def _title(row: Row) -> str:
     return f"{title}: {'  '.join(told)}"
 
 
-def _drawn(course: Course, unit: str, shape: str, x: Any, y: dict[str, Any]) -> list[Any]:
-    import altair as alt
-
+def _drawn(course: Course, unit: str, shape: str, x: dict[str, Any], y: dict[str, Any]) -> Chart:
     records = [
         {"x": rounded(a), "y": rounded(b), "asked": f"{a:g} CPUs",
          "value": f"{significant(b)} {unit}"}
         for a, b in course.values
     ]  # fmt: skip
-    base = alt.Chart(data(records)).encode(x=x, y=alt.Y("y:Q", **y))
     look: dict[str, Any] = {"filled": True, "size": 24, "color": colour("ink")}
     if shape == "square":
         look = {"filled": False, "size": 62, "strokeWidth": 1.3, "color": colour("s1")}
-    tips = [alt.Tooltip("asked:N"), alt.Tooltip("value:N", title=course.name)]
-    return [
-        base.mark_line(strokeWidth=1, color=colour("quiet"), opacity=0.6),
-        base.mark_point(shape=shape, opacity=1, **look).encode(tooltip=tips),
-    ]
+    tips = [field("asked:N"), field("value:N", title=course.name)]
+    return layer(
+        mark("line", {}, strokeWidth=1, color=colour("quiet"), opacity=0.6),
+        mark("point", {"tooltip": tips}, shape=shape, opacity=1, **look),
+        rows=records,
+        channels={"x": x, "y": field("y:Q", **y)},
+    )
 
 
-def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
+def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Chart:
     """Draw how far the means are from the one line, as shares of the means."""
-    import altair as alt
-
     off = residual(sweep)
     limit = min(_MOST, max([160 * MATTERS, *(1.1 * abs(v) for v in off.values())]))
     y = upwards(None, -limit, limit, ticks=4, nice=False)
-    x = across.channel("x:Q", labels=labels)
-    band = alt.Chart(data([{"low": -100 * MATTERS, "high": 100 * MATTERS, "none": 0}]))
+    x = across.channel(labels=labels)
+    band = {"y": field("low:Q", **y), "y2": field("high")}
     layers = [
         *changes(sweep, across, named=False, labels=labels),
-        band.mark_rect(color=colour("band"), opacity=0.9).encode(
-            y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
+        layer(
+            mark("rect", band, color=colour("band"), opacity=0.9),
+            mark("rule", {"y": field("none:Q", **y)}, color=colour("soft"), strokeDash=[6, 4]),
+            rows=[{"low": -100 * MATTERS, "high": 100 * MATTERS, "none": 0}],
         ),
-        band.mark_rule(color=colour("soft"), strokeDash=[6, 4]).encode(y=alt.Y("none:Q", **y)),
     ]
     for number in range(max(1, len(sweep.pieces))):
         records = [
@@ -155,16 +151,12 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
         for beyond in ("", "triangle-up", "triangle-down"):
             some = [r for r in records if r["beyond"] == beyond]
             if some:
-                marks = alt.Chart(data(some)).mark_point(
-                    shape=beyond or shape(number), filled=True, size=34, opacity=1,
-                    color=tint(number),
-                )  # fmt: skip
-                tips = [alt.Tooltip("asked:N"), alt.Tooltip("off:N", title="off the one line")]
-                layers.append(marks.encode(x=x, y=alt.Y("y:Q", **y), tooltip=tips))
-    share = f"{100 * MATTERS:g}"
-    return alt.layer(*layers).properties(
-        height=_HEIGHT, title=f"Off one line, relatively [%]; band: ±{share} %"
-    )
+                tips = [field("asked:N"), field("off:N", title="off the one line")]
+                at = {"x": x, "y": field("y:Q", **y), "tooltip": tips}
+                layers.append(mark("point", at, some, shape=beyond or shape(number), filled=True,
+                                   size=34, opacity=1, color=tint(number)))  # fmt: skip
+    title = f"Off one line, relatively [%]; band: ±{100 * MATTERS:g} %"
+    return layer(*layers, height=_HEIGHT, title=title)
 
 
 def residual(sweep: Sweep) -> dict[Step, float]:
@@ -195,7 +187,7 @@ def _residual_record(step: Step, value: float, limit: float) -> dict[str, Any]:
     }
 
 
-def sweep_chart(sweep: Sweep) -> Any:
+def sweep_chart(sweep: Sweep) -> Chart:
     """Draw rates, residuals and the machine over one axis of CPUs.
 
     Parameters
@@ -204,14 +196,12 @@ def sweep_chart(sweep: Sweep) -> Any:
 
     Returns
     -------
-    altair chart
+    Chart
     """
-    import altair as alt
-
     across = Across(sweep.x_title, sweep.steps[-1].x)
     rows = machine(sweep, across)
     off = [residuals(sweep, across, labels=not rows)] if residual(sweep) else []
     panels = [key_of(sweep), rates(sweep, across), *off, *rows]
     width = panel_width(1, GUTTER)
-    chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
+    chart = {"vconcat": [panel | {"width": width} for panel in panels], "spacing": 12}
     return styled(chart, gutter=GUTTER)

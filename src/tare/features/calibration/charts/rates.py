@@ -6,7 +6,7 @@ from typing import Any
 
 from tare.features.calibration.charts.axes import Across, rounded, upwards
 from tare.features.calibration.charts.sweep import Piece, Step, Sweep
-from tare.render.drawing import MOST_MARKS, SERIES, SHAPES, colour, data
+from tare.render.drawing import MOST_MARKS, SERIES, SHAPES, Chart, colour, field, layer, mark
 from tare.units import percent, quantity, significant
 
 HEIGHT = 300
@@ -26,10 +26,8 @@ def shape(number: int) -> str:
     return SHAPES[number % len(SHAPES)]
 
 
-def rates(sweep: Sweep, across: Across) -> Any:
+def rates(sweep: Sweep, across: Across) -> Chart:
     """Draw the panel of rates over the axis of CPUs."""
-    import altair as alt
-
     lettered = len(sweep.pieces) > 1
     head = _HEAD if lettered else 0.04
     y = upwards(sweep.unit, 0, highest(sweep) * (1 + head), nice=not lettered)
@@ -41,7 +39,7 @@ def rates(sweep: Sweep, across: Across) -> Any:
         _singles(sweep, across, y),
         *_means(sweep, across, y),
     ]
-    return alt.layer(*layers).properties(height=HEIGHT)
+    return layer(*layers, height=HEIGHT)
 
 
 def highest(sweep: Sweep) -> float:
@@ -50,15 +48,13 @@ def highest(sweep: Sweep) -> float:
     return max(v for v in values if v is not None)
 
 
-def _singles(sweep: Sweep, across: Across, y: dict[str, Any]) -> Any:
+def _singles(sweep: Sweep, across: Across, y: dict[str, Any]) -> Chart:
     """Draw every trial, faintly."""
-    import altair as alt
-
     every = [(step.x, v) for step in sweep.steps if step.n > 1 for v in step.singles]
     kept = every[:: thinned(sweep)]
     records = [{"x": rounded(x), "y": rounded(v)} for x, v in kept]
-    marks = alt.Chart(data(records)).mark_circle(size=16, opacity=0.5, color=colour("quiet"))
-    return marks.encode(x=across.channel("x:Q"), y=alt.Y("y:Q", **y))
+    at = {"x": across.channel(), "y": field("y:Q", **y)}
+    return mark("circle", at, records, size=16, opacity=0.5, color=colour("quiet"))
 
 
 def thinned(sweep: Sweep) -> int:
@@ -68,17 +64,14 @@ def thinned(sweep: Sweep) -> int:
 
 def _straight(
     piece: Piece, across: Across, y: dict[str, Any], *, number: int = 0, dashed: bool = False
-) -> Any:
+) -> Chart:
     """Draw a straight piece, cut off at the panel's edge."""
-    import altair as alt
-
     records = [{"x": rounded(x), "y": rounded(piece.at(x))} for x in (piece.start, piece.end)]
     look: dict[str, Any] = {"strokeWidth": 2, "color": tint(number), "opacity": 0.85}
     if dashed:
         look = {"strokeWidth": 1.6, "color": colour("soft"), "strokeDash": [6, 4]}
-    return alt.Chart(data(records)).mark_line(clip=True, **look).encode(
-        x=across.channel("x:Q"), y=alt.Y("y:Q", **y)
-    )  # fmt: skip
+    at = {"x": across.channel(), "y": field("y:Q", **y)}
+    return mark("line", at, records, clip=True, **look)
 
 
 def _by_piece(sweep: Sweep) -> list[tuple[int, list[Step]]]:
@@ -90,34 +83,28 @@ def _by_piece(sweep: Sweep) -> list[tuple[int, list[Step]]]:
     return [(number, steps) for number, steps in some if steps]
 
 
-def _intervals(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Any]:
+def _intervals(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Chart]:
     """Draw the interval of each mean that has one."""
-    import altair as alt
-
-    drawn = []
-    for number, steps in _by_piece(sweep):
-        known = [_record(sweep, step) for step in steps if step.low is not None]
-        if known:
-            base = alt.Chart(data(known)).encode(x=across.channel("x:Q"))
-            rule = base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True)
-            drawn.append(rule.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
-    return drawn
+    ends = {"x": across.channel(), "y": field("low:Q", **y), "y2": field("high")}
+    return [
+        mark("rule", ends, known, strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True)
+        for number, steps in _by_piece(sweep)
+        if (known := [_record(sweep, step) for step in steps if step.low is not None])
+    ]
 
 
-def _means(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Any]:
+def _means(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Chart]:
     """Draw the mean of each step, in colour and shape of its piece."""
-    import altair as alt
-
     area = next(size for steps, size in _SIZES if len(sweep.steps) <= steps)
     drawn = []
     for number, steps in _by_piece(sweep):
-        base = alt.Chart(data([_record(sweep, step) for step in steps]))
-        marks = base.mark_point(
-            shape=shape(number), filled=True, size=area, opacity=1, color=tint(number),
-            stroke=colour("page"), strokeWidth=0.6,
+        tips = [field(f"{key}:N") for key in told(sweep, steps[0])]
+        at = {"x": across.channel(), "y": field("y:Q", **y), "tooltip": tips}
+        drawn.append(
+            mark("point", at, [_record(sweep, step) for step in steps], shape=shape(number),
+                 filled=True, size=area, opacity=1, color=tint(number), stroke=colour("page"),
+                 strokeWidth=0.6)
         )  # fmt: skip
-        tips = [alt.Tooltip(f"{key}:N") for key in told(sweep, steps[0])]
-        drawn.append(marks.encode(x=across.channel("x:Q"), y=alt.Y("y:Q", **y), tooltip=tips))
     return drawn
 
 
@@ -153,50 +140,41 @@ def told(sweep: Sweep, step: Step) -> dict[str, str]:
     return shown
 
 
-def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -> list[Any]:
+def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -> list[Chart]:
     """Draw where a piece ends, and where more gives nothing; with names in the panel of rates."""
-    import altair as alt
-
     scaling = sweep.scaling
-    layers: list[Any] = []
-    x = across.channel("x:Q", labels=labels)
+    layers: list[Chart] = []
+    x = across.channel(labels=labels)
     if scaling.saturates_low is not None and scaling.saturates_high is not None:
         span = [{"x": rounded(scaling.saturates_low), "x2": rounded(scaling.saturates_high)}]
-        layers.append(
-            alt.Chart(data(span)).mark_rect(color=colour("band"), opacity=0.5, clip=True)
-            .encode(x=x, x2=alt.X2("x2:Q"))
-        )  # fmt: skip
+        ends = {"x": x, "x2": field("x2")}
+        layers.append(mark("rect", ends, span, color=colour("band"), opacity=0.5, clip=True))
+    look: dict[str, Any] = {"color": colour("mark"), "opacity": 0.9}
     if scaling.breaks:
-        base = alt.Chart(data([{"x": rounded(b), "told": f"{b:.3g}"} for b in scaling.breaks]))
-        layers.append(
-            base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9).encode(x=x)
-        )
+        places = [{"x": rounded(b), "told": f"{b:.3g}"} for b in scaling.breaks]
+        layers.append(mark("rule", {"x": x}, places, strokeDash=[4, 3], **look))
         if named:
-            words = base.mark_text(align="left", dx=4, color=colour("mark"))
-            layers.append(words.encode(x=x, y=alt.YValue(26), text=alt.Text("told:N")))
+            name = {"x": x, "y": {"value": 26}, "text": field("told:N")}
+            layers.append(mark("text", name, places, align="left", dx=4, color=colour("mark")))
     if scaling.saturates_at is not None:
         place = scaling.saturates_at
-        base = alt.Chart(data([{"x": rounded(place), "told": f"saturates at {place:.3g}"}]))
-        layers.append(base.mark_rule(color=colour("mark"), opacity=0.9).encode(x=x))
+        places = [{"x": rounded(place), "told": f"saturates at {place:.3g}"}]
+        layers.append(mark("rule", {"x": x}, places, **look))
         if named:
-            words = base.mark_text(
-                align="right" if place > across.most / 3 else "left",
-                dx=-4 if place > across.most / 3 else 4,
-                dy=-9,
-                color=colour("mark"),
+            align, dx = ("right", -4) if place > across.most / 3 else ("left", 4)
+            name = {"x": x, "y": {"value": "height"}, "text": field("told:N")}
+            layers.append(
+                mark("text", name, places, align=align, dx=dx, dy=-9, color=colour("mark"))
             )
-            layers.append(words.encode(x=x, y=alt.YValue("height"), text=alt.Text("told:N")))
     return layers + ([_letters(sweep, across)] if named else [])
 
 
-def _letters(sweep: Sweep, across: Across) -> Any:
+def _letters(sweep: Sweep, across: Across) -> Chart:
     """Name the pieces above their ranges."""
-    import altair as alt
-
+    at = {"x": across.channel(), "y": {"value": 11}, "text": field("told:N")}
     letters = [
-        alt.Chart(data([{"x": rounded((piece.start + piece.end) / 2), "told": piece.letter}]))
-        .mark_text(fontSize=13, fontWeight=700, color=tint(i))
-        .encode(x=across.channel("x:Q"), y=alt.YValue(11), text=alt.Text("told:N"))
+        mark("text", at, [{"x": rounded((piece.start + piece.end) / 2), "told": piece.letter}],
+             fontSize=13, fontWeight=700, color=tint(i))
         for i, piece in enumerate(sweep.pieces)
-    ]
-    return alt.layer(*letters)
+    ]  # fmt: skip
+    return layer(*letters)

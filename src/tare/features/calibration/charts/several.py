@@ -11,7 +11,7 @@ from tare.features.calibration.charts.key import Entry, key
 from tare.features.calibration.charts.messages import tell_point
 from tare.features.calibration.charts.rates import highest, shape, tint, told
 from tare.features.calibration.charts.sweep import Step, Sweep, asked, scale_of
-from tare.render.drawing import SERIES, data, panel_width, styled
+from tare.render.drawing import SERIES, Chart, field, layer, mark, panel_width, styled
 from tare.results.message import Message, message
 from tare.units import counted
 
@@ -47,7 +47,7 @@ def names_of(calibrations: list[Calibration] | tuple[Calibration, ...]) -> list[
     ]
 
 
-def overlay(sweeps: Mapping[str, Sweep]) -> Any:
+def overlay(sweeps: Mapping[str, Sweep]) -> Chart:
     """Draw several sweeps over each other: rates, and rates for each CPU beneath.
 
     Parameters
@@ -57,11 +57,9 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Any:
 
     Returns
     -------
-    altair chart
+    Chart
         A level line beneath is a machine on which half of the CPU is half of the speed.
     """
-    import altair as alt
-
     shown = dict(list(sweeps.items())[:MOST])
     first = next(iter(shown.values()))
     across = Across(first.x_title, max(s.steps[-1].x for s in shown.values()))
@@ -71,41 +69,33 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Any:
     width = panel_width(1, GUTTER)
     panels = [
         key([Entry(name, i) for i, name in enumerate(names)]),
-        _panel(shown, across, upwards(first.unit, 0, 1.04 * top)).properties(height=_HEIGHT),
-        _panel(
-            shown, across, upwards(first.unit, 0, 1.08 * per_cpu, ticks=4), each=True
-        ).properties(height=_PER_CPU, title="For each CPU: level is fair"),
+        _panel(shown, across, upwards(first.unit, 0, 1.04 * top)) | {"height": _HEIGHT},
+        _panel(shown, across, upwards(first.unit, 0, 1.08 * per_cpu, ticks=4), each=True)
+        | {"height": _PER_CPU, "title": "For each CPU: level is fair"},
     ]
-    chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
+    chart = {"vconcat": [panel | {"width": width} for panel in panels], "spacing": 12}
     return styled(chart, gutter=GUTTER)
 
 
 def _panel(
     sweeps: Mapping[str, Sweep], across: Across, y: dict[str, Any], *, each: bool = False
-) -> Any:
+) -> Chart:
     """Draw a line through the means of each sweep, with intervals."""
-    import altair as alt
-
     layers = []
     for number, (name, sweep) in enumerate(sweeps.items()):
         records = [_record(name, sweep, step, per=step.x if each else 1.0) for step in sweep.steps]
-        base = alt.Chart(data(records)).encode(x=across.channel("x:Q"))
-        tips = [alt.Tooltip("sweep:N"), *(alt.Tooltip(f"{k}:N") for k in ("asked", "rate"))]
+        at, color = {"y": field("y:Q", **y)}, tint(number)
+        tips = [field(f"{key}:N") for key in ("sweep", "asked", "rate")]
+        parts = [
+            mark("line", at, strokeWidth=1.4, color=color, opacity=0.75),
+            mark("point", {**at, "tooltip": tips}, shape=shape(number), filled=True, size=30,
+                 opacity=1, color=color),
+        ]  # fmt: skip
         if any("low" in record for record in records):
-            layers.append(
-                base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.8).encode(
-                    y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")
-                )
-            )
-        layers += [
-            base.mark_line(strokeWidth=1.4, color=tint(number), opacity=0.75).encode(
-                y=alt.Y("y:Q", **y)
-            ),
-            base.mark_point(
-                shape=shape(number), filled=True, size=30, opacity=1, color=tint(number)
-            ).encode(y=alt.Y("y:Q", **y), tooltip=tips),
-        ]
-    return alt.layer(*layers)
+            ends = {"y": field("low:Q", **y), "y2": field("high")}
+            parts.insert(0, mark("rule", ends, strokeWidth=1.6, color=color, opacity=0.8))
+        layers.append(layer(*parts, rows=records, channels={"x": across.channel()}))
+    return layer(*layers)
 
 
 def _record(name: str, sweep: Sweep, step: Step, per: float) -> dict[str, Any]:

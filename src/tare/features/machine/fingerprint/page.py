@@ -23,7 +23,6 @@ from tare.features.machine.fingerprint.weights import Weights
 from tare.registry import Probe
 from tare.render import words
 from tare.render.charts.beside import Beside, beside
-from tare.render.drawing import spec_of
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, message
@@ -143,7 +142,7 @@ def _predictions(fingerprint: Fingerprint) -> tuple[Chart, ...]:
         more=len(known) - len(shown),
     )
     chart: Any = beside(rows)
-    return (Chart("predictions", "Measured vs. predicted", spec_of(chart), sentence(told)),)
+    return (Chart("predictions", "Measured vs. predicted", chart, sentence(told)),)
 
 
 def _section(

@@ -17,7 +17,6 @@ from tare.features.machine.fingerprint.page_groups import caches_found, group_of
 from tare.registry import Probe, ProbeMetric
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import Axis, Line, Rule, lines, place
-from tare.render.drawing import spec_of
 from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
@@ -84,7 +83,7 @@ def _map(curve: Curve) -> tuple[dict[str, Any], list[Message]]:
     ]
     if group > 1:
         said.append(message("fingerprint.chart.grouped", n=group))
-    return spec_of(chart), said
+    return chart, said
 
 
 def _value(point: Point) -> float:
@@ -115,7 +114,7 @@ def _lines(
         ],
         more=max(0, len(some) - _MOST_NAMED),
     )
-    return spec_of(chart), [said, *_caches(rules)]
+    return chart, [said, *_caches(rules)]
 
 
 def _along(curve: Curve) -> int:

@@ -11,17 +11,16 @@ from tare.experiment.fingerprints.network.identified import Identification, kind
 from tare.experiment.fingerprints.network.messages import estimates
 from tare.features.network.charts.over_time import (
     GUTTER,
-    Named,
+    VALUE_AXIS,
     band_and_line,
-    course,
     short,
     time_axis,
-    value_axis,
+    timeline_rows,
 )
 from tare.features.network.charts.series import rate_unit, span_unit
 from tare.features.network.charts.thinning import thin
 from tare.networks.shaping.trace import Floats, Trace
-from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.drawing import SERIES, Chart, colour, field, layer, mark, panel_width, styled
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
@@ -37,28 +36,32 @@ def figure(name: str, title: str, trace: Trace, found: Identification) -> Figure
 
     None: there is nothing to be seen.
     """
-    import altair as alt
-
     line = thin(trace.start_s, trace.end_s, trace.wire * trace.rate_bps, _pauses(trace))
     if len(line) == 0:
         return None
     size, unit = rate_unit([float(line.high.max())])
-    named = Named()
     end = float(trace.end_s[-1] - trace.start_s[0])
     x = time_axis(end)
     y = {
         "title": f"bandwidth [{unit}]",
-        "axis": value_axis(),
-        "scale": alt.Scale(domain=[0, 1.05 * float(line.high.max()) / size]),
+        "axis": VALUE_AXIS,
+        "scale": {"domain": [0, 1.05 * float(line.high.max()) / size]},
     }
-    base = course({"": line}, end, named, size).encode(x=x, color=alt.ColorValue(SERIES[0]))
-    levels = _levels(found, (x, y), end / span_unit(end)[0], size)
-    layers = [*band_and_line(base, [line], y), *levels, *_moment(found, x, end)]
-    panel = alt.layer(*layers).properties(width=panel_width(1, GUTTER), height=_HEIGHT)
-    tokens = _tokens(trace, found, named, x)
-    chart = panel if tokens is None else alt.vconcat(panel, tokens, spacing=18)
-    spec = named.spec(styled(chart, gutter=GUTTER))
-    return Figure(name, title, spec, paragraph(caption(found)))
+    channels = {"x": x, "color": {"value": SERIES[0]}, "detail": field("p:N")}
+    panel = layer(
+        layer(
+            *band_and_line([line], y),
+            rows=timeline_rows({"": line}, end, size),
+            channels=channels,
+        ),
+        *_levels(found, (x, y), end / span_unit(end)[0], size),
+        *_moment(found, x, end),
+        width=panel_width(1, GUTTER),
+        height=_HEIGHT,
+    )
+    tokens = _tokens(trace, found, x)
+    chart = panel if tokens is None else {"vconcat": [panel, tokens], "spacing": 18}
+    return Figure(name, title, styled(chart, gutter=GUTTER), paragraph(caption(found)))
 
 
 def caption(found: Identification) -> tuple[Message, ...]:
@@ -88,67 +91,59 @@ def _pauses(trace: Trace) -> list[tuple[float, float, str]]:
 
 
 def _levels(
-    found: Identification, axes: tuple[Any, dict[str, Any]], right: float, size: float
-) -> list[Any]:
+    found: Identification, axes: tuple[dict[str, Any], dict[str, Any]], right: float, size: float
+) -> list[Chart]:
     """Draw each level as a dashed line with its name, its interval as a band."""
-    import altair as alt
-
-    layers = []
+    layers, (x, y) = [], axes
     for name, known in (("high", found.high_gbps), ("low", found.low_gbps)):
         if known is None:
             continue
         record = {"x": right, "y": _scaled(known.value, size), "told": name}
         record |= {"low": _scaled(known.ci[0], size), "high": _scaled(known.ci[1], size)}
-        base = alt.Chart(data([record]))
-        layers += [
-            base.mark_rect(opacity=0.25, color=colour("mark")).encode(
-                y=alt.Y("low:Q", **axes[1]), y2=alt.Y2("high:Q")
-            ),
-            base.mark_rule(strokeDash=[6, 4], color=colour("mark")).encode(
-                y=alt.Y("y:Q", **axes[1])
-            ),
-            base.mark_text(align="right", dy=-7, dx=-3, color=colour("ink")).encode(
-                x=axes[0], y=alt.Y("y:Q", **axes[1]), text=alt.Text("told:N")
-            ),
-        ]
+        interval = {"y": field("low:Q", **y), "y2": field("high")}
+        at = {"y": field("y:Q", **y)}
+        layers.append(
+            layer(
+                mark("rect", interval, opacity=0.25, color=colour("mark")),
+                mark("rule", at, strokeDash=[6, 4], color=colour("mark")),
+                mark("text", {"x": x, **at, "text": field("told:N")}, align="right", dy=-7, dx=-3,
+                     color=colour("ink")),
+                rows=[record],
+            )
+        )  # fmt: skip
     return layers
 
 
-def _moment(found: Identification, x: Any, end_s: float) -> list[Any]:
+def _moment(found: Identification, x: dict[str, Any], end_s: float) -> list[Chart]:
     """Draw when the rate fell first."""
-    import altair as alt
-
     if found.time_to_empty_s is None:
         return []
     size, _ = span_unit(end_s)
     value = found.time_to_empty_s.value
     told = text(message("net.chart.falls", time=Amount(1e9 * value, "ns")))
-    base = alt.Chart(data([{"x": short(value / size), "told": told}])).encode(x=x)
-    late = value > end_s / 2
-    words = base.mark_text(
-        align="right" if late else "left",
-        dx=-5 if late else 5,
-        baseline="bottom",
-        color=colour("ink"),
-    )
+    align, dx = ("right", -5) if value > end_s / 2 else ("left", 5)
+    words = {"y": {"value": _HEIGHT - 4}, "text": field("told:N")}
     return [
-        base.mark_rule(strokeWidth=1.4, color=colour("ink")),
-        words.encode(y=alt.YValue(_HEIGHT - 4), text=alt.Text("told:N")),
+        layer(
+            mark("rule", {}, strokeWidth=1.4, color=colour("ink")),
+            mark("text", words, align=align, dx=dx, baseline="bottom", color=colour("ink")),
+            rows=[{"x": short(value / size), "told": told}],
+            channels={"x": x},
+        )
     ]
 
 
-def _tokens(trace: Trace, found: Identification, named: Named, x: Any) -> Any:
+def _tokens(trace: Trace, found: Identification, x: dict[str, Any]) -> Chart | None:
     """Draw what was left in the bucket."""
-    import altair as alt
-
     left = tokens_left(trace, found)
     if left is None:
         return None
     line = thin(trace.start_s, trace.end_s, left)
-    base = course({"": line}, float(trace.end_s[-1] - trace.start_s[0]), named, _GIGA).encode(x=x)
-    y = alt.Y("y:Q", title="tokens left [Gbit]", axis=value_axis())
-    area = base.mark_area(opacity=0.3, color=SERIES[2], line={"color": SERIES[2]}).encode(y=y)
-    return area.properties(width=panel_width(1, GUTTER), height=_TOKENS)
+    rows = timeline_rows({"": line}, float(trace.end_s[-1] - trace.start_s[0]), _GIGA)
+    y = field("y:Q", title="tokens left [Gbit]", axis=VALUE_AXIS)
+    channels = {"x": x, "y": y, "detail": field("p:N")}
+    area = mark("area", channels, rows, opacity=0.3, color=SERIES[2], line={"color": SERIES[2]})
+    return {**area, "width": panel_width(1, GUTTER), "height": _TOKENS}
 
 
 def tokens_left(trace: Trace, found: Identification) -> Floats | None:

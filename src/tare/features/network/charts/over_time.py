@@ -12,13 +12,26 @@ from tare.features.network.charts.series import Series, named, rate_unit, span_u
 from tare.features.network.charts.thinning import Thinned, thin
 from tare.features.network.measure.summary import groups, sending
 from tare.networks.recording.histogram import Floats
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, spec_of, styled
+from tare.render.drawing import (
+    SERIES,
+    SHAPES,
+    Chart,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import paragraph, text
 from tare.results.message import Amount, Message, Said, message
 from tare.results.report import Figure
 from tare.units import scale_for
 
 GUTTER = 64
+#: Axis of values, as wide in every chart.
+VALUE_AXIS = {"tickCount": 5, "minExtent": 46, "maxExtent": 46, "format": ",~r"}
 _HEIGHT, _SMALL = 220, 130
 #: Points of a line below which each has its mark.
 _MARKED = 200
@@ -38,27 +51,6 @@ class _Panel:
     lines: dict[str, Thinned]
     gaps: tuple[tuple[float, float, Said], ...]
     end_s: float
-
-
-class Named:
-    """Rows of a chart beside it: what has many is neither copied nor checked row by row."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, list[dict[str, Any]]] = {}
-
-    def data(self, records: Sequence[Mapping[str, Any]]) -> Any:
-        """Return what a part of the chart is drawn of."""
-        import altair as alt
-
-        name = f"rows{len(self._rows)}"
-        self._rows[name] = [dict(record) for record in records]
-        return alt.NamedData(name=name)
-
-    def spec(self, chart: Any) -> dict[str, Any]:
-        """Return the whole chart as Vega-Lite, with its rows."""
-        spec: dict[str, Any] = spec_of(chart)
-        spec["datasets"] = {**spec.get("datasets", {}), **self._rows}
-        return spec
 
 
 def bandwidth(some: Sequence[Series]) -> Figure | None:
@@ -158,8 +150,6 @@ def _figure(
     Bands go from the least to the most of what one point stands for, lines through the medians;
     what is shaded is a gap.
     """
-    import altair as alt
-
     drawn = _panels(some, lines)
     if not drawn:
         return None
@@ -168,23 +158,23 @@ def _figure(
     lows = np.concatenate([line.low for line in every])
     low = float(lows[lows > 0].min()) / 1.2 if log and (lows > 0).any() else 0.0
     high = max(float(line.high.max(initial=0.0)) for line in every)
-    scale = alt.Scale(
-        type="log" if low > 0 else "linear",
-        domain=[low, max(1.05 * high, 2 * low, 1e-9)],
-        nice=low == 0,
-    )
+    scale = {
+        "type": "log" if low > 0 else "linear",
+        "domain": [low, max(1.05 * high, 2 * low, 1e-9)],
+        "nice": low == 0,
+    }
     height = _HEIGHT if len(drawn) == 1 else _SMALL
-    y = {"title": axis, "scale": scale, "axis": value_axis()}
-    rows, panels = Named(), []
-    for panel in drawn:
-        one = alt.layer(*_layers(panel, names, y, rows))
-        one = one.properties(width=panel_width(1, GUTTER), height=height)
-        panels.append(one.properties(title=panel.title) if panel.title else one)
-    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=18)
+    y = {"title": axis, "scale": scale, "axis": VALUE_AXIS}
+    panels = [
+        layer(*_layers(panel, names, y), width=panel_width(1, GUTTER), height=height)
+        | ({"title": panel.title} if panel.title else {})
+        for panel in drawn
+    ]
+    chart = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 18}
     each = max(line.each for line in every)
     if each > 1:
         said = [*said, message("net.chart.thinned", n=each)]
-    return Figure(name, title, rows.spec(styled(chart, gutter=GUTTER)), paragraph(tuple(said)))
+    return Figure(name, title, styled(chart, gutter=GUTTER), paragraph(tuple(said)))
 
 
 def _panels(some: Sequence[Series], lines: Sequence[_Lines]) -> list[_Panel]:
@@ -204,59 +194,41 @@ def _panels(some: Sequence[Series], lines: Sequence[_Lines]) -> list[_Panel]:
     return [panel for panel in found.values() if any(map(len, panel.lines.values()))]
 
 
-def value_axis() -> Any:
-    """Return the axis of values, as wide in every chart."""
-    import altair as alt
-
-    return alt.Axis(tickCount=5, minExtent=46, maxExtent=46, format=",~r")
-
-
-def time_axis(end_s: float) -> Any:
+def time_axis(end_s: float) -> dict[str, Any]:
     """Return the axis of time from 0 to an end."""
-    import altair as alt
-
     size, unit = span_unit(end_s)
     # What begins earlier than another would otherwise seem to last as long.
-    return alt.X(
+    return field(
         "x:Q",
         title=f"time [{unit}]",
-        axis=alt.Axis(grid=False, tickCount=8, format=",~r"),
-        scale=alt.Scale(domain=[0, max(end_s / size, 1e-9)], nice=False),
+        axis={"grid": False, "tickCount": 8, "format": ",~r"},
+        scale={"domain": [0, max(end_s / size, 1e-9)], "nice": False},
     )
 
 
-def _layers(panel: _Panel, names: list[str], y: dict[str, Any], rows: Named) -> list[Any]:
-    import altair as alt
-
+def _layers(panel: _Panel, names: list[str], y: dict[str, Any]) -> list[Chart]:
     x = time_axis(panel.end_s)
     several = len(names) > 1
-    legend = alt.Legend(title=None, columns=3, symbolOpacity=1) if several else None
+    legend = {"title": None, "columns": 3, "symbolOpacity": 1} if several else None
     colours, shapes = (
-        channel(
-            "s:N", sort=names, legend=legend,
-            scale=alt.Scale(domain=names, range=[range_[i % 8] for i in range(len(names))]),
-        )
-        for channel, range_ in ((alt.Color, SERIES), (alt.Shape, SHAPES))
-    )  # fmt: skip
-    base = course(panel.lines, panel.end_s, rows).encode(x=x, color=colours)
-    layers = [_gaps(panel, x)] if panel.gaps else []
-    layers += band_and_line(base, panel.lines.values(), y)
+        category("s", names, values, sort=names, legend=legend) for values in (SERIES, SHAPES)
+    )
+    layers = band_and_line(panel.lines.values(), y)
     if max(map(len, panel.lines.values())) <= _MARKED:
-        points = base.mark_point(filled=True, size=22, opacity=1)
-        tips = [
-            alt.Tooltip("x:Q", title=f"time [{span_unit(panel.end_s)[1]}]"),
-            alt.Tooltip("y:Q", title=y["title"]),
-        ]
-        layers.append(points.encode(y=alt.Y("y:Q", **y), shape=shapes, tooltip=tips))
-    return layers
+        tips = [field("x:Q", title=x["title"]), field("y:Q", title=y["title"])]
+        at = {"y": field("y:Q", **y), "shape": shapes, "tooltip": tips}
+        layers.append(mark("point", at, filled=True, size=22, opacity=1))
+    channels = {"x": x, "color": colours, "detail": field("p:N")}
+    drawn = layer(*layers, rows=timeline_rows(panel.lines, panel.end_s), channels=channels)
+    return [_gaps(panel, x), drawn] if panel.gaps else [drawn]
 
 
-def course(lines: Mapping[str, Thinned], end_s: float, rows: Named, size: float = 1.0) -> Any:
-    """Return a chart without marks of courses by name, in a unit of values."""
-    import altair as alt
-
+def timeline_rows(
+    lines: Mapping[str, Thinned], end_s: float, size: float = 1.0
+) -> list[dict[str, Any]]:
+    """Return the rows of timelines by name, in a unit of values."""
     seconds, _ = span_unit(end_s)
-    records = [
+    return [
         {"s": name, "p": f"{name} {part}", "x": short(at / seconds), "low": short(low / size),
          "y": short(middle / size), "high": short(high / size)}
         for name, line in lines.items()
@@ -264,30 +236,24 @@ def course(lines: Mapping[str, Thinned], end_s: float, rows: Named, size: float 
             line.at_s, line.low, line.middle, line.high, line.part, strict=True
         )
     ]  # fmt: skip
-    return alt.Chart(rows.data(records)).encode(detail=alt.Detail("p:N"))
 
 
-def band_and_line(base: Any, lines: Iterable[Thinned], y: dict[str, Any]) -> list[Any]:
+def band_and_line(lines: Iterable[Thinned], y: dict[str, Any]) -> list[Chart]:
     """Draw medians as a line, and what they stand for as a band, where that is several."""
-    import altair as alt
-
-    drawn = [base.mark_line(strokeWidth=1.4).encode(y=alt.Y("y:Q", **y))]
+    drawn = [mark("line", {"y": field("y:Q", **y)}, strokeWidth=1.4)]
     if any(line.each > 1 for line in lines):
-        band = base.mark_area(opacity=0.22)
-        drawn.insert(0, band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")))
+        ends = {"y": field("low:Q", **y), "y2": field("high")}
+        drawn.insert(0, mark("area", ends, opacity=0.22))
     return drawn
 
 
-def _gaps(panel: _Panel, x: Any) -> Any:
-    import altair as alt
-
+def _gaps(panel: _Panel, x: dict[str, Any]) -> Chart:
     size, _ = span_unit(panel.end_s)
     records = [{"x": a / size, "x2": b / size, "why": text(why)} for a, b, why in panel.gaps]
-    # One that takes no time is seen all the same.
-    rects = alt.Chart(data(records)).mark_rect(
-        color=colour("band"), stroke=colour("quiet"), strokeDash=[3, 3], strokeWidth=0.8
-    )
-    return rects.encode(x=x, x2=alt.X2("x2:Q"), tooltip=[alt.Tooltip("why:N")])
+    channels = {"x": x, "x2": field("x2"), "tooltip": [field("why:N")]}
+    # The outline shows also a gap that takes no time.
+    return mark("rect", channels, records, color=colour("band"), stroke=colour("quiet"),
+                strokeDash=[3, 3], strokeWidth=0.8)  # fmt: skip
 
 
 def short(value: float) -> float:

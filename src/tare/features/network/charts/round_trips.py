@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.network.charts.over_time import Named, short
+from tare.features.network.charts.over_time import short
 from tare.features.network.charts.series import Series, named
 from tare.networks.recording.histogram import EDGES_NS, Times
-from tare.render.drawing import SERIES, colour, data, panel_width, styled
+from tare.render.drawing import (
+    SERIES,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
@@ -31,44 +40,43 @@ _MOST_SAID = 9
 
 def figure(some: Sequence[Series]) -> Figure | None:
     """Draw which share of the round trips takes no longer than what, by decades."""
-    import altair as alt
-
     records = [r for one in some for r in _records(one)]
     if not records:
         return None
-    named = Named()
     several = len({one.name for one in some}) > 1
     names = [one.name for one in some]
     kinds = [word for kind, word in KINDS.items() if any(r["kind"] == word for r in records)]
     times = [r["x"] for r in records]
-    x = alt.X("x:Q", title="round trip [ms]", axis=alt.Axis(grid=False, format="~g", tickCount=7),
-              scale=alt.Scale(type="log", domain=[min(times), max(times)], nice=False))  # fmt: skip
-    y = alt.Y("y:Q", title="share that takes no longer [%]", scale=alt.Scale(domain=[0, 100]),
-              axis=alt.Axis(minExtent=46, maxExtent=46, tickCount=5))  # fmt: skip
-    colours = alt.Color(
-        "s:N" if several else "kind:N",
-        sort=names if several else kinds,
-        scale=alt.Scale(domain=names if several else kinds,
-                        range=[SERIES[i % 8] for i in range(len(names if several else kinds))]),
-        legend=alt.Legend(title=None, columns=3),
-    )  # fmt: skip
-    dashes = alt.StrokeDash(
-        "kind:N", sort=kinds,
-        scale=alt.Scale(domain=kinds, range=[_DASHES[i] for i in range(len(kinds))]),
-        legend=alt.Legend(title=None, columns=3),
-    )  # fmt: skip
-    tips = [alt.Tooltip("s:N", title="of"), alt.Tooltip("x:Q", title="ms"),
-            alt.Tooltip("y:Q", title="%")]  # fmt: skip
-    line = alt.Chart(named.data(records)).mark_line(strokeWidth=1.8, interpolate="linear").encode(
-        x=x, y=y, color=colours, strokeDash=dashes, detail=alt.Detail("s:N"), tooltip=tips
-    )  # fmt: skip
-    level = alt.Chart(data([{"y": 50}, {"y": 99}])).mark_rule(
-        color=colour("quiet"), strokeDash=[1, 3]
+    x = field(
+        "x:Q",
+        title="round trip [ms]",
+        axis={"grid": False, "format": "~g", "tickCount": 7},
+        scale={"type": "log", "domain": [min(times), max(times)], "nice": False},
     )
-    chart = alt.layer(level.encode(y=y), line)
-    chart = chart.properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
-    spec = named.spec(styled(chart, gutter=_GUTTER))
-    return Figure("round-trips", "Round trips, idle and loaded", spec, paragraph(caption(some)))
+    y = field(
+        "y:Q",
+        title="share that takes no longer [%]",
+        scale={"domain": [0, 100]},
+        axis={"minExtent": 46, "maxExtent": 46, "tickCount": 5},
+    )
+    column, told_apart = ("s", names) if several else ("kind", kinds)
+    legend = {"title": None, "columns": 3}
+    line = {
+        "x": x,
+        "color": category(column, told_apart, SERIES, sort=told_apart, legend=legend),
+        "strokeDash": category("kind", kinds, _DASHES, sort=kinds, legend=legend),
+        "detail": field("s:N"),
+        "tooltip": [field("s:N", title="of"), field("x:Q", title="ms"), field("y:Q", title="%")],
+    }
+    chart = layer(
+        mark("rule", {}, [{"y": 50}, {"y": 99}], color=colour("quiet"), strokeDash=[1, 3]),
+        mark("line", line, records, strokeWidth=1.8, interpolate="linear"),
+        channels={"y": y},
+        width=panel_width(1, _GUTTER),
+        height=_HEIGHT,
+    )
+    title = "Round trips, idle and loaded"
+    return Figure("round-trips", title, styled(chart, gutter=_GUTTER), paragraph(caption(some)))
 
 
 def caption(some: Sequence[Series]) -> tuple[Message, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.render.charts.lines import Axis, Line, lines
-from tare.render.drawing import spec_of
 from tare.render.words import sentence
 from tare.results.message import Amount, message
 from tare.results.report import Figure
@@ -29,4 +28,4 @@ def by_write_size(name: str, title: str, unit: str, some: Sequence[Line]) -> Fig
         for size in (chosen(x, "bytes"),)
     ]
     said = sentence(message("net.chart.parts", parts=parts))
-    return Figure(name, f"{title} by the size of writes", spec_of(chart), said)
+    return Figure(name, f"{title} by the size of writes", chart, said)

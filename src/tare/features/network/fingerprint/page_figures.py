@@ -16,11 +16,13 @@ from tare.render.charts.lines import Line
 from tare.render.drawing import (
     SERIES,
     SHAPES,
-    data,
+    category,
+    field,
     label_axis,
     label_width,
+    layer,
+    mark,
     panel_width,
-    spec_of,
     styled,
 )
 from tare.render.words import sentence
@@ -63,13 +65,11 @@ def latency(found: NetworkFingerprint) -> Chart | None:
         for words, quantile, figure in some
     ]
     said = sentence(message("net.chart.parts", parts=parts))
-    return Chart("latency", "Round trips of 64 bytes", spec_of(chart), said)
+    return Chart("latency", "Round trips of 64 bytes", chart, said)
 
 
-def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
+def _rows(some: Sequence[tuple[str, str, Figure]]) -> dict[str, Any]:
     """Draw a row for each figure, with its interval, on a logarithmic axis of time."""
-    import altair as alt
-
     names = [name for name, _, _ in some]
     groups = list(dict.fromkeys(group for _, group, _ in some))
     scale, unit = scale_for([figure.value for *_, figure in some], "ns")
@@ -77,8 +77,8 @@ def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
     label = label_width(names)
     x: dict[str, Any] = {
         "title": f"round trip [{unit}]",
-        "scale": alt.Scale(type="log", domain=[min(ends) / 1.2, max(ends) * 1.2], nice=False),
-        "axis": alt.Axis(format=",~r", labelFlush=True, labelOverlap="greedy"),
+        "scale": {"type": "log", "domain": [min(ends) / 1.2, max(ends) * 1.2], "nice": False},
+        "axis": {"format": ",~r", "labelFlush": True, "labelOverlap": "greedy"},
     }
     records = [
         {
@@ -89,24 +89,19 @@ def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
         }
         for name, group, figure in some
     ]  # fmt: skip
-    base = alt.Chart(data(records)).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label)),
-        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("told:N")],
-    )
-    tint = alt.Color(
-        "group:N", legend=None, scale=alt.Scale(domain=groups, range=SERIES[: len(groups)])
-    )
-    shape = alt.Shape(
-        "group:N", legend=None, scale=alt.Scale(domain=groups, range=SHAPES[: len(groups)])
-    )
-    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2.4).encode(
-        x=alt.X("low:Q", **x), x2=alt.X2("high:Q"), color=tint
-    )  # fmt: skip
-    points = base.mark_point(filled=True, size=52, opacity=1).encode(
-        x=alt.X("x:Q", **x), shape=shape, color=tint
-    )
-    chart = alt.layer(intervals, points).properties(
-        width=panel_width(1, label + 20), height=_ROW * len(names)
+    tint, shape = (category("group", groups, values, legend=None) for values in (SERIES, SHAPES))
+    interval = {"x": field("low:Q", **x), "x2": field("high")}
+    chart = layer(
+        mark("rule", interval, where="isValid(datum.low)", strokeWidth=2.4),
+        mark("point", {"x": field("x:Q", **x), "shape": shape}, filled=True, size=52, opacity=1),
+        rows=records,
+        channels={
+            "y": field("name:N", sort=names, title=None, axis=label_axis(label)),
+            "color": tint,
+            "tooltip": [field("name:N"), field("told:N")],
+        },
+        width=panel_width(1, label + 20),
+        height=_ROW * len(names),
     )
     return styled(chart, gutter=label + 20, label=label)
 

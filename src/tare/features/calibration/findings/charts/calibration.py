@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
@@ -13,11 +12,12 @@ from tare.features.calibration.charts.one import sweep_chart
 from tare.features.calibration.charts.several import names_of, overlay, sweeps_of, tell_overlay
 from tare.features.calibration.charts.sweep import asked
 from tare.registry import Description
+from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw rates, residuals, clock and throttling over one axis; several over each other."""
     found = calibrations(results)
     if not found:

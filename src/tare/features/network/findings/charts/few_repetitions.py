@@ -20,10 +20,14 @@ from tare.features.network.findings.few_repetitions import (
 from tare.registry import Description
 from tare.render.drawing import (
     MOST_MARKS,
+    Chart,
+    category,
     colour,
-    data,
+    field,
     label_axis,
     label_width,
+    layer,
+    mark,
     panel_width,
     styled,
 )
@@ -54,21 +58,15 @@ def _name(f: Few) -> str:
     return text(f.ladder.named(f.rung.level))
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a quantile: rows of groups, over the interval of all."""
-    import altair as alt
-
     found, unit, _ = _drawn(results)
     if not found:
         return None
     names = [_row(f) for f in found if f.quantile == QUANTILES[0]]
     label = label_width(names)
-    panels = [
-        _panel(q, found, unit, names, label)
-        .properties(width=panel_width(2, label + 8), height=_ROW * len(names), title=NAMES[q])
-        for q in QUANTILES
-    ]  # fmt: skip
-    return styled(alt.hconcat(*panels, spacing=14), columns=2, gutter=label + 8)
+    panels = [_panel(q, found, unit, names, label) for q in QUANTILES]
+    return styled({"hconcat": panels, "spacing": 14}, columns=2, gutter=label + 8)
 
 
 def _row(f: Few) -> str:
@@ -77,46 +75,38 @@ def _row(f: Few) -> str:
 
 def _panel(
     quantile: float, every: Sequence[Few], unit: str, names: Sequence[str], label: int
-) -> Any:
-    import altair as alt
-
+) -> Chart:
     found = [f for f in every if f.quantile == quantile]
     # The panels share their rows.
     axis = label_axis(label, names) if quantile == QUANTILES[0] else None
-    y = alt.Y("row:N", sort=list(names), title=None, axis=axis, scale=alt.Scale(domain=list(names)))
-    x = alt.X(
-        "value:Q",
-        title="relative to the estimate of all",
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(tickCount=5, format=".2~f", grid=False, labelFlush=True),
-    )
+    channels = {
+        "y": field("row:N", sort=[*names], title=None, axis=axis, scale={"domain": [*names]}),
+        "x": field(
+            "value:Q",
+            title="relative to the estimate of all",
+            scale={"zero": False},
+            axis={"tickCount": 5, "format": ".2~f", "grid": False, "labelFlush": True},
+        ),
+    }
     intervals = [
         {"row": _row(f), "value": low / f.all.estimate, "high": high / f.all.estimate}
         for f in found
         for low, high in [f.ends]
     ]
-    band = (
-        alt.Chart(data(intervals))
-        .mark_bar(height=_ROW - 3, color=colour("band"))
-        .encode(x=x, x2=alt.X2("high:Q"), y=y)
+    key = {"title": "interval of all (area)"}
+    colours = [colour("quiet"), colour("mark")]
+    group = {
+        "color": category("where", [_INSIDE, _OUTSIDE], colours, legend=key),
+        "tooltip": [field(f"{key}:N") for key in ("row", "group", "measured", "where")],
+    }
+    return layer(
+        mark("bar", {"x2": field("high")}, intervals, height=_ROW - 3, color=colour("band")),
+        mark("tick", group, _groups(found, unit), thickness=1.6, height=_ROW - 7),
+        channels=channels,
+        width=panel_width(2, label + 8),
+        height=_ROW * len(names),
+        title=NAMES[quantile],
     )
-    groups = (
-        alt.Chart(data(_groups(found, unit)))
-        .mark_tick(thickness=1.6, height=_ROW - 7)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color(
-                "where:N",
-                scale=alt.Scale(
-                    domain=[_INSIDE, _OUTSIDE], range=[colour("quiet"), colour("mark")]
-                ),
-                legend=alt.Legend(title="interval of all (area)"),
-            ),
-            tooltip=[alt.Tooltip(f"{key}:N") for key in ("row", "group", "measured", "where")],
-        )
-    )
-    return alt.layer(band, groups)
 
 
 def _groups(found: Sequence[Few], unit: str) -> list[dict[str, Any]]:

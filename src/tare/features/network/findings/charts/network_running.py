@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Networks
@@ -11,6 +10,7 @@ from tare.experiment.results import Results
 from tare.features.network.findings.charts.network_slowdown import networks
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
+from tare.render.drawing import Chart
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Message, message
@@ -26,7 +26,7 @@ def _curves(found: Networks | None) -> list[tuple[str, Curve]]:
     return [one for one in some if len(one[1].s)][:_MOST_PANELS]
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a level: the running median, its interval and 10 % about the median of all."""
     panels = []
     for title, curve in _curves(networks(results)):

@@ -12,7 +12,18 @@ from tare.features.network.findings.need import needs
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
 from tare.registry import Description
 from tare.render.charts.axes import logarithmic, sizes_axis
-from tare.render.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.render.drawing import (
+    SERIES,
+    SHAPES,
+    Chart,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.words import shown as written
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
@@ -41,10 +52,8 @@ def _shown(found: Networks) -> list[tuple[str, Slowed]]:
     ]
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw ratios to the reference over the initial budget, both logarithmic."""
-    import altair as alt
-
     found = networks(results)
     shown = [] if found is None else _shown(found)
     if found is None or len({s.level.budget_bits for _, s in shown}) < 2:
@@ -55,37 +64,33 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     bounds = [r[k] for r in records for k in ("middle", "low", "high")]
     y = logarithmic([*bounds, 1 / (1 + margin), 1 + margin], f"ratio to {found.reference.name}")
     x = sizes_axis([r["budget"] for r in records], "initial budget (Gbit)")
-    legend = alt.Legend(title=None) if len(names) > 1 else None
-    base = alt.Chart(data(records)).encode(
-        x=alt.X("budget:Q", **x),
-        color=alt.Color(
-            "name:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=legend
-        ),
-        tooltip=[alt.Tooltip("name:N", title="where"), alt.Tooltip("told:N", title="ratio")],
-    )
-    shape = alt.Shape(
-        "name:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=legend
-    )
-    band = alt.Chart(data([{"low": 1 / (1 + margin), "high": 1 + margin}])).mark_rect(
-        color=colour("band"), opacity=0.9
-    )
-    layers = [
-        band.encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")),
+    legend = {"title": None} if len(names) > 1 else None
+    tint, shape = (category("name", names, values, legend=legend) for values in (SERIES, SHAPES))
+    band = [{"low": 1 / (1 + margin), "high": 1 + margin}]
+    ends = {"y": field("low:Q", **y), "y2": field("high")}
+    middle = {"y": field("middle:Q", **y)}
+    chart = layer(
+        mark("rect", ends, band, color=colour("band"), opacity=0.9),
         *_needed(found, x),
-        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q")),
-        base.mark_line(strokeWidth=1.3, opacity=0.7).encode(y=alt.Y("middle:Q", **y)),
-        base.mark_point(filled=True, size=62, opacity=1).encode(
-            y=alt.Y("middle:Q", **y), shape=shape
+        layer(
+            mark("rule", ends, strokeWidth=2),
+            mark("line", middle, strokeWidth=1.3, opacity=0.7),
+            mark("point", {**middle, "shape": shape}, filled=True, size=62, opacity=1),
+            rows=records,
+            channels={
+                "x": field("budget:Q", **x),
+                "color": tint,
+                "tooltip": [field("name:N", title="where"), field("told:N", title="ratio")],
+            },
         ),
-    ]
-    chart = alt.layer(*layers).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+        width=panel_width(1, _GUTTER),
+        height=_HEIGHT,
+    )
     return styled(chart, columns=1, gutter=_GUTTER)
 
 
-def _needed(found: Networks, x: dict[str, Any]) -> list[Any]:
+def _needed(found: Networks, x: dict[str, Any]) -> list[Chart]:
     """Draw a rule where trials no longer run dry."""
-    import altair as alt
-
     low, high = x["scale"]["domain"]
     wanted = [
         {"budget": n.bits / _GBIT}
@@ -94,9 +99,9 @@ def _needed(found: Networks, x: dict[str, Any]) -> list[Any]:
     ]
     if not wanted:
         return []
-    rule = alt.Chart(data(wanted)).mark_rule(strokeDash=[4, 3], color=colour("mark"))
-    tip = alt.Tooltip("budget:Q", title="most that a trial takes (Gbit)", format=".3~g")
-    return [rule.encode(x=alt.X("budget:Q", **x), tooltip=[tip])]
+    tip = field("budget:Q", title="most that a trial takes (Gbit)", format=".3~g")
+    at = {"x": field("budget:Q", **x), "tooltip": [tip]}
+    return [mark("rule", at, wanted, strokeDash=[4, 3], color=colour("mark"))]
 
 
 def _record(name: str, s: Slowed) -> dict[str, Any]:

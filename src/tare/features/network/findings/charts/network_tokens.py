@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,18 @@ from tare.experiment.results import Results
 from tare.features.network.findings.charts.network_slowdown import networks
 from tare.features.network.findings.dry import droughts
 from tare.registry import Description
-from tare.render.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
+from tare.render.drawing import (
+    MOST_MARKS,
+    SERIES,
+    Chart,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
@@ -33,10 +43,8 @@ def _drawn(found: Networks) -> list[tuple[Ladder, Rung]]:
     return some[-_MOST_PANELS:]
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw two panels a level: tokens left and rate, over some trials one after the other."""
-    import altair as alt
-
     found = networks(results)
     drawn = [] if found is None else _drawn(found)
     if found is None or not drawn:
@@ -47,14 +55,12 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     for ladder, rung in drawn:
         log, starts = _in_a_row(rung, _TRIALS_CARRIED if carried(results) else _TRIALS)
         thin = _thinned(log, most)
-        rows.append(
-            alt.hconcat(
-                _panel(thin, starts, hosts, "tokens", "tokens left (Gbit)", _title(ladder, rung)),
-                _panel(thin, starts, hosts, "rate", "sent (Gbit/s)", ""),
-                spacing=14,
-            )
-        )
-    return styled(alt.vconcat(*rows, spacing=10), columns=2, gutter=_GUTTER)
+        panels = [
+            _panel(thin, starts, hosts, "tokens", "tokens left (Gbit)", _title(ladder, rung)),
+            _panel(thin, starts, hosts, "rate", "sent (Gbit/s)", ""),
+        ]
+        rows.append({"hconcat": panels, "spacing": 14})
+    return styled({"vconcat": rows, "spacing": 10}, columns=2, gutter=_GUTTER)
 
 
 def _title(ladder: Ladder, rung: Rung) -> str:
@@ -103,9 +109,7 @@ def _thinned(log: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def _panel(
     log: pd.DataFrame, starts: list[float], hosts: list[int], key: str, title: str, name: str
-) -> Any:
-    import altair as alt
-
+) -> Chart:
     columns = (log[name].tolist() for name in ("at", "host", "trial", key))
     records = [
         {"at": float(f"{at:.5g}"), "host": f"host {host}", "trial": trial, key: float(f"{y:.4g}")}
@@ -113,45 +117,29 @@ def _panel(
         if not pd.isna(y)
     ]
     names = [f"host {h}" for h in hosts]
-    x: dict[str, Any] = {
-        "title": "seconds of trials, in a row",
-        "axis": alt.Axis(tickCount=6, grid=False),
-        "scale": alt.Scale(nice=False, domain=[0, float(log["at"].max()) or 1.0]),
-    }
-    marks = alt.Chart(data([{"at": s} for s in starts])).mark_rule(
-        strokeWidth=1, color=colour("line")
+    x = field(
+        "at:Q",
+        title="seconds of trials, in a row",
+        axis={"tickCount": 6, "grid": False},
+        scale={"nice": False, "domain": [0, float(log["at"].max()) or 1.0]},
     )
-    lines = (
-        alt.Chart(data(records))
-        .mark_line(strokeWidth=1.6, interpolate="linear" if key == "tokens" else "step-before")
-        .encode(
-            x=alt.X("at:Q", **x),
-            y=alt.Y(f"{key}:Q", title=title, scale=alt.Scale(zero=True, nice=True)),
-            color=alt.Color(
-                "host:N",
-                scale=alt.Scale(
-                    domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]
-                ),
-                legend=alt.Legend(title=None),
-            ),
-            strokeDash=alt.StrokeDash(
-                "host:N",
-                scale=alt.Scale(
-                    domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))]
-                ),
-                legend=alt.Legend(title=None),
-            ),
-            detail=alt.Detail("trial:N"),
-            tooltip=[
-                alt.Tooltip("host:N"),
-                alt.Tooltip("trial:N"),
-                alt.Tooltip("at:Q", title="s"),
-                alt.Tooltip(f"{key}:Q"),
-            ],
-        )
-    )
-    return alt.layer(marks.encode(x=alt.X("at:Q", **x)), lines).properties(
-        width=panel_width(2, _GUTTER), height=_HEIGHT, title=name
+    line = {
+        "y": field(f"{key}:Q", title=title, scale={"zero": True, "nice": True}),
+        "color": category("host", names, SERIES, legend={"title": None}),
+        "strokeDash": category("host", names, _DASHES, legend={"title": None}),
+        "detail": field("trial:N"),
+        "tooltip": [
+            field("host:N"), field("trial:N"), field("at:Q", title="s"), field(f"{key}:Q")
+        ],
+    }  # fmt: skip
+    shape = "linear" if key == "tokens" else "step-before"
+    return layer(
+        mark("rule", {}, [{"at": s} for s in starts], strokeWidth=1, color=colour("line")),
+        mark("line", line, records, strokeWidth=1.6, interpolate=shape),
+        channels={"x": x},
+        width=panel_width(2, _GUTTER),
+        height=_HEIGHT,
+        title=name,
     )
 
 

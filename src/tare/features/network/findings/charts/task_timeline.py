@@ -15,7 +15,18 @@ from tare.experiment.results import Results
 from tare.features.network.findings.task_cells import TaskCell, tasks_seen
 from tare.features.network.findings.task_stragglers import QUESTION, stragglers
 from tare.registry import Description
-from tare.render.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
+from tare.render.drawing import (
+    MOST_MARKS,
+    SERIES,
+    Chart,
+    category,
+    colour,
+    field,
+    layer,
+    mark,
+    panel_width,
+    styled,
+)
 from tare.render.escaping import on_one_line
 from tare.render.words import shown
 from tare.results.finding import Finding
@@ -83,22 +94,18 @@ def _sends_most(log: pd.DataFrame) -> tuple[int, ...]:
     return (int(str(sent.astype(float).idxmax())),) if sent.sum() else ()
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Any:
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a trial: bars of tasks in lanes of hosts; below, rates and tokens over the same time."""
-    import altair as alt
-
-    panels: list[Any] = []
+    panels: list[Chart] = []
     for one in _drawn(results):
         title = f"trial {one.trial}"
         if one.cell.levels is not None:
             title = f"{title} {shown(one.cell.levels)}"
-        x = alt.X(
-            "at:Q", title=None, axis=alt.Axis(tickCount=8, grid=True),
-            scale=alt.Scale(domain=[0, one.end_s or 1.0], nice=False),
-        )  # fmt: skip
+        scale = {"domain": [0, one.end_s or 1.0], "nice": False}
+        x = field("at:Q", title=None, axis={"tickCount": 8, "grid": True}, scale=scale)
         panels.append(_tasks(one, x, title))
         lines = _lines(one)
-        last = x.title("seconds since the trial's start")
+        last = {**x, "title": "seconds since the trial's start"}
         if lines.empty:
             panels[-1] = _tasks(one, last, title)
             continue
@@ -108,13 +115,11 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
             panels.append(_course(one, lines, "tokens", "tokens left (Gbit)", last))
     if not panels:
         return None
-    chart = alt.vconcat(*panels, spacing=8).resolve_scale(color="independent")
-    return styled(chart, gutter=_GUTTER)
+    apart = {"scale": {"color": "independent"}}
+    return styled({"vconcat": panels, "spacing": 8, "resolve": apart}, gutter=_GUTTER)
 
 
-def _tasks(one: _Drawn, x: Any, title: str) -> Any:
-    import altair as alt
-
+def _tasks(one: _Drawn, x: dict[str, Any], title: str) -> Chart:
     rows = one.rows.nlargest(_MOST_TASKS, "duration_ns").sort_values("start_ns")
     stages = [on_one_line(str(s)) for s in dict.fromkeys(rows["stage"])]
     records = [
@@ -130,30 +135,22 @@ def _tasks(one: _Drawn, x: Any, title: str) -> Any:
         )
     ]  # fmt: skip
     lane = max(_LEAST_LANE, min(_LANE, _MOST_LANES // max(1, len(one.hosts))))
-    few = len(stages) <= len(SERIES)
-    return (
-        alt.Chart(data(records))
-        .mark_bar(clip=True, stroke=colour("page"), strokeWidth=0.5)
-        .encode(
-            x=x,
-            x2=alt.X2("end:Q"),
-            y=alt.Y("host:N", sort=[f"host {h}" for h in one.hosts], title=None,
-                    scale=alt.Scale(domain=[f"host {h}" for h in one.hosts], paddingInner=0.15)),
-            yOffset=alt.YOffset("slot:O"),
-            color=alt.Color(
-                "stage:N",
-                scale=alt.Scale(
-                    domain=stages, range=[SERIES[i % len(SERIES)] for i in range(len(stages))]
-                ),
-                legend=alt.Legend(title="stage") if few else None,
-            ),
-            tooltip=[alt.Tooltip("host:N"), alt.Tooltip("stage:N"), alt.Tooltip("task:N"),
-                     alt.Tooltip("at:Q", title="start, s"),
-                     alt.Tooltip("s:Q", title="seconds"),
-                     alt.Tooltip("waits:Q", title="waits, s"), alt.Tooltip("failed:N")],
-        )
-        .properties(width=panel_width(1, _GUTTER), height=lane * len(one.hosts), title=title)
-    )  # fmt: skip
+    hosts = [f"host {h}" for h in one.hosts]
+    scale = {"domain": hosts, "paddingInner": 0.15}
+    legend = {"title": "stage"} if len(stages) <= len(SERIES) else None
+    channels = {
+        "x": x,
+        "x2": field("end"),
+        "y": field("host:N", sort=hosts, title=None, scale=scale),
+        "yOffset": field("slot:O"),
+        "color": category("stage", stages, SERIES, legend=legend),
+        "tooltip": [field("host:N"), field("stage:N"), field("task:N"),
+                    field("at:Q", title="start, s"), field("s:Q", title="seconds"),
+                    field("waits:Q", title="waits, s"), field("failed:N")],
+    }  # fmt: skip
+    bars = mark("bar", channels, records, clip=True, stroke=colour("page"), strokeWidth=0.5)
+    size = {"width": panel_width(1, _GUTTER), "height": lane * len(hosts)}
+    return {**bars, **size, "title": title}
 
 
 def _slots(rows: pd.DataFrame) -> list[int]:
@@ -190,9 +187,7 @@ def _lines(one: _Drawn) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: Any) -> Any:
-    import altair as alt
-
+def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: dict[str, Any]) -> Chart:
     records = [
         {"at": _rounded(at), key: _rounded(y), "host": f"host {host}", "name": name}
         for at, y, host, name in zip(
@@ -202,24 +197,24 @@ def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: Any) -> A
     ]
     names = [f"host {host}" for host in one.marked]
     colours = [colour("mark"), *SERIES][: len(names)]
-    base = alt.Chart(data(records)).encode(
-        x=x,
-        y=alt.Y(f"{key}:Q", title=title, scale=alt.Scale(zero=True)),
-        color=alt.Color(
-            "name:N",
-            scale=alt.Scale(domain=[*names, _OTHERS], range=[*colours, colour("quiet")]),
-            legend=alt.Legend(title=None),
-        ),
-        detail=alt.Detail("host:N"),
-        tooltip=[alt.Tooltip("host:N"), alt.Tooltip("at:Q", title="s"), alt.Tooltip(f"{key}:Q")],
+    shape = "linear" if key == "tokens" else "step-before"
+    is_other = f"datum.name === '{_OTHERS}'"
+    return layer(
+        mark("line", {}, where=is_other, strokeWidth=1, opacity=0.7, interpolate=shape),
+        mark("line", {}, where=f"!({is_other})", strokeWidth=2, interpolate=shape),
+        rows=records,
+        channels={
+            "x": x,
+            "y": field(f"{key}:Q", title=title, scale={"zero": True}),
+            "color": category(
+                "name", [*names, _OTHERS], [*colours, colour("quiet")], legend={"title": None}
+            ),
+            "detail": field("host:N"),
+            "tooltip": [field("host:N"), field("at:Q", title="s"), field(f"{key}:Q")],
+        },
+        width=panel_width(1, _GUTTER),
+        height=_HEIGHT,
     )
-    others = base.transform_filter(alt.datum.name == _OTHERS).mark_line(
-        strokeWidth=1, opacity=0.7, interpolate="linear" if key == "tokens" else "step-before"
-    )
-    marked = base.transform_filter(alt.datum.name != _OTHERS).mark_line(
-        strokeWidth=2, interpolate="linear" if key == "tokens" else "step-before"
-    )
-    return alt.layer(others, marked).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
 
 
 def _rounded(value: float) -> float:
