@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from tare.errors import InputError
 from tare.statistics.comparison import compare_family
-from tare.statistics.exact import binomial_quantile, ranks
+from tare.statistics.exact import binomial_quantile, binomial_quantiles, ranks
+from tare.statistics.grouping import friedman_p
+from tare.statistics.inversion import root
 from tare.statistics.shift import paired_shift
 
 
@@ -26,6 +29,33 @@ def test_ranks_are_scipys_with_ties(shape: tuple[int, int]) -> None:
 def test_binomial_quantiles_are_scipys(p: float, q: float) -> None:
     for n in (1, 2, 5, 6, 7, 50, 99, 1000, 5000):
         assert binomial_quantile(p, n, q) == int(stats.binom.ppf(p, n, q))
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.95, 0.999])
+@pytest.mark.parametrize("p", [1e-6, 0.025, 0.975])
+def test_binomial_quantiles_of_many_sizes_are_scipys(p: float, q: float) -> None:
+    sizes = np.unique(np.geomspace(1, 1e7, 300).astype(int))
+    assert (binomial_quantiles(p, sizes, q) == stats.binom.ppf(p, sizes, q)).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "low", "high"),
+    [
+        (lambda x: x**3 - 2, 0.0, 5.0),
+        (lambda x: 1e-9 * (1 - x), 0.0, 1e6),
+        (lambda x: float(stats.norm.sf(x)) - 0.001, 0.0, 8.0),
+        (lambda x: x - 3.0, 3.0, 4.0),
+    ],
+)  # fmt: skip
+def test_roots_are_scipys(function: Callable[[float], float], low: float, high: float) -> None:
+    expected = optimize.brentq(function, low, high, xtol=1e-12)
+    assert root(function, low, high, within=1e-10) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_columns_are_compared_as_scipy_does(ties: bool) -> None:
+    values = np.random.default_rng(4).normal((0, 0, 0, 1), 1, (20, 4)).round(0 if ties else 9)
+    assert friedman_p(values) == pytest.approx(stats.friedmanchisquare(*values.T).pvalue, rel=1e-10)
 
 
 def test_a_session_does_not_hold_scipy() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tare.errors import InputError
+from tare.statistics.exact import binomial_quantiles
 from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
 from tare.statistics.statistic import FloatArray
 
@@ -64,10 +65,8 @@ def sizes_and_ranks(n: int, q: float, confidence: float) -> tuple[IntArray, IntA
 
 def interval_ranks(sizes: IntArray, q: float, confidence: float) -> tuple[IntArray, IntArray]:
     """Ranks as :func:`tare.statistics.intervals.quantile_ranks` has them, for many sizes."""
-    from scipy import stats  # half a second to load
-
     tail = (1 - confidence) / 2
-    low, high = (stats.binom.ppf(p, sizes, q).astype(np.int64) for p in (tail, 1 - tail))
+    low, high = (binomial_quantiles(p, sizes, q) for p in (tail, 1 - tail))
     return low, high + 1
 
 

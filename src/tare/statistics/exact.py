@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.statistics.statistic import FloatArray
 
@@ -52,14 +53,22 @@ def standard_ranks(values: FloatArray) -> FloatArray:
 def binomial_quantile(p: float, n: int, q: float) -> int:
     """Return the least k of which P(X ≤ k) is p or more, of n draws that succeed with q."""
     if n > _SESSION:
-        from scipy.stats import binom
-
-        return int(binom.ppf(p, n, q))
+        return int(binomial_quantiles(p, np.array([n]), q)[0])
     log_factorial = _log_factorials(n)
     k = np.arange(n + 1)
     chosen = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
     reached = np.cumsum(np.exp(chosen + k * np.log(q) + (n - k) * np.log1p(-q)))
     return min(n, int(np.searchsorted(reached, p, side="left")))
+
+
+def binomial_quantiles(p: float, sizes: NDArray[np.int64], q: float) -> NDArray[np.int64]:
+    """Return what :func:`binomial_quantile` does for each of many numbers of draws."""
+    from scipy import special
+
+    near = np.clip(np.ceil(special.bdtrik(p, sizes, q)), 0, sizes).astype(np.int64)
+    # Rounding may put the inverse one beside the quantile.
+    near -= (near > 0) & (special.bdtr(np.maximum(near - 1, 0), sizes, q) >= p)
+    return np.asarray(near + (special.bdtr(near, sizes, q) < p))
 
 
 @lru_cache(maxsize=64)

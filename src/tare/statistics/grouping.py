@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
+from tare.statistics.exact import ranks
 from tare.statistics.statistic import FloatArray
 
 
@@ -67,13 +69,11 @@ def group_effect(
     values = np.concatenate(kept)
     if np.ptp(values) == 0:
         return None
-    from scipy import stats  # half a second to load
-
     sizes = [len(g) for g in kept]
     means = np.array([g.mean() for g in kept])
     sds = np.array([g.std(ddof=1) for g in kept])
     return GroupEffect(
-        p_mean=float(stats.kruskal(*kept).pvalue),
+        p_mean=_kruskal_p(kept),
         p_spread=_spread_p(kept),
         share=_omega_squared(kept),
         sizes=tuple(sizes),
@@ -84,11 +84,47 @@ def group_effect(
 
 
 def _spread_p(groups: list[FloatArray]) -> float:
-    if all(np.ptp(np.abs(g - np.median(g))) == 0 for g in groups):
+    distances = [np.abs(g - np.median(g)) for g in groups]
+    if all(np.ptp(d) == 0 for d in distances):
         return 1.0
-    from scipy import stats  # half a second to load
+    n, k = sum(map(len, groups)), len(groups)
+    middle = np.concatenate(distances).mean()
+    between = sum(len(d) * (d.mean() - middle) ** 2 for d in distances)
+    within = sum(float(np.sum((d - d.mean()) ** 2)) for d in distances)
+    return float(special.fdtrc(k - 1, n - k, (n - k) * between / ((k - 1) * within)))
 
-    return float(stats.levene(*groups, center="median").pvalue)
+
+def _kruskal_p(groups: list[FloatArray]) -> float:
+    values = np.concatenate(groups)
+    n, ends = len(values), np.cumsum([len(g) for g in groups])[:-1]
+    placed = np.split(ranks(values[None])[0] - (n + 1) / 2, ends)
+    statistic = sum(float(r.sum()) ** 2 / len(r) for r in placed) * 12 / (n * (n + 1))
+    return float(special.chdtrc(len(groups) - 1, statistic / _ties(values[None])))
+
+
+def friedman_p(rows: FloatArray) -> float:
+    """P of all columns having the same location, each row being a block: Friedman's test.
+
+    Parameters
+    ----------
+    rows : array, shape (blocks, columns)
+        The values of at least one block differ.
+
+    References
+    ----------
+    Friedman 1937.
+    """
+    n, k = rows.shape
+    sums = np.sum(ranks(rows) - (k + 1) / 2, axis=0)
+    statistic = 12 * float(sums @ sums) / (n * k * (k + 1)) / _ties(rows)
+    return float(special.chdtrc(k - 1, statistic))
+
+
+def _ties(rows: FloatArray) -> float:
+    """Variance of the ranks in each row, relative to that without ties."""
+    n, k = rows.shape
+    placed = ranks(rows) - (k + 1) / 2
+    return float(12 * np.sum(placed**2) / (n * k * (k**2 - 1)))
 
 
 def _omega_squared(groups: list[FloatArray]) -> float:

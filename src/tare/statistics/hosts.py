@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
+from tare.statistics.inversion import root
 from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -584,7 +585,7 @@ def _root(falling: Callable[[float], float], most: float) -> float:
         return 0.0
     if falling(most) >= 0:
         return most
-    return float(optimize.brentq(falling, 0.0, most, xtol=most * 1e-16, rtol=1e-12))
+    return root(falling, 0.0, most, within=most * 1e-16)
 
 
 def _f(p: float, df: float, beneath: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import FIRST_LOOK
+from tare.statistics.inversion import root
 from tare.statistics.statistic import FloatArray
 
 CONFIDENCE = 0.95
@@ -147,9 +148,7 @@ class Factor:
 
 def chance_of_one(chance: float, rule: Rule = ONCE) -> float:
     """Return the share of executions of which a rule makes a share of judgements."""
-    from scipy import optimize
-
-    return float(optimize.brentq(lambda p: rule.share(p) - chance, 0, 1, xtol=1e-15))
+    return root(lambda p: rule.share(p) - chance, 0.0, 1.0, within=1e-15)
 
 
 def least_factor(values: FloatArray, chance: float, rule: Rule = ONCE) -> Factor:

@@ -9,11 +9,11 @@ import math
 from functools import partial
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from tare.results.message import Message
 from tare.statistics.comparison import require_ratios
-from tare.statistics.inversion import edge
+from tare.statistics.inversion import edge, root
 from tare.statistics.shift import Shift, allow_for_clock
 from tare.statistics.statistic import FloatArray
 from tare.statistics.tails import CARRYING, carrying, mean_refusal
@@ -155,7 +155,7 @@ def likelihood_ratio(values: FloatArray) -> float:
     if score(least) <= 0 or score(most) >= 0:
         multiplier = least if score(least) <= 0 else most
     else:
-        multiplier = optimize.brentq(score, least, most)
+        multiplier = root(score, least, most, within=2e-12)
     return 2 * float(np.sum(np.log1p(multiplier * values)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from tare.errors import InputError
 from tare.results.verdict import judge
@@ -21,6 +21,7 @@ from tare.statistics.comparison import (
     detectable_change,
     require_ratios,
 )
+from tare.statistics.inversion import root
 from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray
@@ -81,7 +82,7 @@ def level(history: History, n: int, spend: float) -> float:
         return 0.0
     if _crossing(history, n, 0.0) <= left:
         return 1.0
-    z = optimize.brentq(lambda z: _crossing(history, n, z) - left, 0.0, _FAR, xtol=1e-6)
+    z = root(lambda z: _crossing(history, n, z) - left, 0.0, _FAR, within=1e-9)
     return float(2 * special.ndtr(-z))
 
 

@@ -20,8 +20,10 @@ from tare.results.finding import Answer, Column, Finding, Table, interval_column
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
+from tare.statistics.grouping import friedman_p
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
+from tare.statistics.signed_rank import signed_rank_p
 
 _DESCRIPTION = Description(
     name="parallelism_check",
@@ -118,11 +120,9 @@ def _worker_p(cell: Cell) -> float:
     values = cell.workers
     if len(values) < trials_needed() or np.ptp(values - values[:, :1]) == 0:
         return 1.0
-    from scipy import stats  # half a second to load
-
     if values.shape[1] == 2:
-        return float(stats.wilcoxon(values[:, 0], values[:, 1]).pvalue)
-    return float(stats.friedmanchisquare(*values.T).pvalue)
+        return signed_rank_p(values[:, 1] - values[:, 0])
+    return friedman_p(values)
 
 
 def _end_drift(cell: Cell, cells: Cells) -> Comparison | None:
