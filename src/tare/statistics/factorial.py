@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -14,9 +15,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tare.statistics.exact import ranks
+from tare.statistics.permutation import permutation_p
 from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 499
+#: Above this p, fewer permutations do.
+_LEVEL = 0.05
 #: Beyond so many trials the F ratio of the ranks has its distribution, and nothing is shuffled.
 _MOST_PERMUTED = 20_000
 #: Factors of more levels than this are names, such as files, not levels of a design.
@@ -269,12 +273,14 @@ class _Model:
             fitted = (reduced @ (reduced.T @ self._weighted_means(y))) / np.sqrt(self.weight)
             residual = y - fitted[self.cell]
             observed = self._ratio(reduced, full, residual)
-            beyond = sum(
-                self._ratio(reduced, full, rng.permutation(residual)) >= observed - 1e-12
-                for _ in range(PERMUTATIONS)
-            )
-            found[term] = (1 + beyond) / (1 + PERMUTATIONS)
+            shuffled = partial(self._shuffled_ratio, reduced, full, residual, rng)
+            found[term] = permutation_p(shuffled, observed - 1e-12, PERMUTATIONS, _LEVEL)
         return found
+
+    def _shuffled_ratio(
+        self, reduced: FloatArray, full: FloatArray, y: FloatArray, rng: np.random.Generator
+    ) -> float:
+        return self._ratio(reduced, full, rng.permutation(y))
 
     def _ratio(self, reduced: FloatArray, full: FloatArray, y: FloatArray) -> float:
         """Return what a term explains, as a share of what is left beside it."""

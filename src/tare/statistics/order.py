@@ -21,6 +21,7 @@ from tare.statistics.dependence import autocorrelation, dependence_time, lag1
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
+from tare.statistics.permutation import permutation_p
 from tare.statistics.statistic import FloatArray
 
 #: Trials below which order says nothing.
@@ -384,12 +385,9 @@ def _confirmed(
     statistic: Callable[[FloatArray], float], scores: FloatArray, found: float, level: float
 ) -> bool:
     """Whether shuffles of the same scores exceed the statistic no more often than its level."""
-    rng, exceeded = np.random.default_rng(1), 1
-    for _ in range(_SHUFFLES):
-        exceeded += statistic(rng.permutation(scores)) >= found - 1e-9
-        if exceeded > level * (_SHUFFLES + 1):
-            return False
-    return True
+    rng = np.random.default_rng(1)
+    p = permutation_p(lambda: statistic(rng.permutation(scores)), found - 1e-9, _SHUFFLES, level)
+    return p <= level
 
 
 def _limit(name: str, n: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.cells import Cell, Cells, basis_of
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.level_names import at_levels
@@ -44,7 +44,7 @@ def _cells(results: Results) -> tuple[Cells, list[Cell]] | None:
     basis = basis_of(results)
     if isinstance(basis, Message):
         return None
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     return cells, cells.all[:_MOST]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
-from tare.experiment.findings.cells import Basis, Cells, basis_of
+from tare.experiment.findings.cells import Basis, basis_of, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import Grid, grid, left_out
 from tare.experiment.results import Results
@@ -56,8 +57,9 @@ class _Shown:
     total: int
 
 
+@lru_cache(maxsize=1)
 def _select(results: Results, basis: Basis) -> _Shown:
-    arranged = grid(Cells(results, basis))
+    arranged = grid(cells_of(results, basis))
     trials = results.trial_table
     good = trials[trials["status"] == "ok"]
     points = results.measured(basis.metric, basis.source).merge(good, on="trial")
