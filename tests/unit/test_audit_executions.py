@@ -13,6 +13,7 @@ from imported import DATA
 
 from tare.errors import InputError
 from tare.features.audit.audit import Audit, audit
+from tare.features.audit.messages import headline, shared
 from tare.features.audit.next_steps import follow_up
 from tare.features.audit.question import Question
 from tare.readers import Columns
@@ -122,6 +123,47 @@ def test_executions_in_two_folders_are_compared(
     assert (found.location.n, found.verdict.conclusive) == (6, True)
     assert found.location.low < 1.1 < found.location.high
     assert (Path(found.a).name, Path(found.b).name) == ("before", "after")
+
+
+@pytest.mark.parametrize("write", [google, criterion])
+def test_six_executions_in_each_of_two_folders_are_two_sets(
+    write: Callable[[Path, int, float], Path], tmp_path: Path
+) -> None:
+    files = []
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+        files += [write(tmp_path / name, i, x) for i, x in enumerate(LEVELS)]
+    found = audited(files)
+    assert [(one.n, Path(one.key["folder"]).name) for one in found.series] == [
+        (6, "before"),
+        (6, "after"),
+    ]
+    assert str(follow_up(found, has_page=True).args["command"]).endswith("--compare folder")
+    assert len(audited(files[:9]).series) == 1
+
+
+def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) -> None:
+    files = []
+    for i in range(6):
+        runs = "".join(
+            f'<run name="{task}"><column title="status" value="{status}"/>'
+            f'<column title="category" value="{kind}"/><column title="walltime" value="{1 + i}s"/>'
+            "</run>"
+            for task, status, kind in (("good", "true", "correct"), ("bad", "TIMEOUT", "error"))
+        )
+        files.append(tmp_path / f"r{i}.xml")
+        files[-1].write_text(f'<result benchmarkname="b" tool="T">{runs}</result>')
+    found = audited(files)
+    good, bad = found.series
+    assert (good.n, good.failed, bad.n, bad.failed) == (6, False, 0, True)
+    (reason,) = bad.trust.reasons
+    assert reason.id == "trust.failed"
+    assert (reason.args["said"].args["n"], reason.args["said"].args["total"]) == (6, 6)
+    said = reason.args["said"].args["why"][0].args
+    assert (said["why"], said["n"]) == ("TIMEOUT", 6)
+    assert headline(found).args["failed"] == ["bad"]
+    noted = shared(found.files, lambda f: f.imported.notes, lambda f: f.path.name)
+    assert len(noted[0].names) == 6
 
 
 def test_files_of_other_programs_are_no_trials_of_one(tmp_path: Path) -> None:

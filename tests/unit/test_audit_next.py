@@ -119,6 +119,56 @@ def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert getattr(reasons(found)[0][1].said, "id", None) == "trust.trials"
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "command"),
+    [
+        ("threads,s", "{n},{s}", "--value s --group threads"),
+        ("algo,threads,s", "{algo},{n},{s}", "--value s --group algo,threads"),
+        (
+            "round,algo,s",
+            "{round},{algo},{s}",
+            "--value s --compare algo --block round --trial row",
+        ),
+    ],
+)
+def test_columns_that_separate_or_pair_come_before_each_row_as_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, row: str, command: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "audit", "r.csv", "--value", "s"])
+    file = tmp_path / "r.csv"
+    rows = [
+        row.format(n=2 ** (i // 20), algo="ab"[i % 2], round=i // 2, s=f"{v:.6f}")
+        for i, v in enumerate(STEADY)
+    ]
+    file.write_text("\n".join([header, *rows]) + "\n")
+    found = follow_up(audit([file], Question(columns=Columns("s"))), has_page=False)
+    assert found.args["command"] == f"tare audit r.csv {command}"
+
+
+def test_where_every_run_failed_next_is_why(tmp_path: Path) -> None:
+    file = tmp_path / "h.json"
+    results = [{"command": "sleep x", "times": [0.1] * 8, "exit_codes": [1] * 8}]
+    file.write_text(json.dumps({"results": results}))
+    found = follow_up(audit([file], Question()), has_page=False)
+    assert found.args["command"] == "tare run -n 1 -- sleep x"
+
+
+def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> None:
+    runs = [
+        {"values": [float(v)], "metadata": {"date": f"2026-01-01 00:00:{i:02}.0"}}
+        for i, v in enumerate(DRIFT)
+    ]
+    document = {
+        "version": "1.0",
+        "benchmarks": [{"runs": runs, "metadata": {"name": name}} for name in ("f", "g")],
+    }
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(document))
+    found = follow_up(audit([file], Question()), has_page=False)
+    assert (found.args["why"].id, "pyperf" in str(found.args)) == ("audit.next.alternate", False)
+    assert str(found.args["command"]).startswith("python BENCHMARK.py")
+
+
 def test_levels_that_are_numbers_are_sorted_as_numbers() -> None:
     rows = [{"cores": n, "platform": p} for p in ("vm", "bare") for n in ("16", "2", "4")]
     found = in_order(rows, dict)

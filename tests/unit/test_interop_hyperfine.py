@@ -12,6 +12,8 @@ from said import args, ids
 
 from tare import readers
 from tare.errors import InputError
+from tare.features.audit.audit import audit
+from tare.features.audit.messages import headline
 from tare.readers import Columns
 from tare.readers.readings import counted
 from tare.results.message import message
@@ -62,16 +64,28 @@ def test_runs_that_failed_are_left_out_and_told() -> None:
     assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
     failures = args(one.notes, "interop.failed")
     assert (failures["n"], failures["total"], failures["what"]) == (2, 10, "run")
-    assert ids(tuple(failures["why"])) == ["interop.hyperfine.exit_code"]
+    (why,) = failures["why"]
+    assert (why.args["why"].args, why.args["n"]) == ({"code": "1"}, 2)
 
 
-def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
-    (one,) = readers.read(DATA / "always_failed.json").series
-    assert len(one.values) == 10
-    assert ids(one.notes) == ["interop.hyperfine.all_failed"]
-    assert one.defects[0].kind == "corrupt"
-    zeros = args(one.defects[0].message, "interop.hyperfine.zeros")
-    assert zeros == {"n": 8, "total": 10}
+def test_a_command_that_always_fails_has_no_values_and_is_rejected_for_that() -> None:
+    found = audit([DATA / "always_failed.json"])
+    (one,) = found.series
+    assert (one.n, one.series.defects, one.failed, found.exit_code) == (0, (), True, 2)
+    (reason,) = one.trust.reasons
+    assert reason.id == "trust.failed"
+    every = args(reason.args["said"], "interop.failed")
+    assert (every["n"], every["total"], every["why"][0].args["n"]) == (10, 10, 10)
+    assert args(headline(found), "audit.headline.all")["failed"] == ["false"]
+    assert not one.notes
+
+
+def test_times_that_hyperfine_cut_off_at_zero_are_a_defect(tmp_path: Path) -> None:
+    (one,) = readers.read(
+        written(tmp_path, {"command": "a", "times": [0.0] * 8 + [0.1] * 2})
+    ).series
+    (defect,) = one.defects
+    assert args(defect.message, "interop.hyperfine.zeros") == {"n": 8, "total": 10}
 
 
 def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:

@@ -646,16 +646,21 @@ def test_a_column_that_numbers_rows_is_no_value_beside_decimal_commas(tmp_path: 
 @pytest.mark.parametrize(
     ("header", "row", "value"),
     [
-        (",algo,n,time", "{i},{algo},{n},{time}", "time"),
-        ("run,size,duration_s", "{i},{n},{time}", "duration_s"),
-        ("run,threads,seen", "{i},{n},{time}", "seen"),
+        (",algo,n,time", "{i},{algo},{n},{time}", "time --group algo,n"),
+        ("run,size,duration_s", "{i},{n},{time}", "duration_s --group size"),
+        ("run,threads,seen", "{i},{n},{time}", "seen --group threads"),
+        ("run,bare_s,docker_s", "{i},{time},{time}", "bare_s (or docker_s)"),
+        ("algo,wall_s,cpu_s,rss_kb,exit_code", "{algo},{time},{time},{rss},0", "wall_s (or cpu_s)"),
     ],
 )
 def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
     tmp_path: Path, header: str, row: str, value: str
 ) -> None:
     rows = [
-        row.format(i=i, algo="ab"[i % 2], n=10 * (1 + i % 3), time=1.5 + i / 10) for i in range(12)
+        row.format(
+            i=i, algo="ab"[i % 2], n=10 * (1 + i % 3), time=1.5 + i / 10, rss=29_262 + 31 * i
+        )
+        for i in range(12)
     ]
     with pytest.raises(InputError) as refused:
         made(tmp_path, "\n".join([header, *rows]))
@@ -677,3 +682,65 @@ def test_a_last_row_of_statistics_is_no_run(tmp_path: Path, word: str) -> None:
     rows = "\n".join(f"{i},1.{i}" for i in range(1, 11))
     with pytest.raises(InputError, match=f"has a row of statistics: run is {word}"):
         made(tmp_path, f"run,time_s\n{rows}\n{word},1.5\n", value="time_s")
+
+
+@pytest.mark.parametrize("name", ["exit_code", "exitcode", "returncode", "Exit status", "exit"])
+def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, name: str) -> None:
+    codes = [0, 0, 1, 0, 137, 0, -9, 0]
+    rows = [f"{cmd},{1 + i / 10},{c if cmd == 'a' else 0}" for cmd in "ab"
+            for i, c in enumerate(codes)]  # fmt: skip
+    text = "\n".join([f"cmd,wall_s,{name}", *rows])
+    failing, good = made(tmp_path, text).series
+    assert failing.values.tolist() == [1.0, 1.1, 1.3, 1.5, 1.7]
+    assert len(good.values) == 8
+    failures = args(failing.notes, "interop.failed")
+    assert (failures["n"], failures["total"], failures["at"]) == (3, 8, lines(4, 6, 8))
+    assert args(made(tmp_path, text).notes, "interop.failed")["total"] == 16
+    named = keyed(made(tmp_path, text, value="wall_s", group=("cmd", name)))
+    assert named["a", "137"] == [1.4]
+
+
+def test_a_row_without_an_exit_code_did_not_succeed(tmp_path: Path) -> None:
+    file = tmp_path / "runs.parquet"
+    codes = pa.array([0, None, 3, 0])
+    pq.write_table(pa.table({"wall_s": [1.0, 2.0, 3.0, 4.0], "returncode": codes}), file)
+    (one,) = read(file).series
+    assert one.values.tolist() == [1, 4]
+    every = only(tmp_path, "wall_s,returncode\n1,2\n2,2\n", value="wall_s")
+    assert (len(every.values), args(every.notes, "interop.failed")["total"]) == (0, 2)
+
+
+def test_a_column_of_other_content_is_no_exit_code(tmp_path: Path) -> None:
+    one = only(tmp_path, "exit,wall_s\nnorth,1\nnorth,2\nnorth,3\n", value="wall_s")
+    assert len(one.values) == 3
+    (codes,) = made(tmp_path, "wall_s,exit_code\n1,0\n2,5\n", value="exit_code").series
+    assert codes.values.tolist() == [0, 5]
+
+
+def test_numbers_of_a_sweep_that_nobody_named_are_told_as_pooled(tmp_path: Path) -> None:
+    rows = [f"{n},{i % 5},{i + n}.5" for n in (1, 2, 4) for i in range(5)]
+    imported = made(tmp_path, "\n".join(["threads,run,latency_us", *rows]), value="latency_us")
+    assert imported.levels == ("threads",)
+    assert args(imported.notes, "interop.table.pooled")["columns"] == ["'threads'"]
+    named = made(tmp_path, "\n".join(["threads,run,ms", *rows]), value="ms", group=("threads",))
+    assert (named.levels, len(named.series)) == ((), 3)
+    # Whole numbers that are measured recur unevenly.
+    counts = [0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 0, 3]
+    rows = [f"{c},{1 + i / 10}" for i, c in enumerate(counts)]
+    assert made(tmp_path, "\n".join(["faults,ms", *rows]), value="ms").levels == ()
+
+
+@pytest.mark.parametrize(
+    ("order", "rounds"),
+    [
+        ([(r, v) for r in range(8) for v in ("old", "new")], "round"),
+        ([(r, v) for r in range(8) for v in (("old", "new"), ("new", "old"))[r % 2]], "round"),
+        ([(r, v) for v in ("old", "new") for r in range(8)], None),
+        ([(r, "old" if r < 4 else "new") for r in range(8) for _ in range(2)], None),
+    ],
+)
+def test_rounds_have_every_series_side_by_side(
+    tmp_path: Path, order: list[tuple[int, str]], rounds: str | None
+) -> None:
+    rows = [f"{r},{v},{10 + r}.5" for r, v in order]
+    assert made(tmp_path, "\n".join(["round,variant,ms", *rows])).rounds == rounds

@@ -171,4 +171,6 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     executions=message("interop.executions.asv"),
+    repeat="for i in 1 2 3 4 5 6; do asv run --record-samples; cp -r .asv/results run$i; done;"
+    " tare audit run?/MACHINE/COMMIT-*.json",
 )

@@ -11,7 +11,7 @@ from tare.errors import InputError
 from tare.readers import units, xml_file
 from tare.readers.cells import parsed
 from tare.readers.format import Format
-from tare.readers.readings import Readings, each_of, failed, readings
+from tare.readers.readings import Readings, each_of, failed, failed_with, readings
 from tare.readers.series import Columns, Imported, Series, TaskRuns
 from tare.readers.text_file import label
 from tare.readers.xml_file import Element
@@ -25,8 +25,6 @@ _GOOD = ("true", "false", "done", "sat", "unsat")
 _UNKNOWN = "unknown"
 #: Categories of runs that do not solve their task although they end well.
 _UNSOLVED = ("wrong", "unknown")
-#: Reasons of failed runs that a note names.
-_MOST_REASONS = 5
 #: Stands for the options of a run definition that has none, so that it can be compared.
 _NO_OPTIONS = "no options"
 
@@ -178,13 +176,7 @@ def _failed(tasks: Iterable[_Task]) -> tuple[Message, ...]:
     for task in tasks:
         total += task.runs
         reasons.update(task.failed)
-    why = [
-        message("interop.failed_with", why=label(status), n=n)
-        for status, n in reasons.most_common(_MOST_REASONS)
-    ]
-    if (more := len(reasons) - len(why)) > 0:
-        why.append(message("interop.failed_more", n=more))
-    return (failed(reasons.total(), total, "run", why),) if reasons else ()
+    return (failed(reasons.total(), total, "run", failed_with(reasons, label)),) if reasons else ()
 
 
 def _environment(systems: Sequence[Element]) -> Message | None:

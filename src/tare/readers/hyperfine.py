@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from tare.readers.readings import (
     Readings,
     counted,
     failed,
+    failed_with,
     readings_of,
     stated,
     summarised,
@@ -30,6 +32,7 @@ from tare.readers.series import (
     IntArray,
     Series,
 )
+from tare.readers.text_file import shown
 from tare.registry import Description
 from tare.results.message import Message, message
 
@@ -85,7 +88,7 @@ def read(file: Path, columns: Columns) -> Imported:
     notes = _others(results[0], metric) if named is None else ()
     if metric == "memory_peak_resident" and first is None:
         notes = (message("interop.hyperfine.memory"),)
-    counts = [len(one.values) for one in series]
+    counts = [len(_runs(result, metric).values) for result in results]
     many = message("interop.repetitions.per", count=counted(counts, "run"), unit="command")
     return Imported(
         file=file,
@@ -170,15 +173,20 @@ def _first_version(result: Node, metric: str) -> _Runs:
 def _succeeded(
     found: Readings, codes: Sequence[object]
 ) -> tuple[FloatArray, IntArray, list[Message]]:
-    """Leave out failed runs, unless the command always fails, as a search without a hit does."""
-    bad = np.array([code != 0 for code in codes], dtype=bool)[found.kept]
+    """Leave out failed runs, and count them by exit code, which is null after a signal."""
+    bad = np.array([code != 0 for code in codes], dtype=bool)
     if not bad.any():
         return found.values, found.kept, []
-    if bad.all():
-        return found.values, found.kept, [message("interop.hyperfine.all_failed")]
-    why = [message("interop.hyperfine.exit_code")]
-    note = failed(int(bad.sum()), len(codes), "run", why)
-    return found.values[~bad], found.kept[~bad], [note]
+    reasons = Counter(None if code is None else shown(code) for code in codes if code != 0)
+    good = ~bad[found.kept]
+    note = failed(int(bad.sum()), len(codes), "run", failed_with(reasons, _ended_with))
+    return found.values[good], found.kept[good], [note]
+
+
+def _ended_with(code: str | None) -> Message:
+    if code is None:
+        return message("interop.killed")
+    return message("interop.exit_code", code=code)
 
 
 def _others(result: Node, metric: str) -> tuple[Message, ...]:

@@ -88,7 +88,7 @@ def read(file: Path, columns: Columns) -> Imported:
         else:
             roles = replace(roles, order=order)
     status = rows.names.index("success") if "success" in rows.names else None
-    roles = replace(roles, status=status, pooled=())
+    roles = replace(roles, status=status, codes=False, pooled=())
     value = rows.names[roles.value]
     unit = units.unit(_UNITS[value]) if value in _UNITS else None
     samples = LongTable(file, rows, roles, unit, "request")

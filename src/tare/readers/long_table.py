@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from tare.readers.series import Defect, FloatArray, IntArray, Series
 from tare.readers.text_file import label, shown
 from tare.results.message import Message, message
 
+#: The exit code of success.
+_SUCCESS = re.compile(r"[-+]?0+(?:\.0*)?")
 #: More trials or blocks with a name than a table of them may have.
 _MOST_NAMES = 1 << 22
 
@@ -47,16 +50,18 @@ class LongTable:
         self._parting = Parting(file, roles.keys)
         self._faults = {"not_finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
         # What says of itself whether it failed is one tool's log, and damaged without a time.
-        if roles.status is not None:
+        is_log = roles.status is not None and not roles.codes
+        if is_log:
             self._faults["no_timestamp"] = Faults()
         self._without = Faults()
         self._failed = Faults()
+        self._why = [message("interop.exit_code", code=None)] if roles.codes else []
         self._rows_read = 0
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
         #: Cells without a value outside of a series; None: no row may lack one, be it of a trial
         #: or of a log.
-        rows_count = roles.rows_are_trials or roles.trial is not None or roles.status is not None
+        rows_count = roles.rows_are_trials or roles.trial is not None or is_log
         self._edges = None if rows_count else Edges()
         #: Values with each unit, by series and code.
         self._with_unit: dict[tuple[int, int], int] = {}
@@ -95,7 +100,7 @@ class LongTable:
             place, first = self._rows.place, fault.places[0]
             notes.append(message("interop.table.rows", n=count, place=place, first=first))
         if count := self._failed.count:
-            notes.append(failed(count, self._rows_read, self._noun))
+            notes.append(failed(count, self._rows_read, self._noun, self._why))
         return notes
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
@@ -145,7 +150,11 @@ class LongTable:
         if self._roles.status is None:
             return np.ones(chunk.rows, dtype=bool)
         column = chunk.columns[self._roles.status]
-        good = [str(one).strip().lower() != "false" for one in column.dictionary.to_pylist()]
+        levels = [str(one).strip().lower() for one in column.dictionary.to_pylist()]
+        if self._roles.codes:
+            good = [_SUCCESS.fullmatch(level) is not None for level in levels]
+        else:
+            good = [level != "false" for level in levels]
         return np.asarray(np.array([*good, True])[np.asarray(column.indices)])
 
     @staticmethod
@@ -279,7 +288,8 @@ class LongTable:
             notes.append(message("interop.table.edges", n=fault.count, at=at))
         if fault := self._failed.of.get(one):
             total = good + fault.count + sum(each.count for each in self._corrupted(one).values())
-            notes.append(failed(fault.count, total, self._noun, at=fault.where(self._rows.place)))
+            at = fault.where(self._rows.place)
+            notes.append(failed(fault.count, total, self._noun, self._why, at))
         return tuple(notes)
 
     def _corrupted(self, one: int) -> dict[str, Fault]:

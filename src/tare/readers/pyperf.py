@@ -123,4 +123,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    repeat="python BENCHMARK.py -p 20 -o bench.json; tare audit bench.json",
 )

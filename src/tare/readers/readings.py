@@ -19,6 +19,11 @@ from tare.readers.text_file import shown
 from tare.results.message import Message, Said, message
 
 Note = TypeVar("Note", bound=Said)
+T = TypeVar("T")
+#: Notes that count failures, and their reasons.
+FAILED, FAILED_WITH = "interop.failed", "interop.failed_with"
+#: Reasons of failed runs that a note names.
+_MOST_REASONS = 5
 #: Sizes of what is measured; its squares are numbers, too.
 SMALLEST, LARGEST = 1e-100, 1e100
 #: Benchmarks that a message names.
@@ -117,6 +122,22 @@ def failed(
 ) -> Message:
     """Say how many runs, or the like, failed, so that they are left out."""
     return message("interop.failed", n=n, total=total, what=what, why=[*why], at=at)
+
+
+def failed_with(reasons: Counter[T], said: Callable[[T], Said]) -> list[Message]:
+    """Say how often each reason made a run fail, the most frequent first, not all of many."""
+    why = [
+        message("interop.failed_with", why=said(reason), n=n)
+        for reason, n in reasons.most_common(_MOST_REASONS)
+    ]
+    more = len(reasons) - len(why)
+    return [*why, *([message("interop.failed_more", n=more)] if more else [])]
+
+
+def all_failed(notes: Iterable[Said]) -> Message | None:
+    """Return the note that every run failed; None where one succeeded, or none was counted."""
+    counts = (note for note in notes if isinstance(note, Message) and note.id == FAILED)
+    return next((note for note in counts if note.args["n"] == note.args["total"]), None)
 
 
 def number(value: object) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +42,12 @@ _EXECUTIONS = {
     "execution", "fork", "process", "rep", "repeat", "repetition", "replicate", "run", "trial",
 }  # fmt: skip
 _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "step"}
+#: Columns that say how a program ended, by their names without punctuation; 0 is success.
+_EXIT_CODES = {"exit", "exitcode", "exitstatus", "exitvalue", "returncode", "retcode", "rc"}
 #: Words beside these that say no more.
 _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
+#: An exit code; a data frame with absent cells writes a fraction.
+_CODE = re.compile(r"[-+]?\d{1,10}(?:\.0*)?")
 #: Name of a first column without one, as exported data frames have for their index.
 _UNNAMED = "c1"
 #: Digits of what still counts something.
@@ -61,7 +67,13 @@ class Roles:
         Those whose levels make the series.
     order, trial, block : int or None
     status : int or None
-        The column in which ``false`` says that a row failed.
+        The column that says whether a row failed: ``false``, or an exit code other than 0.
+    codes : bool
+        Whether ``status`` holds exit codes.
+    parameters : tuple of int
+        Columns of whole numbers whose levels recur as those of parameters, and that are no keys.
+    rounds : int or None
+        Column that numbers rounds: rows of all series follow each other with the same number.
     guessed : bool
         Whether the column of the values was not named.
     recognised : bool
@@ -88,6 +100,9 @@ class Roles:
     rows_are_trials: bool = False
     drop_missing: bool = False
     status: int | None = None
+    codes: bool = False
+    parameters: tuple[int, ...] = ()
+    rounds: int | None = None
 
     def wanted(self) -> dict[int, Want]:
         """Say what each column is read as."""
@@ -125,17 +140,20 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         for name in (*named, trial, columns.block)
         if name is not None
     }
-    taken = set(index.values())
+    status = _exit_codes(rows, set(index.values()))
+    taken = {*index.values(), *(() if status is None else (status,))}
     _check_statistics(file, rows)
     counters = _counters(rows, taken)
     _check_trial(file, rows, index.get(trial or ""))
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
     executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
     recognised = columns.trial is None and len(executions) == 1
-    levels = tuple(_of_levels(rows, {value, *index.values()}))
+    levels = tuple(_of_levels(rows, {value, *taken}))
+    separate = tuple(index[name] for name in keys) or levels
+    rounds = (i for i in sorted(counters - {value}) if _are_rounds(rows, i, separate))
     return Roles(
         value=value,
-        keys=tuple(index[name] for name in keys) or levels,
+        keys=separate,
         order=index[columns.order] if columns.order else None,
         trial=index[trial] if trial else executions[0] if recognised else None,
         block=index[columns.block] if columns.block else None,
@@ -145,7 +163,22 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         pooled=levels if keys else (),
         rows_are_trials=each_row,
         drop_missing=columns.drop_missing,
+        status=status,
+        codes=status is not None,
+        parameters=tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate))),
+        rounds=next(rounds, None),
     )
+
+
+def _exit_codes(rows: Rows, taken: set[int]) -> int | None:
+    """Find the column of exit codes, by name and content, unless it has another purpose."""
+    for i, cells in enumerate(_sampled(rows)):
+        name = re.sub(r"[\W_]+", "", rows.names[i].casefold())
+        if i in taken or name not in _EXIT_CODES or not cells:
+            continue
+        if all(_CODE.fullmatch(cell.strip()) for cell in cells):
+            return i
+    return None
 
 
 def _check_statistics(file: Path, rows: Rows) -> None:
@@ -264,6 +297,30 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
             yield i
 
 
+def _parameters(rows: Rows, taken: set[int], keys: Sequence[int]) -> Iterator[int]:
+    """Find columns of whole numbers that recur within a series, all about equally often."""
+    columns = rows.sample().columns
+    for i, cells in enumerate(_sampled(rows)):
+        if i in taken or not cells or not _are_levels(cells):
+            continue
+        levels = zip(*(columns[k].to_pylist() for k in (*keys, i)), strict=True)
+        often = [*Counter(levels).values()]
+        # The sample may end within the rows of the last level.
+        complete = often[:-1] if len(often) > 2 else often
+        if len({*cells}) > 1 and min(complete) > 1 and max(complete) <= 1.2 * min(complete):
+            yield i
+
+
+def _are_rounds(rows: Rows, column: int, keys: Sequence[int]) -> bool:
+    """Whether rows with the same number follow each other, and have the same series each time."""
+    cells = [rows.sample().columns[i].to_pylist() for i in (column, *keys)]
+    rounds = [[*group] for _, group in itertools.groupby(zip(*cells, strict=True), lambda r: r[0])]
+    series = [sorted(map(str, (row[1:] for row in group))) for group in rounds]
+    # The sample may end within a round.
+    alike = all(one == series[0] for one in series[:-1])
+    return alike and len(rounds) == len({*cells[0]}) > 1 and len({*series[0]}) > 1
+
+
 def _likeliest(columns: Mapping[str, Sequence[str]]) -> str:
     """Return the column that looks most like values: an amount or a rate, at least no moment.
 
@@ -332,5 +389,31 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
     likeliest = _likeliest({rows.names[i]: sampled[i] for i in numeric})
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
-        f"name the values: --value {shlex.quote(label(likeliest))}",
+        f"name the values: --value {shlex.quote(label(likeliest))}"
+        + _others_alike(rows, numeric, likeliest)
+        + _grouped(rows, taken, rows.names.index(likeliest)),
     )
+
+
+def _others_alike(rows: Rows, numeric: Sequence[int], likeliest: str) -> str:
+    """Name the other columns that hold values of the same unit, as those of a wide table do."""
+    unit = units.of_column(likeliest)[1]
+    others = [
+        shlex.quote(label(rows.names[i]))
+        for i in numeric
+        if unit is not None
+        and rows.names[i] != likeliest
+        and units.of_column(rows.names[i])[1] == unit
+    ]
+    return f" (or {listed(others)})" if others else ""
+
+
+def _grouped(rows: Rows, taken: set[int], value: int) -> str:
+    """Return the option that separates values by parameters that are numbers; empty: none are."""
+    taken = {value, *taken}
+    levels = [*_of_levels(rows, taken)]
+    parameters = [*_parameters(rows, taken, levels)]
+    if not parameters:
+        return ""
+    columns = sorted([*parameters, *levels])
+    return f" --group {shlex.quote(','.join(label(rows.names[i]) for i in columns))}"

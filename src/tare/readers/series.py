@@ -189,6 +189,10 @@ class Imported:
     subject : tuple of str
         What the file says was measured, and where: files that differ in it do not hold
         executions of the same benchmark.
+    levels : tuple of str
+        Columns of a table that look like those of parameters; all, where one was not named.
+    rounds : str or None
+        Column of a table that numbers rounds, in each of which every series has a row.
     """
 
     file: Path
@@ -200,3 +204,5 @@ class Imported:
     format: str = ""
     executions: Message | None = None
     subject: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    rounds: str | None = None

@@ -8,12 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tare.readers.readings import each_once, failed
+from tare.readers.readings import FAILED, FAILED_WITH, each_once, failed, failed_with
 from tare.readers.series import Series
-from tare.results.message import Amount, Message, Said, Value, message
+from tare.results.message import Amount, Message, Said, Value
 
-#: Notes that count failures, and their reasons.
-FAILED, FAILED_WITH = "interop.failed", "interop.failed_with"
 #: Arguments of a note that say in how many of how many runs it holds.
 _COUNTS = frozenset({"runs", "of"})
 
@@ -89,7 +87,7 @@ def _failures(notes: Sequence[Message], runs: int) -> Message:
         sum(totals) + (runs - len(notes)) * totals[0],
         str(notes[0].args["what"]),
         [
-            *(message("interop.failed_with", why=why, n=n) for why, n in reasons.most_common()),
+            *failed_with(reasons, str),
             *others,
         ],
     )

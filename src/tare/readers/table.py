@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.errors import InputError
@@ -50,19 +50,22 @@ def read(file: Path, columns: Columns) -> Imported:
         notes.append(message(f"interop.table.{'executions' if used else 'recurs'}", column=column))
     if roles.apart and len(series) > 1:
         notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
-    if roles.pooled:
-        notes.append(message("interop.table.pooled", columns=_quoted(rows, roles.pooled)))
+    unnamed = sorted((*roles.pooled, *roles.parameters))
+    if unnamed:
+        notes.append(message("interop.table.pooled", columns=_quoted(rows, unnamed)))
     timed = columns.order or units.time_column(rows.names)
     rate = next((one.unit for one in series if one.unit is not None), "")
     found = units.unit(rate)
     return Imported(
         file=file,
+        levels=_names(rows, sorted((*unnamed, *roles.apart)) if roles.parameters else []),
+        rounds=None if roles.rounds is None else rows.names[roles.rounds],
         is_trace=bool(timed and found and found.base == "bits/s" and columns.trial is None),
         # JMeter's reader reads tables as well.
         format=UNIT.description.name,
         series=series,
         specification=each_of((len(one.values) for one in series), "value", "series"),
-        notes=tuple(notes + table.notes()),
+        notes=(*table.notes(), *notes),
     )
 
 
@@ -79,7 +82,11 @@ def _open(file: Path, columns: Columns) -> Rows:
 
 
 def _quoted(rows: Rows, columns: Sequence[int]) -> list[str]:
-    return [repr(label(rows.names[i])) for i in columns]
+    return [*map(repr, _names(rows, columns))]
+
+
+def _names(rows: Rows, columns: Iterable[int]) -> tuple[str, ...]:
+    return tuple(label(rows.names[i]) for i in columns)
 
 
 UNIT = Format(

@@ -86,15 +86,16 @@ def trust(
     tick: float | None = None,
     order: Order | None = None,
     executions: Message | None = None,
+    failed: Said | None = None,
 ) -> Trust:
     """Judge one series.
 
-    REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the
-    values shows them), quantiles of too few requests. DOUBT: autocorrelation (a dependence time
-    above 1.5, or neighbours that alternate), periods, copied stretches, a drift or a change of
-    level larger than the target, a spread that changes, a factor that may be one of units, a
-    resolution that is unknown because (nearly) all values are equal, values that are not known to
-    be trials.
+    REJECT: every run failed, fewer than 6 trials, corrupt values, mixed units (also where only the
+    size of the values shows them), quantiles of too few requests. DOUBT: autocorrelation (a
+    dependence time above 1.5, or neighbours that alternate), periods, copied stretches, a drift or
+    a change of level larger than the target, a spread that changes, a factor that may be one of
+    units, a resolution that is unknown because (nearly) all values are equal, values that are not
+    known to be trials.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -113,6 +114,8 @@ def trust(
         What their order tells, where it is known.
     executions : Message, optional
         Why ``trials_known`` is false, where the tool that wrote the values explains it.
+    failed : Said, optional
+        That every run failed, so that there are no values; with the number and the reasons.
 
     Returns
     -------
@@ -135,7 +138,9 @@ def trust(
     unfit = 0 if len(values) == 0 else _not_finite(values)
     if unfit and not any(d.kind == "corrupt" for d in defects):
         rejections.append(message("trust.corrupt", unfit=unfit, n=len(values)))
-    if len(values) - unfit < FEWEST:
+    if failed is not None:
+        rejections.insert(0, message("trust.failed", said=failed))
+    elif len(values) - unfit < FEWEST:
         n = len(values) - unfit
         if n == 1 and trials_known and not rejections:
             return Trust("REJECT", (message("trust.one", needs=FEWEST, more=FEWEST - 1),))

@@ -18,7 +18,7 @@ from tare.features.audit.comparison import (
 from tare.features.audit.design import design_of
 from tare.features.audit.naming import named, varied
 from tare.features.audit.overhead import OverheadAudit, overhead
-from tare.features.audit.pooling import Read, pool
+from tare.features.audit.pooling import Read, are_sets, pool
 from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.features.audit.task_sets import (
@@ -163,7 +163,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         tell("reading", i, len(files))
         imported.append(read(file, asked, question.format))
     named = (*question.columns.group, *question.columns.compare)
-    if FOLDER in named:
+    if FOLDER in named or (FILE not in named and are_sets(imported)):
         imported = [_with_folder(one) for one in imported]
     found = pool(imported, apart=FILE in named)
     keys = _keys(found)

@@ -35,7 +35,7 @@ _NAMED = 3
 _DIGITS = 4
 
 T = TypeVar("T")
-Noun = Literal["series", "comparisons"]
+Noun = Literal["series", "comparisons", "files"]
 
 
 def uncompared(c: ComparisonAudit) -> Message:
@@ -209,6 +209,7 @@ def headline(audit: Audit) -> Message:
             compared=any(c.first.is_over_tasks for c in audit.comparisons),
         )
     total, worst = len(audit.series), audit.count(audit.verdict)
+    failed = [s.name for s in audit.series if s.failed]
     if audit.verdict == "TRUST" and worst < total:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
         return message(
@@ -226,12 +227,16 @@ def headline(audit: Audit) -> Message:
             worst=worst,
             total=total,
             counts=[message("audit.headline.count", verdict=v, n=n) for v, n in counts if n],
+            failed=failed[:_NAMED],
+            others=len(failed[_NAMED:]),
         )
     return message(
         "audit.headline.all",
         verdict=audit.verdict,
         missed=_missed(audit),
         wide=_wide(audit),
+        failed=failed[:_NAMED],
+        others=len(failed[_NAMED:]),
         total=total,
         median=median(audit.series[0]),
         n=audit.series[0].n,

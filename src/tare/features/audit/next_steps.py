@@ -11,6 +11,7 @@ from tare.cli.command_line import shell_syntax, split
 from tare.errors import ExperimentError
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
+from tare.features.audit.comparison import FOLDER
 from tare.features.audit.naming import varied
 from tare.readers import Format
 from tare.registry import units_of
@@ -34,14 +35,16 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
         return known
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    if (better := _fleet(audit) or _of_tasks(audit) or _cure(audit) or _more(audit)) is not None:
+    steps = (_fleet, _of_tasks, _cure, _sets, _rounds, _more)
+    better = next((found for step in steps if (found := step(audit)) is not None), None)
+    if better is not None:
         return better
     keys = [key for key in varied(s.key for s in audit.series) if key != _UNLIKE]
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
         return _next("compare", again("audit", {"--compare": keys[-1]}))
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
-    return _next("paired", _compare(audit))
+    return _pairs("paired", audit)
 
 
 def _identify(audit: Audit) -> Message | None:
@@ -59,12 +62,45 @@ def _identify(audit: Audit) -> Message | None:
 def _executions(audit: Audit) -> Message | None:
     """Return what has or names executions of their own; None where they are known."""
     reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
+    if all(s.failed for s in audit.series):
+        commands = _commands(audit)[:1]
+        why = _run(commands, "-n", "1") if commands else message("audit.next.output")
+        return _next("failed", why)
     if "trust.trials" in reasons:
-        return _identify(audit) or _next("trials", again("audit", {"--trial": "row"}))
+        return _identify(audit) or _columns(audit)
     repeat = _repeat(audit)
     if repeat is not None and reasons & {"trust.executions", "trust.few", "trust.one"}:
         return _next("executions", repeat)
     return None
+
+
+def _columns(audit: Audit) -> Message:
+    """Return the columns that separate the series, pair their trials, or identify trials."""
+    columns = audit.question.columns
+    tables = [file.imported for file in audit.files]
+    levels = dict.fromkeys(name for table in tables for name in table.levels)
+    if unnamed := [name for name in levels if name not in (*columns.group, *columns.compare)]:
+        return _next("levels", again("audit", {"--group": ",".join((*columns.group, *unnamed))}))
+    return _rounds(audit) or _next("trials", again("audit", {"--trial": "row"}))
+
+
+def _sets(audit: Audit) -> Message | None:
+    """Return what compares the folders of executions; None where there are not several."""
+    if audit.comparisons or FOLDER not in varied(s.key for s in audit.series):
+        return None
+    return _next("compare", again("audit", {"--compare": FOLDER}))
+
+
+def _rounds(audit: Audit) -> Message | None:
+    """Return the columns that pair the trials of a table's rounds; None: there are no such."""
+    columns = audit.question.columns
+    rounds = {file.imported.rounds for file in audit.files}
+    keys = columns.compare or varied(s.key for s in audit.series)[-1:]
+    numbers = rounds.pop()
+    if rounds or numbers is None or not keys or columns.block is not None:
+        return None
+    pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
+    return _next("rounds", again("audit", pairs))
 
 
 def _fleet(audit: Audit) -> Message | None:
@@ -101,17 +137,17 @@ def _cure(audit: Audit) -> Message | None:
     if reasons & _MOVING:
         interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
         if several and not interleaved:
-            return _next("moving", _compare(audit))
+            return _pairs("moving", audit)
         return _next("disturbed", "tare doctor")
     if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
-        return _next("paired", _compare(audit))
+        return _rounds(audit) or _pairs("paired", audit)
     return None
 
 
 def _more(audit: Audit) -> Message | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
     if any(c.location and c.location.more_pairs for c in audit.comparisons):
-        return _next("conclusive", _compare(audit))
+        return _pairs("conclusive", audit)
     if all(s.reached or s.clock_too_coarse or not s.repetitions.converges for s in audit.series):
         return None
     target = audit.question.precision
@@ -144,6 +180,12 @@ def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
     return message(
         "audit.next.command", command=command, why=message(f"audit.next.{why}", **values)
     )
+
+
+def _pairs(why: str, audit: Audit) -> Message:
+    """Return what measures series in turn: ``tare compare``, or the tool that has measured them."""
+    repeat = _repeat(audit)
+    return _next(why, _compare(audit)) if repeat is None else _next("alternate", repeat)
 
 
 def _compare(audit: Audit) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +60,19 @@ def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
         else:
             found += [Read((one.file,), series, one.executions) for one, series in group]
     return found
+
+
+def are_sets(imported: Sequence[Imported]) -> bool:
+    """Whether each of several folders has enough files of one execution for an interval.
+
+    Such folders are sets to be compared, as of two versions of a program.
+    """
+    folders = Counter(
+        one.file.parent
+        for one in imported
+        if any(_identity(one, series) is not None for series in one.series)
+    )
+    return len(folders) > 1 and min(folders.values()) >= FEWEST
 
 
 def _identity(one: Imported, series: Series) -> Hashable | None:

@@ -92,9 +92,9 @@ def _show_files(audit: Audit, whole: str) -> None:
     more = len(audit.files) - _MOST_FILES
     if more > 0:
         _line("", sentence(message("audit.screen.files", n=more, whole=whole)), "dim")
-    notes = [note for file in audit.files for note in file.imported.notes]
+    notes = words.shared(audit.files, lambda f: f.imported.notes, lambda f: f.path.name)
     for note in notes[:_MOST_READ]:
-        _line("", sentence(note), "dim")
+        _line("", sentence(note.of("files", len(audit.files))), "dim")
 
 
 def _show_series(audit: Audit, whole: str) -> None:

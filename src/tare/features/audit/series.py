@@ -13,6 +13,7 @@ import numpy as np
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
+from tare.readers.readings import all_failed
 from tare.readers.units import may_be_count
 from tare.results.message import Message, Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
@@ -152,7 +153,14 @@ class SeriesAudit:
         means = (
             (message("audit.trust.means", values=values, trials=self.n),) if self.n < values else ()
         )
-        return (*self.trust.remarks, *means, *self.series.notes)
+        reasons = [reason.args.get("said") for reason in self.trust.reasons]
+        notes = (note for note in self.series.notes if note not in reasons)
+        return (*self.trust.remarks, *means, *notes)
+
+    @property
+    def failed(self) -> bool:
+        """Whether every run failed, so that there are no values."""
+        return all_failed(self.series.notes) is not None
 
     @property
     def is_one_process(self) -> bool:
@@ -426,6 +434,7 @@ def _trust(
         tick=tick,
         order=order,
         executions=executions,
+        failed=all_failed(series.notes),
     )
 
 
