@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tare.features.audit.audit import Audit, FileAudit, Question, audit
 from tare.features.audit.contract import as_json, plain
 from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements
+from tare.features.audit.screen import show
 from tare.readers import Columns, Imported, Specification
 from tare.registry import units_of
 from tare.render import files
@@ -64,6 +66,49 @@ def test_series_doubted_by_chance_are_named_and_decide_nothing(tmp_path: Path) -
     assert said.id == "audit.headline.chance"
     assert (said.args["n"], said.args["total"]) == (len(doubted), 40)
     assert "as many as chance gives: s" in text_of(said)
+    # Where a precision was required, the first line says why the exit code is 1.
+    named = Columns("wall_s", ("name",), trial="run")
+    asked = Question(columns=named, precision=0.005, precision_required=True)
+    strict = audit([file], asked)
+    assert (strict.verdict, strict.exit_code) == ("TRUST", 1)
+    missed = args(words.headline(strict), "audit.headline.missed")
+    assert (missed["required"], missed["missed"], missed["total"]) == (True, 40, 40)
+    assert words.precision(strict) == []
+
+
+def test_an_interval_that_excludes_0_is_explained_where_the_family_is_inconclusive(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        f"v{i},{run},{value:.6f}"
+        for i in range(6)
+        for run, value in enumerate(rng.normal(1 + i / 5, 0.01, 6))
+    ]
+    file = tmp_path / "versions.csv"
+    file.write_text("\n".join(["version,run,wall_s", *rows]) + "\n")
+    columns = Columns("wall_s", compare=("version",), trial="run")
+    found = audit([file], Question(columns=columns)).comparisons
+    assert all(c.location.low > 1 and not c.verdict.conclusive for c in found)
+    (said,) = words.chance_of_family(found)
+    assert said.args == {"n": 15, "total": 15}
+    assert words.chance_of_family(found[:0]) == []
+
+
+def test_quantiles_that_were_asked_for_are_on_the_screen(
+    found: Audit, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = Columns("wall_s", ("size", "platform"), trial="run")
+    asked = audit([table], Question(columns=columns, quantiles=(0.75,)))
+    show(asked)
+    lines = capsys.readouterr().out.splitlines()
+    (head,) = (line.split("  ") for line in lines if line.startswith("series"))
+    assert "p75" in [cell.strip() for cell in head]
+    show(found)
+    assert "p99" not in capsys.readouterr().out
+    compared = replace(found, question=replace(found.question, quantiles=(0.75,)))
+    show(compared, ["a.json"])
+    assert any("p75" in line and "a.json" in line for line in capsys.readouterr().out.splitlines())
 
 
 def test_the_worst_series_decides(found: Audit) -> None:

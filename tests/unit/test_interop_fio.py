@@ -204,7 +204,12 @@ def test_jobs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     twice = run(100)
     twice["jobs"] *= 2
     found = readers.read(written(tmp_path, twice))
-    assert [one.key.get("clone") for one in found.series] == [None, "2"]
+    name = twice["jobs"][0]["jobname"]
+    assert [one.key["job"] for one in found.series] == [f"{name} (1)", f"{name} (2)"]
+    assert [one.name for one in audit([written(tmp_path, twice)]).series] == [
+        f"{name} (1)",
+        f"{name} (2)",
+    ]
 
 
 def test_a_job_without_io_is_told() -> None:

@@ -26,7 +26,7 @@ _QUANTILES = {
     "50.000000": "median", "90.000000": "p90", "95.000000": "p95", "99.000000": "p99"
 }  # fmt: skip
 #: Keys of a series that options may be called as well.
-_KEYS = frozenset({"job", "direction", "clone"})
+_KEYS = frozenset({"job", "direction"})
 #: Options that do not change what is measured.
 _UNRELATED = frozenset({"name", "output", "output-format", "status-interval", "eta"})
 
@@ -202,20 +202,22 @@ def _bytes(job: Node) -> float:
 
 
 def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, str], ...], Node]]:
+    jobs = [*_list_of_jobs(run)]
+    names = Counter(job.at("jobname").text() for job in jobs)
     seen: Counter[str] = Counter()
-    for job in _list_of_jobs(run):
+    for job in jobs:
         name = job.at("jobname").text()
         options = _options(run, job)
         seen[name] += 1
         if (number(job.value.get("error")) or 0) != 0:
             failed.append(message("interop.fio.failed", job=name, error=job.at("error").word()))
             continue
-        again = {"clone": str(seen[name])} if seen[name] > 1 else {}
+        job_name = f"{name} ({seen[name]})" if names[name] > 1 else name
         for direction in _DIRECTIONS:
             found = job.find(direction)
             if found and _worked(found):
                 yield (
-                    tuple({"job": name, "direction": direction, **again, **options}.items()),
+                    tuple({"job": job_name, "direction": direction, **options}.items()),
                     found,
                 )
 

@@ -106,6 +106,14 @@ class ComparisonAudit:
         return any(s.trust.verdict != "TRUST" for s in (self.first, self.second))
 
     @property
+    def differs_alone(self) -> bool:
+        """Whether the interval excludes no difference, but Holm's family is not conclusive."""
+        found = self.location
+        if found is None or found.low is None or found.high is None or found.verdict.conclusive:
+            return False
+        return found.low > 1 or found.high < 1
+
+    @property
     def verdict(self) -> Verdict:
         """On the ratio, or on the difference where there is none."""
         if self.location is not None:

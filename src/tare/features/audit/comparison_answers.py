@@ -40,7 +40,7 @@ def comparison_finding(audit: Audit) -> Finding:
     because = words.shared(some, lambda c: c.matched.because, name)
     refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), name)
     caveats: list[Said] = [r.of("comparisons", len(some)) for r in (*because, *refused)][:8]
-    caveats += words.doubtful(some)
+    caveats += [*words.chance_of_family(some), *words.doubtful(some)]
     caveats.append(message("audit.comparison.family", n=len(some)))
     if any(len(s.trials.values) > MOST_COMPARED for c in some for s in (c.first, c.second)):
         caveats.append(message("audit.comparison.thinned", n=MOST_COMPARED))

@@ -21,6 +21,7 @@ from tare.readers.series import Timeline
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.changes import changes
 from tare.statistics.factorial import Effect
+from tare.statistics.intervals import Interval
 from tare.units import p_value, percent, quantity
 
 #: Shares below which an effect is only counted.
@@ -50,14 +51,19 @@ def uncompared(c: ComparisonAudit) -> Message:
 
 
 def median(s: SeriesAudit) -> Message:
-    """Write a median with its interval: "241.8 ms ± 0.2 %", or both bounds where sides differ."""
-    unit, i = s.series.unit or "1", s.median
+    """Write a median with its interval, or the one that the file states."""
+    unit = s.series.unit or "1"
     if s.n == 0:
         stated = s.series.reported.get("median", s.series.reported.get("mean"))
         known = stated is not None and math.isfinite(stated)
         return message(
             "audit.median.stated", value=quantity(stated, unit, _DIGITS) if known else None
         )
+    return estimate(s.median, unit)
+
+
+def estimate(i: Interval, unit: str) -> Message:
+    """Write a quantile: "241.8 ms ± 0.2 %", or both bounds where the interval's sides differ."""
     half = i.half_width
     if i.low is not None and (half is None or (i.is_asymmetric and half >= _LEAST_HALF)):
         return message("audit.median.interval", value=Amount(i.estimate, unit, i.low, i.high))
@@ -218,6 +224,7 @@ def headline(audit: Audit) -> Message:
             total=total,
             names=doubtful[:_NAMED],
             others=len(doubtful[_NAMED:]),
+            missed=_missed(audit) if audit.question.precision_required else None,
         )
     if worst < total:
         counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
@@ -278,7 +285,9 @@ def precision(audit: Audit) -> list[Message]:
 def _precision(audit: Audit) -> list[Message]:
     halves = [s.median.half_width for s in audit.series]
     known = [h for h in halves if h is not None]
-    if len(audit.series) == 1 or not known or _missed(audit) is not None:
+    chance = audit.verdict == "TRUST" and audit.count("TRUST") < len(audit.series)
+    said = _missed(audit) is not None and (not chance or audit.question.precision_required)
+    if len(audit.series) == 1 or not known or said:
         return []
     found = message(
         "audit.headline.precision",
@@ -427,6 +436,12 @@ def doubtful(some: Sequence[ComparisonAudit]) -> list[Message]:
     """Say how many comparisons rest on a series that is not trusted."""
     n = sum(c.doubtful for c in some)
     return [message("audit.comparison.doubtful", n=n, total=len(some))] if n else []
+
+
+def chance_of_family(some: Sequence[ComparisonAudit]) -> list[Message]:
+    """Say how many differ by their own interval, but not at the level of all comparisons."""
+    n = sum(c.differs_alone for c in some)
+    return [message("audit.comparison.alone", n=n, total=len(some))] if n else []
 
 
 def variance(v: VarianceAudit) -> tuple[Message, ...]:

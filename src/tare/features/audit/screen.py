@@ -12,13 +12,14 @@ from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
 from tare.features.audit.overhead import Line, OverheadAudit
+from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.task_sets import TaskSet
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, message
 from tare.statistics.trust import verdict_of_all
-from tare.units import percent, quantity
+from tare.units import percent, quantile_name, quantity
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 12
@@ -65,6 +66,7 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
         _show_task_sets(audit.task_sets, whole)
     else:
         _show_series(audit, whole)
+    _show_where_quantiles_are(audit, whole)
     console.out.print()
     if not audit.is_of_tasks:
         _show_reasons(audit, whole)
@@ -100,22 +102,49 @@ def _show_files(audit: Audit, whole: str) -> None:
 def _show_series(audit: Audit, whole: str) -> None:
     series = worst(audit.series, _MOST_ROWS)
     target = shown(Chosen(audit.question.precision))
+    asked = _quantiles(audit)
     rows = [
         [
             s.name,
             f"{s.n:,}",
             text(words.median(s)),
+            *(_quantile(s, q) for q in asked),
             "–" if s.cov is None else percent(s.cov),
             text(words.runs(s)),
             s.trust.verdict,
         ]
         for s in series
     ]
-    heads = ["series", "n", "median", "CoV", f"runs for ± {target}", "verdict"]
+    heads = [
+        "series",
+        "n",
+        "median",
+        *map(quantile_name, asked),
+        "CoV",
+        f"runs for ± {target}",
+        "verdict",
+    ]
     console.table(_named([heads, *rows]), styles=_STYLES)
     left = len(audit.series) - len(series)
     if left:
         console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
+
+
+def _quantiles(audit: Audit) -> tuple[float, ...]:
+    """Return the quantiles that were asked for; those that every audit computes are on the page."""
+    asked = audit.question.quantiles
+    return () if asked == QUANTILES else tuple(q for q in dict.fromkeys(asked) if q != 0.5)
+
+
+def _show_where_quantiles_are(audit: Audit, whole: str) -> None:
+    """Name the files that have the quantiles that were asked for, where no table here does."""
+    names = [quantile_name(q) for q in _quantiles(audit)]
+    if names and (len(audit.comparisons) > 1 or audit.is_of_tasks):
+        console.out.print(text(message("audit.screen.quantiles", names=names, whole=whole)))
+
+
+def _quantile(s: SeriesAudit, q: float) -> str:
+    return text(words.estimate(dict(s.quantiles)[q], s.series.unit or "1")) if s.n else "–"
 
 
 def _show_task_sets(some: Sequence[TaskSet], whole: str) -> None:
@@ -212,7 +241,12 @@ def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
     over_tasks = [c for c in some if c.first.is_over_tasks]
     for one in words.shared(over_tasks, lambda c: c.matched.because[:1], name):
         _line("", sentence(one.said), "dim")
-    for said in (*words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
+    family = words.chance_of_family(some)
+    for said in (
+        *family,
+        *words.doubtful(some),
+        *(one.of("comparisons", len(some)) for one in weak),
+    ):
         _line("Note", sentence(said), "dim")
 
 
