@@ -120,6 +120,11 @@ def test_counts_are_no_ticks_of_a_clock() -> None:
     assert not found.clock_too_coarse
     for metric, unit in (("time", None), ("value", None), ("faults", "s")):
         assert audited(counts, metric=metric, unit=unit).tick == 1
+    # A column called "value" holds counts or times: the clock is not blamed, the tick is kept.
+    unnamed = audited(counts, metric="value", unit=None)
+    assert (unnamed.clock_too_coarse, unnamed.may_be_counts) == (True, True)
+    assert messages.runs(unnamed).args["counts"]
+    assert not messages.runs(audited(counts, metric="time", unit=None)).args["counts"]
     # Tens are not counted one by one, and equal values may be anything.
     assert audited(10 * counts, metric="faults", unit=None).tick == 10
     assert audited(np.full(30, 7.0), metric="faults", unit=None).tick is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,21 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     ]:
         with pytest.raises(InputError, match=complaint):
             readers.read(written(tmp_path, results=results))
+
+
+def test_the_folder_of_results_names_the_newest_file_in_it(tmp_path: Path) -> None:
+    machine = tmp_path / "results" / "vm"
+    machine.mkdir(parents=True)
+    for name in ("machine.json", "0a1b2c3d-env.json", "ffffffff-env.json"):
+        (machine / name).write_text("{}")
+    (machine.parent / "benchmarks.json").write_text('{"b.time_a": {}, "version": 2}')
+    os.utime(machine / "ffffffff-env.json", (1, 1))
+    newest = str(machine / "0a1b2c3d-env.json")
+    beside = (machine.parent, machine.parent / "benchmarks.json", machine, machine / "machine.json")
+    for named in beside:
+        with pytest.raises(InputError) as refused:
+            readers.read(named)
+        assert f"tare audit {newest}" in (refused.value.hint or "")
+    with pytest.raises(InputError) as refused:
+        readers.read(tmp_path)
+    assert "--format" in (refused.value.hint or "")

@@ -277,15 +277,33 @@ def test_an_interval_that_is_repeated_where_the_server_was_lost_counts_once(tmp_
     assert len(traces(file)[0].trace) == 2
 
 
-def test_the_text_for_people_is_refused_with_the_option(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "Connecting to host 192.0.2.1, port 5201\n"
+            "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n"
+            "[  5]   0.00-1.00   sec  3.62 MBytes  30.0 Mbits/sec  129   67.9 KBytes\n",
+            "iperf's text",
+        ),
+        (
+            "20260101120001,192.0.2.1,56882,192.0.2.2,5001,1,0.0-1.0,2310012988,18480103904\n"
+            "20260101120002,192.0.2.1,56882,192.0.2.2,5001,1,1.0-2.0,3485859840,27886878720\n",
+            "CSV of iperf 2",
+        ),
+        (
+            'send_parameters:\n{\n\t"tcp":\ttrue\n}\nSNDBUF is 16384\n{\n\t"start":\t{}}\n',
+            "debug output",
+        ),
+    ],
+)
+def test_other_output_of_iperf_is_refused_with_what_is_read(
+    tmp_path: Path, text: str, what: str
+) -> None:
     file = tmp_path / "run.txt"
-    file.write_text(
-        "Connecting to host 192.0.2.1, port 5201\n"
-        "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n"
-        "[  5]   0.00-1.00   sec  3.62 MBytes  30.0 Mbits/sec  129   67.9 KBytes\n"
-    )
+    file.write_text(text)
     for reads in (readers.read, traces):
-        with pytest.raises(InputError, match="iperf's text") as refused:
+        with pytest.raises(InputError, match=what) as refused:
             reads(file)
         assert "-J" in (refused.value.hint or "")
 

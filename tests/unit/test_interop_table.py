@@ -744,3 +744,23 @@ def test_rounds_have_every_series_side_by_side(
 ) -> None:
     rows = [f"{r},{v},{10 + r}.5" for r, v in order]
     assert made(tmp_path, "\n".join(["round,variant,ms", *rows])).rounds == rounds
+
+
+def test_the_line_that_tells_excel_the_separator_is_no_header(tmp_path: Path) -> None:
+    for mark in ("", "\ufeff"):
+        imported = made(tmp_path, f"{mark}sep=;\r\nprog;ms\r\na;1,5\r\na;1,6\r\nb;1,7\r\nb;x\r\n")
+        assert keyed(imported) == {("a",): [0.0015, 0.0016], ("b",): [0.0017]}
+        (defect,) = imported.series[1].defects
+        assert args(defect.message, "interop.places")["places"] == [6]
+    assert only(tmp_path, "sep=|\nms|note\n1.5|a;b;c\n2.5|d;e;f\n").values.tolist() == [
+        0.0015,
+        0.0025,
+    ]
+
+
+def test_durations_in_minutes_and_seconds_are_times(tmp_path: Path) -> None:
+    one = only(tmp_path, 'real\n1m2.527s\n0m0.004s\n1h2m3s\n12 s\n"2m 5,5s"\nsoon\n')
+    assert one.values.tolist() == pytest.approx([62.527, 0.004, 3723, 12, 125.5])
+    assert one.unit == "s"
+    (defect,) = one.defects
+    assert args(defect.message, "interop.places")["places"] == [7]

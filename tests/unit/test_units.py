@@ -166,6 +166,13 @@ def test_shares_are_read(text: str, share: float) -> None:
     assert units.share(text) == share
 
 
+@pytest.mark.parametrize("text", ["200", "200%", "95", "100", "0"])
+def test_the_hint_of_a_share_is_one(text: str) -> None:
+    with pytest.raises(units.QuantityError) as refused:
+        units.share(text, example="90%")
+    assert 0 < units.share(refused.value.example) < 1
+
+
 @pytest.mark.parametrize("text", ["0", "0%", "5", "1", "100%", "-5%", "5 ms", "%", "much"])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(units.QuantityError):

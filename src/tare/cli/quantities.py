@@ -30,9 +30,9 @@ def wait(option: str, text: str) -> float:
     return read(lambda typed: units.seconds(typed, 1e-9), option, text)
 
 
-def share(option: str, text: str, most: float = 1.0) -> float:
-    """Return a share above 0 and below ``most``."""
-    return read(lambda typed: units.share(typed, 0.0, most), option, text)
+def share(option: str, text: str, most: float = 1.0, example: str = "5%") -> float:
+    """Return a share above 0 and below ``most``; ``example``: a usual one, for the error."""
+    return read(lambda typed: units.share(typed, 0.0, most, example), option, text)
 
 
 def trials(text: str) -> int:

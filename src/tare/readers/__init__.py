@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.experiment import plan_file
-from tare.readers import json_file, screen_text, tare_documents
+from tare.readers import asv, json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, TABLE_OPTIONS, Format
 from tare.readers.series import (
@@ -84,7 +84,9 @@ def recognise(file: Path, format: str | None = None) -> str:
     if found is None:
         raise InputError(
             f"{file} is of no format that is known here",
-            tare_documents.command(head, file) or f"name it with --format: {', '.join(formats)}",
+            tare_documents.command(head, file)
+            or asv.results_beside(file)
+            or f"name it with --format: {', '.join(formats)}",
         )
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,26 @@ def recognises(head: bytes, file: Path) -> bool:
     """Whether it names a commit and the columns of asv's results."""
     found = json_file.outline(head)
     return {"commit_hash", "env_name"} <= found and bool({"result_columns", "params"} & found)
+
+
+def results_beside(file: Path) -> str | None:
+    """Return the command that audits the results in asv's folder; None: there are none.
+
+    Parameters
+    ----------
+    file : Path
+        Folder of all results or of a machine, or asv's own file in it: ``benchmarks.json``,
+        ``machine.json``.
+    """
+    folder = file if file.is_dir() else file.parent
+    if not file.is_dir() and file.name not in ("benchmarks.json", "machine.json"):
+        return None
+    for machine in sorted((*folder.glob("machine.json"), *folder.glob("*/machine.json"))):
+        found = [one for one in machine.parent.glob("*-*.json") if one.is_file()]
+        if found:
+            newest = max(found, key=lambda one: one.stat().st_mtime)
+            return f"tare audit {shlex.quote(str(newest))}   (results of asv, one file per commit)"
+    return None
 
 
 def read(file: Path, columns: Columns) -> Imported:

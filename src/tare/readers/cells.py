@@ -18,6 +18,11 @@ _CELL = (
     r"^\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
 )
+#: A duration in minutes and seconds, as the shell's ``time`` prints it.
+_DURATION = (
+    r"^\s*(?:(?P<hours>[0-9]{1,6})\s*h\s*)?(?P<minutes>[0-9]{1,6})\s*m(?:in)?\s*"
+    r"(?P<seconds>[0-9]{1,6}(?:[.,][0-9]{0,9})?)\s*s\s*$"
+)
 #: What stands for no value at all.
 ABSENT = ["", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?"]
 _PATTERN = re.compile(_CELL)
@@ -27,6 +32,9 @@ MOST_CHARACTERS = 64
 
 def parsed(text: str) -> tuple[float, str | None] | None:
     """Take a cell apart into its number and the unit behind it; None if it has no number."""
+    if duration := re.match(_DURATION, text):
+        hours, minutes = (int(duration[name] or 0) for name in ("hours", "minutes"))
+        return 3600 * hours + 60 * minutes + float(duration["seconds"].replace(",", ".")), "s"
     found = _PATTERN.match(text) if len(text) <= MOST_CHARACTERS else None
     return (float(found["number"]), found["unit"]) if found else None
 
@@ -67,6 +75,8 @@ class Cells:
         """
         if not pa.types.is_string(cells.type):
             return self._scaled(_floats(cells)), None
+        if pc.any(pc.match_substring_regex(cells, _DURATION)).as_py():
+            cells = pa.array([_in_seconds(cell) for cell in cells.to_pylist()], pa.string())
         parts = pc.extract_regex(cells, _CELL)
         numbers = _floats(pc.cast(pc.struct_field(parts, "number"), pa.float64()))
         written = pc.struct_field(parts, "unit").dictionary_encode()
@@ -101,6 +111,14 @@ class Cells:
 
     def _factor(self) -> float:
         return self.column.factor if self.column and self.column.base == "s" else 1.0
+
+
+def _in_seconds(cell: str | None) -> str | None:
+    """Write a duration in seconds; other cells stay as they are."""
+    if cell is None or re.match(_DURATION, cell) is None:
+        return cell
+    number, unit = parsed(cell) or (np.nan, "s")
+    return f"{number!r} {unit}"
 
 
 def is_absent(cells: pa.Array) -> NDArray[np.bool_]:

@@ -34,6 +34,8 @@ _TYPES = {
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
 #: What may as well be a whole number whose thousands a comma separates.
 _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
+#: The first line by which Excel is told the separator.
+_EXCEL = re.compile(r"\ufeff?sep=(.)\s*")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
 
@@ -226,6 +228,9 @@ def _separated(file: Path, head: str) -> tuple[str, list[tuple[int, list[str]]]]
     skipped = 0
     while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped][:1] == "#"):
         skipped += 1
+    separators = _SEPARATORS
+    if skipped < len(lines) and (excel := _EXCEL.fullmatch(lines[skipped])):
+        separators, skipped = excel[1], skipped + 1
     if skipped == len(lines):
         raise InputError(f"{file} has no rows", "name a table with a header")
     first = lines[skipped]
@@ -244,7 +249,7 @@ def _separated(file: Path, head: str) -> tuple[str, list[tuple[int, list[str]]]]
     best = ","
     most: tuple[float, int] = (0.0, 0)
     parted: list[tuple[int, list[str]]] = []
-    for separator in _SEPARATORS:
+    for separator in separators:
         rows = _beginning(file, body, separator, skipped + 1)
         width = len(rows[0][1]) if rows else 0
         alike = sum(len(cells) == width for _, cells in rows) / max(1, len(rows))

@@ -11,7 +11,14 @@ import numpy as np
 from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.format import Format
-from tare.readers.iperf3_runs import Direction, directions_of, environment, is_text, load, notes_on
+from tare.readers.iperf3_runs import (
+    Direction,
+    directions_of,
+    environment,
+    is_unread,
+    load,
+    notes_on,
+)
 from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of
@@ -76,7 +83,7 @@ def recognises(head: bytes, file: Path) -> bool:
     A list of runs, as ``jq -s`` makes of several files, is one as well.
     """
     found = {path.removeprefix("[].") for path in json_file.outline(head)}
-    if is_text(head):
+    if is_unread(head):
         return True
     if {"start.connected", "start.version"} <= found or {"event", "data"} <= found:
         return True

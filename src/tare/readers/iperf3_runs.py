@@ -40,8 +40,20 @@ _LINE = re.compile(
     r"([\d.]+) ([KMGT]?)bits/sec(?: +([\d.]+) ms +(\d+)/(\d+) +\(.*?%\))?(.*)$",
     re.MULTILINE,
 )
-#: The header of intervals in text.
-_TEXT = re.compile(rb"^\[ *ID\] Interval +Transfer +(?:Bitrate|Bandwidth)", re.MULTILINE)
+#: How other output of iperf than JSON begins, and what it is.
+_UNREAD = {
+    re.compile(rb"^\[ *ID\] Interval +Transfer +(?:Bitrate|Bandwidth)", re.MULTILINE): (
+        "iperf's text, which has three digits and no losses per run"
+    ),
+    re.compile(rb"\A(?:send|get)_parameters:\s*\{"): (
+        "iperf3's debug output (-d), which has other messages and documents around the result"
+    ),
+    re.compile(rb"\A\d{14}[^,]*,[\d.:a-f]+,\d+,[\d.:a-f]+,\d+,-?\d+,[\d.]+-[\d.]+,\d+,\d+"): (
+        "the CSV of iperf 2 (-y C), in which a client reports what it wrote, not what arrived"
+    ),
+}
+#: What makes iperf3 write what is read.
+_WRITE = "iperf3 -c HOST -J >run.json"
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 #: Fields of a sum over streams, where a version wrote none for a direction.
 _ADDED = ("bytes", "bits_per_second", "packets", "lost_packets", "retransmits")
@@ -196,17 +208,21 @@ def load(file: Path) -> tuple[list[Run], list[str]]:
     """
     with unpacked(file) as source:
         head = take(file, source, HEAD)
-    if is_text(head):
-        raise InputError(
-            f"{file} is iperf's text, which has three digits and no losses per run",
-            "let iperf3 write JSON: iperf3 -c HOST -J >run.json",
-        )
+    if (unread := _unread(head)) is not None:
+        raise InputError(f"{file} is {unread}", f"let iperf3 write JSON: {_WRITE}")
     return _runs_of(json_file.load_each(file))
 
 
-def is_text(head: bytes) -> bool:
-    """Whether a file begins as what iperf prints for people."""
-    return _TEXT.search(head) is not None and head.lstrip()[:1] not in (b"{", b"[")
+def is_unread(head: bytes) -> bool:
+    """Whether it is what iperf writes other than JSON."""
+    return _unread(head) is not None
+
+
+def _unread(head: bytes) -> str | None:
+    """Name what iperf writes other than JSON; None: it is something else."""
+    if head.lstrip()[:1] in (b"{", b"["):
+        return None
+    return next((what for line, what in _UNREAD.items() if line.search(head)), None)
 
 
 def _runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:

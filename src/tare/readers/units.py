@@ -151,9 +151,14 @@ def may_be_negative(name: str, measured: Unit | None) -> bool:
 def may_be_count(name: str, base: str | None) -> bool:
     """Say whether whole numbers of a quantity may be counted: events, not ticks of a clock.
 
-    What is in no known unit may be, unless its name says that it is a time or a rate, or nothing.
+    What is in no known unit may be, unless its name says that it is a time or a rate.
     """
-    return base in (None, "1") and not _words(name) & (_TIME_WORDS | _RATE_WORDS | {"value"})
+    return base in (None, "1") and not _words(name) & (_TIME_WORDS | _RATE_WORDS)
+
+
+def says_nothing(name: str) -> bool:
+    """Say whether a column's name leaves open what was measured, as ``value`` does."""
+    return "value" in _words(name)
 
 
 def lower_is_better(name: str, measured: Unit | None) -> bool | None:

@@ -155,7 +155,7 @@ def size(text: str) -> int:
     return math.ceil(bits(text) / 8)
 
 
-def share(text: str, least: float = 0.0, most: float = 1.0) -> float:
+def share(text: str, least: float = 0.0, most: float = 1.0, example: str = _SHARE) -> float:
     """Return a share, above ``least`` and below ``most``: ``5%`` and ``0.05`` are the same.
 
     Raises
@@ -163,14 +163,16 @@ def share(text: str, least: float = 0.0, most: float = 1.0) -> float:
     QuantityError
         If it is none. A number from 1 on needs its sign: 5 may be 5 % or five times as much.
     """
-    number, unit = _taken_apart(text, _SHARE)
+    number, unit = _taken_apart(text, example)
     if unit not in ("", "%"):
-        raise QuantityError(f"is no share: {unit!r} is not %", _SHARE)
-    if not unit and number >= 1:
-        raise QuantityError("has no %", f"{text.strip()}%")
+        raise QuantityError(f"is no share: {unit!r} is not %", example)
     found = float(number / 100 if unit else number)
+    if not unit and number >= 1:
+        # Beyond the range, its sign makes it no share.
+        near = number / 100 < most
+        raise QuantityError("has no %", f"{text.strip()}%" if near else example)
     if not least < found < most:
-        raise QuantityError(f"is not above {least:.0%} and below {most:.0%}", _SHARE)
+        raise QuantityError(f"is not above {least:.0%} and below {most:.0%}", example)
     return found
 
 

@@ -98,8 +98,9 @@ def audit(
     from tare.render import files as written
     from tare.render.words import text
 
+    level = quantities.share("--confidence", confidence, example="95%")
     if kappa is not None:
-        return _agree(kappa, files, quantities.share("--confidence", confidence), json)
+        return _agree(kappa, files, level, json)
     if report is not None:
         written.format_of(report)
     if not files:
@@ -116,7 +117,7 @@ def audit(
         format=format,
         precision=PRECISION if precision is None else quantities.share("--precision", precision),
         precision_required=precision is not None,
-        confidence=quantities.share("--confidence", confidence),
+        confidence=level,
         quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
         if quantile
         else QUANTILES,

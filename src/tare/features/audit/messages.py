@@ -84,6 +84,7 @@ def runs(s: SeriesAudit) -> Message:
         "audit.runs.count",
         n=s.runs_needed,
         coarse=s.clock_too_coarse,
+        counts=s.may_be_counts,
         unsteady=s.median.low is not None and not s.more_runs_help,
         reached=bool(s.reached),
         assured=s.runs_assured,
@@ -191,6 +192,7 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
         runs=max(needed, default=None),
         several=len(needed) > 1,
         coarse=sum(s.clock_too_coarse for s in worse),
+        counts=any(s.clock_too_coarse and s.may_be_counts for s in worse),
         required=is_required,
     )
 

@@ -14,7 +14,7 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
 from tare.readers.readings import all_failed
-from tare.readers.units import may_be_count
+from tare.readers.units import may_be_count, says_nothing
 from tare.results.message import Message, Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
@@ -65,10 +65,12 @@ def recorded_tick(series: Series) -> float | None:
     """Find the tick that values were recorded with, before they are averaged to trials.
 
     What an average smooths is the noise of rounding, not what cutting off takes from every value.
-    Bytes that are all whole pages were counted in pages. Counts are exact.
+    Bytes that are all whole pages were counted in pages. Counts are exact, but what a name leaves
+    open is taken for ticks: the interval is too wide then rather than too narrow.
     """
     values = series.values
-    if may_be_count(series.metric, series.unit) and _are_counts(values):
+    counts = may_be_count(series.metric, series.unit) and not says_nothing(series.metric)
+    if counts and _are_counts(values):
         return 0.0
     paged = series.unit == "bytes" and len(values) > 0 and not np.any(np.mod(values, _PAGE_BYTES))
     return tick_of(values, _PAGE_BYTES if paged else None)
@@ -203,7 +205,13 @@ class SeriesAudit:
     def clock_too_coarse(self) -> bool:
         """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
         room = self.repetitions.precision * abs(self.median.estimate)
-        return self.median.tick > 0 and self.median.tick > _MOST_OF_ROOM * room
+        return room > 0 and self.median.tick > _MOST_OF_ROOM * room
+
+    @property
+    def may_be_counts(self) -> bool:
+        """Whether whole numbers may be counts, so that their steps need not be a clock's ticks."""
+        whole = not np.any(np.mod(self.series.values, 1))
+        return whole and may_be_count(self.series.metric, self.series.unit)
 
     @property
     def more_runs_help(self) -> bool:
