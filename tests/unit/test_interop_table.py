@@ -713,6 +713,8 @@ def test_a_row_without_an_exit_code_did_not_succeed(tmp_path: Path) -> None:
 def test_a_column_of_other_content_is_no_exit_code(tmp_path: Path) -> None:
     one = only(tmp_path, "exit,wall_s\nnorth,1\nnorth,2\nnorth,3\n", value="wall_s")
     assert len(one.values) == 3
+    candidates = only(tmp_path, "rc,wall_s\n1,1\n2,2\n0,3\n", value="wall_s")
+    assert len(candidates.values) == 3
     (codes,) = made(tmp_path, "wall_s,exit_code\n1,0\n2,5\n", value="exit_code").series
     assert codes.values.tolist() == [0, 5]
 

@@ -153,7 +153,7 @@ def _runs(result: Node, metric: str) -> _Runs:
         unit = found.find("unit") if found else None
         if unit and unit.value not in _UNITS:
             wrong.append(unit)
-        codes.append(run.value.get("exit_code"))
+        codes.append(run.value.get("exit_code", 0))
     summary = result.find("summary")
     of_metric = summary.find(metric) if summary else None
     stated = {k: v.value for k, v in of_metric.pairs()} if of_metric else {}

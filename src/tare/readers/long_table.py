@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,12 @@ from tare.readers.cells import Cells, is_absent
 from tare.readers.dates import Times
 from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
 from tare.readers.readings import failed, immeasurable, left_out
-from tare.readers.roles import Roles
+from tare.readers.roles import SUCCESS, Roles
 from tare.readers.rows import Chunk, Rows
 from tare.readers.series import Defect, FloatArray, IntArray, Series
 from tare.readers.text_file import label, shown
 from tare.results.message import Message, message
 
-#: The exit code of success.
-_SUCCESS = re.compile(r"[-+]?0+(?:\.0*)?")
 #: More trials or blocks with a name than a table of them may have.
 _MOST_NAMES = 1 << 22
 
@@ -152,7 +149,7 @@ class LongTable:
         column = chunk.columns[self._roles.status]
         levels = [str(one).strip().lower() for one in column.dictionary.to_pylist()]
         if self._roles.codes:
-            good = [_SUCCESS.fullmatch(level) is not None for level in levels]
+            good = [SUCCESS.fullmatch(level) is not None for level in levels]
         else:
             good = [level != "false" for level in levels]
         return np.asarray(np.array([*good, True])[np.asarray(column.indices)])

@@ -43,11 +43,15 @@ _EXECUTIONS = {
 }  # fmt: skip
 _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "step"}
 #: Columns that say how a program ended, by their names without punctuation; 0 is success.
-_EXIT_CODES = {"exit", "exitcode", "exitstatus", "exitvalue", "returncode", "retcode", "rc"}
+_EXIT_CODES = {"exitcode", "exitstatus", "exitvalue", "returncode", "retcode"}
+#: Names that are those of exit codes only where most are 0.
+_PERHAPS_EXIT_CODES = {"exit", "rc"}
 #: Words beside these that say no more.
 _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
 #: An exit code; a data frame with absent cells writes a fraction.
 _CODE = re.compile(r"[-+]?\d{1,10}(?:\.0*)?")
+#: The exit code of success.
+SUCCESS = re.compile(r"[-+]?0+(?:\.0*)?")
 #: Name of a first column without one, as exported data frames have for their index.
 _UNNAMED = "c1"
 #: Digits of what still counts something.
@@ -174,9 +178,11 @@ def _exit_codes(rows: Rows, taken: set[int]) -> int | None:
     """Find the column of exit codes, by name and content, unless it has another purpose."""
     for i, cells in enumerate(_sampled(rows)):
         name = re.sub(r"[\W_]+", "", rows.names[i].casefold())
-        if i in taken or name not in _EXIT_CODES or not cells:
+        if i in taken or name not in _EXIT_CODES | _PERHAPS_EXIT_CODES or not cells:
             continue
-        if all(_CODE.fullmatch(cell.strip()) for cell in cells):
+        good = sum(SUCCESS.fullmatch(cell.strip()) is not None for cell in cells)
+        are_codes = all(_CODE.fullmatch(cell.strip()) for cell in cells)
+        if are_codes and (name in _EXIT_CODES or 2 * good > len(cells)):
             return i
     return None
 
