@@ -162,6 +162,13 @@ def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) ->
     said = reason.args["said"].args["why"][0].args
     assert (said["why"], said["n"]) == ("TIMEOUT", 6)
     assert headline(found).args["failed"] == ["bad"]
+    alone = tmp_path / "bad.xml"
+    alone.write_text(
+        files[0].read_text().replace("true", "OUT OF MEMORY").replace("correct", "error")
+    )
+    every = audited([alone])
+    assert every.is_of_tasks
+    assert headline(every).args["failed"] == ["good", "bad"]
     noted = shared(found.files, lambda f: f.imported.notes, lambda f: f.path.name)
     assert len(noted[0].names) == 6
 

@@ -209,15 +209,15 @@ def _span(halves: Sequence[float]) -> Message:
 
 def headline(audit: Audit) -> Message:
     """Answer whether the numbers can be trusted, in one sentence."""
-    if audit.is_of_tasks:
+    total, worst = len(audit.series), audit.count(audit.verdict)
+    failed = [s.name for s in audit.series if s.failed]
+    if audit.is_of_tasks and len(failed) < total:
         return message(
             "audit.headline.tasks",
             runs=max(s.n for s in audit.series),
             needs=FEWEST,
             compared=any(c.first.is_over_tasks for c in audit.comparisons),
         )
-    total, worst = len(audit.series), audit.count(audit.verdict)
-    failed = [s.name for s in audit.series if s.failed]
     if audit.verdict == "TRUST" and worst < total:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
         return message(
