@@ -14,6 +14,8 @@ from tare import readers
 from tare.errors import InputError
 from tare.features.audit.audit import audit
 from tare.features.audit.messages import headline
+from tare.features.audit.question import Question
+from tare.features.audit.screen import show
 from tare.readers import Columns
 from tare.readers.readings import counted
 from tare.results.message import message
@@ -184,3 +186,20 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, text: str, complain
     with pytest.raises(InputError, match=complaint) as told:
         readers.read(file, format="hyperfine")
     assert "bad.json" in told.value.message
+
+
+def test_failures_stand_below_a_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [0.1 + i / 1000 for i in (3, 1, 4, 1, 5, 9, 2, 6)]
+    results = [
+        {"command": "good", "times": times},
+        {"command": "flaky", "times": times, "exit_codes": [0, 0, 0, 0, 0, 0, 2, None]},
+        {"command": "bad", "times": times, "exit_codes": [1] * 8},
+    ]
+    found = audit([written(tmp_path, *results)], Question(columns=Columns(compare=("command",))))
+    refused = [c.refusal.args["names"] for c in found.comparisons if c.refusal]
+    assert refused == [["bad"], ["bad"]]
+    show(found)
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if "2 of 8 runs" in one)
+    assert "flaky" in line

@@ -134,9 +134,14 @@ def failed_with(reasons: Counter[T], said: Callable[[T], Said]) -> list[Message]
     return [*why, *([message("interop.failed_more", n=more)] if more else [])]
 
 
+def failures(notes: Iterable[Said]) -> list[Message]:
+    """Return the notes that count failed runs."""
+    return [note for note in notes if isinstance(note, Message) and note.id == FAILED]
+
+
 def all_failed(notes: Iterable[Said]) -> Message | None:
     """Return the note that every run failed; None where one succeeded, or none was counted."""
-    counts = (note for note in notes if isinstance(note, Message) and note.id == FAILED)
+    counts = failures(notes)
     return next((note for note in counts if note.args["n"] == note.args["total"]), None)
 
 

@@ -343,6 +343,8 @@ def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
     """Say why two series have no ratio."""
+    if failed := [s.name for s in (a, b) if s.failed]:
+        return message("audit.refusal.failed", names=failed)
     if min(len(matched.first), len(matched.second)) == 0:
         return message("audit.refusal.empty")
     unfit = [s.name for s in (a, b) if s.series.defects]

@@ -15,6 +15,7 @@ from tare.features.audit.overhead import Line, OverheadAudit
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.task_sets import TaskSet
+from tare.readers.readings import failures
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, message
@@ -180,10 +181,11 @@ def _show_reasons(audit: Audit, whole: str) -> None:
         _line("", sentence(more), "dim")
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
         _line("Inside", sentence(said))
+    # Below comparisons only what is missing from them.
+    notes = (lambda s: failures(s.notes)) if audit.comparisons else (lambda s: s.notes)
+    for note in words.shared(audit.series, notes, lambda s: s.name)[:_MOST_NOTES]:
+        _line("Note", sentence(note.of("series", total)), "dim")
     if not audit.comparisons:
-        noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
-        for note in noted[:_MOST_NOTES]:
-            _line("Note", sentence(note.of("series", total)), "dim")
         for said in words.restless(audit):
             _line("CONFIRM", sentence(said))
 
