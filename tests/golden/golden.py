@@ -64,7 +64,6 @@ class Stage:
             code = self._order(
                 mode="record" if record else "replay", tape=str(_tape(command)),
                 folder=str(work), screen=screen, arguments=shlex.split(command.arguments),
-                charts=record or any(name.endswith(".html") for name in command.compared),
             )  # fmt: skip
             out, err = (Path(name).read_text() for name in screen)
             written = {

@@ -1,10 +1,9 @@
 """Replays commands as requested, one JSON line each on standard input.
 
-A request has ``mode`` (record or replay), ``tape``, ``folder``, ``arguments``, ``charts`` (whether
-pages of experiments have their figures), and ``screen``: the files for standard output and standard
-error, as printed to a terminal of 80 columns. The answer is a line with the exit code. All modules
-are imported once; each command runs in a fork of this process, in its folder, which is its home
-directory as well.
+A request has ``mode`` (record or replay), ``tape``, ``folder``, ``arguments``, and ``screen``: the
+files for standard output and standard error, as printed to a terminal of 80 columns. The answer is
+a line with the exit code. All modules are imported once; each command runs in a fork of this
+process, in its folder, which is its home directory as well.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _play(order: dict[str, Any]) -> None:
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
     faulthandler.enable()
     tape = Tape(Path(order["tape"]), recording=order["mode"] == "record")
-    stage.put_on(tape, charts=order["charts"])
+    stage.put_on(tape)
 
     # What the stage has put on is to be in place before.
     from tare import wiring

@@ -84,22 +84,13 @@ def set_up() -> None:
     gc.freeze()
 
 
-def put_on(tape: Tape, *, charts: bool = True) -> None:
-    """Have all that follows in this process come from a tape, or be written on it.
-
-    Without ``charts``, pages of experiments are made without their figures, which take most of the
-    CPU time of a report.
-    """
+def put_on(tape: Tape) -> None:
+    """Have all that follows in this process come from a tape, or be written on it."""
     from tare.experiment import pipeline
-    from tare.experiment.report import page
     from tare.host import state
 
     # Only the first session of a user on a machine is warned.
     pipeline._warn_once = lambda *_: None
-
-    if not charts:
-        assert page._figures
-        page._figures = lambda *_: ()
 
     _Playing.tape = tape
     state.ROOT = Path("state").absolute()

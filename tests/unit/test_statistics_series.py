@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import ruptures
 from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from tare.statistics.grouping import group_effect
+from tare.statistics.level_segments import segment_ends
 from tare.statistics.variance import explained
 from tare.statistics.warmup import change_points, settle, sliding_sd
 
@@ -19,6 +21,17 @@ def test_sliding_sd_is_the_sd_of_each_window() -> None:
     expected = [np.std(values[i : i + 10], ddof=1) for i in range(21)]
     assert sliding_sd(values) == pytest.approx(expected)
     assert len(sliding_sd(values[:9])) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "shortest"), [(6, 2), (50, 5), (300, 5)])
+def test_segments_are_those_of_ruptures(n: int, shortest: int, seed: int) -> None:
+    rng = np.random.default_rng([n, seed])
+    levels = np.repeat(3 * rng.standard_normal(n), 7)[:n]
+    values = 100 + levels + rng.standard_normal(n)
+    search = ruptures.KernelCPD(kernel="linear", min_size=shortest).fit(values[:, None])
+    for penalty in (1.0, 10.0, 100.0):
+        assert segment_ends(values, penalty, shortest) == search.predict(pen=penalty)
 
 
 @pytest.mark.parametrize(

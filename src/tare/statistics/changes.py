@@ -1,6 +1,6 @@
 """Does the level of a series change, and by more than the target? Drift and change points.
 
-Source: Killick, Fearnhead, Eckley 2012 (PELT); thresholds by simulation.
+Source: Jackson and others 2005; thresholds by simulation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from tare.results.message import Chosen, Deviation, Message, message
 from tare.statistics.downsample import beside, fences, sample
+from tare.statistics.level_segments import segment_ends
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
@@ -114,11 +115,11 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
 
 
 def change_points(values: FloatArray, order: Order | None = None) -> list[int]:
-    """Find where the mean changes, by PELT with a penalty scaled by the dependence time.
+    """Find where the mean changes, with a penalty scaled by the dependence time.
 
     None, unless the joint test of :mod:`tare.statistics.order` finds the order unlike a shuffled
     one: in at most 5 % of steady series, whatever their distribution. Outliers are drawn in to
-    three robust SDs first, since PELT would else cut them out as segments. The dependence time is
+    three robust SDs first, since each would otherwise become a segment. The dependence time is
     that of a first-order autoregression, from differences at lags 1 and 2: unlike
     autocorrelations, these are hardly touched by the changes that are sought.
 
@@ -147,9 +148,6 @@ def change_points(values: FloatArray, order: Order | None = None) -> list[int]:
 
 def _find(order: Order) -> list[int]:
     """Find change points of a course, as its indices."""
-    # Imported only where it is needed, since it takes time.
-    import ruptures
-
     block = -(-len(order.course.values) // _MOST)
     x = _draw_in(order.course.values)
     x = x[: len(x) // block * block].reshape(-1, block).mean(axis=1)
@@ -159,9 +157,8 @@ def _find(order: Order) -> list[int]:
     tau = _tau_beside_step(order)
     variance = one * (1 + tau) / 4  # (1 − φ) is 2 / (1 + tau)
     shortest = _SHORTEST_SEGMENT if len(x) >= _SHORT_SERIES else 2
-    search = ruptures.KernelCPD(kernel="linear", min_size=shortest)
     penalty = _PENALTY * math.log(len(x)) * variance * tau
-    found = [int(i) * block for i in search.fit(x.reshape(-1, 1)).predict(pen=penalty)[:-1]]
+    found = [end * block for end in segment_ends(x, penalty, shortest)[:-1]]
     return found or ([order.at] if order.beyond(tau)[0] else [])
 
 

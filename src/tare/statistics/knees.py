@@ -1,6 +1,6 @@
 """Where does a latency staircase rise? Sizes of caches, and the latency of each, from the curve.
 
-Source: Saavedra and Smith 1995; change points: Killick, Fearnhead, Eckley 2012 (PELT).
+Source: Saavedra and Smith 1995; change points: Jackson and others 2005.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import ruptures
 from scipy.optimize import isotonic_regression
 
 from tare.results.message import Amount, Message, message
+from tare.statistics.level_segments import segment_ends
 from tare.statistics.statistic import FloatArray
 
 #: Points an octave of the even grid that the curve is put on.
@@ -152,8 +152,7 @@ def _plateaus(curve: _Curve) -> list[_Plateau]:
     rising = curve.rising
     noise = float(np.median(np.abs(np.diff(rising)))) ** 2
     penalty = _WORTH + 3 * math.log(len(rising)) * noise
-    search = ruptures.KernelCPD(kernel="linear", min_size=2)
-    ends = [int(i) for i in search.fit(rising.reshape(-1, 1)).predict(pen=penalty)]
+    ends = segment_ends(rising, penalty, 2)
     parts = [_plateau(curve, a, b) for a, b in pairwise([0, *ends])]
     found = [part for part in parts if _level(curve, part)]
     while len(found) > 1:

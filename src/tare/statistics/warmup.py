@@ -1,6 +1,6 @@
 """Does a series settle? Sliding-window SD against the whole, and change points.
 
-Source: STABILITY; Barrett 2017; Killick 2012.
+Source: STABILITY; Barrett 2017; Jackson and others 2005.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> WarmUp:
     References
     ----------
     Barrett and others, Virtual machine warmup blows hot and cold, OOPSLA 2017, for the classes;
-    Killick, Fearnhead, Eckley 2012 (PELT) for the change points.
+    Jackson and others 2005 for the change points.
     """
     if len(values) < FEWEST:
         level = (float(np.mean(values)),) if len(values) else ()
