@@ -13,15 +13,15 @@ Chart = dict[str, Any]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TYPES = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
-#: Marks of one chart; what is beyond is thinned, and said.
+#: Most marks of one chart; more are thinned, which the text below the chart says.
 MOST_MARKS = 5000
-#: Panels of one chart.
+#: Most panels of one chart.
 MOST_PANELS = 48
 #: Width of a chart by itself, in pixels; the page fits it to the screen.
 WIDTH = 760
 #: Pixels of a character in a row's label, and the most that labels take.
 _CHARACTER, _MOST_LABEL = 6.1, 250
-#: Characters of which all are shown.
+#: Longest label that is shown in full, in characters.
 _FITTING = int((_MOST_LABEL - 10) / _CHARACTER)
 #: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry takes
 #: beside its characters.
@@ -49,7 +49,7 @@ COLOURS = {
     "s7": "#565f6b",
 }
 SERIES = tuple(f"var(--s{i})" for i in range(8))
-#: Every series has its shape as well, so that no reader depends on colour.
+#: Shapes of series, for readers who see no colours.
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
     "triangle-left",
@@ -133,9 +133,9 @@ def label_width(labels: Iterable[str]) -> int:
 
 
 def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> dict[str, Any]:
-    """Axis of row labels that takes so many pixels, whatever stands in it.
+    """Describe an axis of row labels of a fixed width in pixels.
 
-    With the ``names`` of the rows, those that would be cut are shown by what differs.
+    Of ``names`` that are too long, the words in which they differ are shown.
     """
     short = {name: told for name, told in distinct(names).items() if told != name}
     if short:

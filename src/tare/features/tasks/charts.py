@@ -78,7 +78,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     if not known.any():
         return None
     tasks = np.flatnonzero(known)
-    # Those that end differently are all drawn, of the others as many as there is room for.
+    # Tasks that end differently are drawn first; others are thinned to the remaining marks.
     differing = first.judged[tasks] != second.judged[tasks]
     kept = np.flatnonzero(differing)[:MOST_MARKS]
     others = np.flatnonzero(~differing)

@@ -8,11 +8,11 @@ from typing import Any
 
 #: An axis that spans more than this factor is logarithmic.
 _WIDE = 12
-#: Places of an axis that are all labelled.
+#: Different places on an axis up to which each is labelled.
 _MOST_TICKS = 12
 _NUMBER = ",~r"
-#: Above this share of the largest, the least value lets an axis begin beside it, not at zero;
-#: what differs less than that is shown as flat as it is.
+#: Range of the ratio of the smallest to the largest value in which an axis does not begin at 0;
+#: above it, values that hardly differ are to look flat.
 _HIGH, _FLAT = 0.35, 0.9
 _BEYOND = 3
 #: Room around values, and around sizes, as factors.
@@ -96,7 +96,7 @@ def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
     return {
         "title": title,
         "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        # Seven digits hide what a power of ten leaves behind the point.
+        # Seven digits hide rounding errors of powers of ten.
         "axis": {
             "values": _ticks(low, high),
             "labelExpr": "format(datum.value, '.7~g')",

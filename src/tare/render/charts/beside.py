@@ -9,7 +9,7 @@ from tare.render.charts.forest import Ratio, draw_ratios
 from tare.render.drawing import Chart
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
 
-#: A figure is near its prediction where it is at most that many times as large or as small.
+#: Largest factor between a figure and its prediction at which it counts as near.
 NEAR = 1.25
 
 

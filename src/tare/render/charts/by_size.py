@@ -23,9 +23,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 _HEIGHT = 230
 _GUTTER = 74
-#: Each further series stands so much to the right, so that intervals do not hide each other.
+#: Factor by which each series is shifted to the right, so that intervals do not overlap.
 _ASIDE = 1.045
-#: Beyond so many panels a second row begins.
+#: Panels in a row.
 _MOST_COLUMNS = 3
 
 

@@ -15,7 +15,7 @@ from tare.statistics.statistic import FloatArray
 from tare.units import quantile_name
 
 _MOST_BINS = 60
-#: Rows above the bars in which the quantiles stand, as a share of the panel's height.
+#: Height of the row of each quantile above the bars, as a share of the highest bar.
 _ROW = 0.15
 #: Pixels for the quantiles' names.
 _BESIDE = 36
@@ -124,7 +124,7 @@ def _quantiles(
     tip = [field("name:N", title="quantile"), field("told:N", title="interval")]
     closed = {"test": "datum.closed", "value": colour("mark")}
     at = {"x": field("at:Q", **x), "fill": {"value": colour("page"), "condition": closed}}
-    # Names stand outside, where no line crosses them.
+    # Labels are at the right of the plot, where no line crosses them.
     name = {"x": {"value": "width"}, "text": field("name:N")}
     return layer(
         mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, strokeWidth=2.4,

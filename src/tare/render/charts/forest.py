@@ -26,15 +26,15 @@ from tare.results.verdict import Verdict, judge
 #: Comparisons that one chart holds; the table has all.
 MOST_ROWS = 60
 _ROW_HEIGHT = 20
-#: Beyond this factor, ratios are told as factors on a logarithmic scale.
+#: Beyond this factor the axis is logarithmic and labelled with factors, not changes in per cent.
 _WIDE = 1.6
-#: A ratio in Vega's language, as a change.
+#: Vega expression that writes a ratio as a change.
 _AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
 #: Marks by verdict; inconclusive ratios are rings.
 _SHAPES = {"equivalent": "circle", "higher": "triangle-right", "lower": "triangle-left"}
-#: Labels stay inside their panel and apart from each other, however narrow it is.
+#: Keeps labels inside narrow panels and apart from each other.
 _APART: dict[str, Any] = {"labelFlush": 14, "labelOverlap": "greedy", "labelSeparation": 8}
-#: Labels of a logarithmic axis, by how far it reaches.
+#: Labels of a logarithmic axis, by the ratio of its ends.
 _STEPS = (
     (4, (0.5, 0.7, 1, 1.5, 2, 3)),
     (40, (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)),
@@ -73,7 +73,7 @@ def forest(
     verdicts: Sequence[Verdict] = (),
     n: Sequence[int] = (),
 ) -> Chart:
-    """Draw ratios with their intervals, and a band for what counts as the same.
+    """Draw ratios with their intervals, and a band for the margin.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Chart:
 
 
 def _margin(x: dict[str, Any]) -> Chart:
-    """Draw the band that counts as the same, and the line of no change."""
+    """Draw the band of the margin, and the line of no change."""
     band = {"x": field("inner:Q", **x), "x2": field("outer")}
     return layer(
         mark("rect", band, color=colour("band"), opacity=0.9),
@@ -159,7 +159,7 @@ def _margin(x: dict[str, Any]) -> Chart:
 
 
 def _marks(x: dict[str, Any], y: dict[str, Any], title: str) -> Chart:
-    """Draw intervals and estimates: rings are open, triangles point to where it differs."""
+    """Draw intervals and estimates: rings, circles and triangles by verdict."""
     tip = [field("where:N", title="compared"), field("told:N", title=title), field("verdict:N"),
            field("n:Q", title="n")]  # fmt: skip
     at = field("ratio:Q", **x)

@@ -23,7 +23,7 @@ _DEEP = 0.55
 def heat_map(
     values: Mapping[tuple[int, int], float], across: str, down: str, unit: str
 ) -> tuple[Chart, int]:
-    """Draw a field for each pair, the deeper the larger.
+    """Draw a cell for each pair; larger values are more opaque.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def heat_map(
     middle = {pair: float(np.median(some)) for pair, some in fields.items()}
     scale, _ = scale_for(middle.values(), unit)
     low, high = min(middle.values()), max(middle.values())
-    # What differs by less than that looks the same.
+    # Smaller differences are not shown as contrast.
     span = max(high - low, _LEAST_SPAN * high) or 1.0
     order = sorted(set(of.values()))
     records = [
@@ -65,7 +65,7 @@ def heat_map(
         "tooltip": [field("a:O", title=down), field("b:O", title=across),
                     field("told:N", title="value")],
     }  # fmt: skip
-    # A field's colour is one name in several depths: it follows the page into the dark.
+    # One colour in different opacities follows the page's light and dark themes.
     depth = {"opacity": field("d:Q", scale=None, legend=None)}
     layers = [mark("rect", depth, color=colour("s0"), stroke=colour("page"), strokeWidth=1)]
     if len(order) <= _MOST_NUMBERS:

@@ -21,7 +21,7 @@ from tare.render.drawing import (
 )
 
 _ROW_HEIGHT = 19
-#: Marks of states, so that no reader depends on colour; in order of their weight.
+#: Shape and colour of each state, most severe last; shapes serve readers who see no colours.
 _MARKS = (("circle", "s0"), ("diamond", "s1"), ("cross", "s6"), ("square", "s7"))
 
 

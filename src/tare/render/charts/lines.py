@@ -22,15 +22,15 @@ from tare.render.drawing import (
 from tare.units import quantity, scale_for
 
 _GUTTER = 64
-#: Pixels by which the last label of an axis may stand out from the last of several panels.
+#: Pixels by which the last label of an axis may overhang the last panel.
 _OVERHANG = 24
 _HEIGHT = 280
 _SMALL_HEIGHT = 180
-#: Factor between two rules within which their names stand below each other; height of a line.
+#: Factor between two rules below which their labels are in separate rows; pixels of a row.
 _NEAR, _WORD = 20, 13
-#: Places on the axis for which half the height will do.
+#: Different places on the axis up to which a panel has the small height.
 _FEW = 4
-#: Points of a line beyond which it has no marks of its own.
+#: Points of a line up to which each has a mark.
 _MOST_POINTS = 80
 
 

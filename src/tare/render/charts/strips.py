@@ -55,7 +55,8 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
     hosts = list(dict.fromkeys(one.host for _, some in panels for one in some))
     named = len(hosts) <= MOST_NAMED
     odd = {one.host for _, some in panels for one in some if one.odd}
-    # Of very many, the odd ones alone have names; those of the others begin with what is no sign.
+    # Of many hosts only the odd ones are labelled; labels of the others begin with an invisible
+    # character.
     short = {
         host: shorten(host) if named or host in odd else f"{_UNNAMED}{place}"
         for place, host in enumerate(hosts)

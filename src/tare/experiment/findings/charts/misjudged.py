@@ -31,10 +31,10 @@ from tare.units import percent, quantity
 
 _MOST_PANELS, _MOST_LINES, _POINTS = 4, 8, 80
 _GUTTER, _HEIGHT = 70, 230
-#: Below this share, lines lie on the axis.
+#: Smallest share on the axis.
 _LEAST = 5e-4
 
-#: In Vega's language.
+#: Vega expression that writes a share in per cent.
 _PERCENT = "format(datum.value * 100, '~g') + ' %'"
 
 Panel = tuple[str, LimitCells, list[tuple[str, LimitCell]]]

@@ -36,11 +36,11 @@ _MOST_CELLS, _POINTS = 12, 16
 #: Cells of which each has a sentence below the chart.
 MOST_SENTENCES = 4
 _GUTTER, _HEIGHT = 64, 300
-#: So that lines beyond the colours that there are differ.
+#: Dashes of lines: the second for lines that reuse a colour.
 _DASHES = ([1, 0], [5, 3])
 #: Pixels of a legend's row.
 _LEGEND = 330
-#: Percentile of a place 1 / (1 - q) on the axis, in Vega's language.
+#: Vega expression of the percentile at 1 / (1 - q) on the axis.
 _PERCENTILE = (
     "datum.value <= 1 ? 'min' : datum.value == 2 ? '50 %' : "
     "format(100 - 100 / datum.value, '.7~f') + ' %'"

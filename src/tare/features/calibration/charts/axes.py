@@ -1,4 +1,4 @@
-"""Axes that the panels of a sweep share."""
+"""Axes that the panels of a sweep share: CPUs across, and values of a fixed width upwards."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from tare.render.drawing import field
 
-#: Pixels that labels and title of the upward axis take, in every panel the same.
+#: Pixels of labels and title of the upward axis, the same in every panel.
 EXTENT = 40
 GUTTER = 66
 _NUMBER = ",~r"
-#: Room beyond the last place, as a share of the axis.
+#: Margin beyond the last place, as a share of the axis.
 _ROOM = 0.03
 
 

@@ -15,12 +15,12 @@ from tare.statistics.scaling import MATTERS
 from tare.units import significant
 
 _ROW_HEIGHT = 58
-#: Less of a CPU than this is nothing that the hypervisor took.
+#: Smallest steal that is drawn, in CPUs.
 _LEAST_STEAL = 0.005
 #: Filled and open: what lies behind the other is seen through it.
 _SIGNS = (("●", "circle"), ("□", "square"))
 _HEIGHT = 96
-#: What lies beyond, in per cent, is drawn at the edge.
+#: Largest residual on the axis, in per cent; larger ones are drawn at its end.
 _MOST = 100.0
 
 
@@ -76,7 +76,7 @@ def _most(course: Course) -> float:
 
 
 def machine(sweep: Sweep, across: Across) -> list[Chart]:
-    """Draw what happened to the machine meanwhile.
+    """Draw clock, throttling and steal of each step.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Chart:
 
 
 def residual(sweep: Sweep) -> dict[Step, float]:
-    """Tell how far each mean is from one line, in per cent of the mean.
+    """Compute the residual of each mean from one line, in per cent of the mean.
 
     The line is the one by which the verdict is found (:mod:`tare.statistics.scaling`): what errs
     least in absolute terms says nothing at small quotas. Empty where there is none.

@@ -27,7 +27,7 @@ from tare.results.report import Figure
 
 _HEIGHT, _TOKENS = 200, 110
 _GIGA = 1e9
-#: Share of the trace from which on a rest can be seen.
+#: Shortest idle period that is drawn, as a share of the trace.
 _SEEN = 0.01
 
 
@@ -164,7 +164,7 @@ def tokens_left(trace: Trace, found: Identification) -> Floats | None:
         return None
     rate, most = found.refill_gbps.value * _GIGA, found.budget_gbit.value * _GIGA
     left, at = found.start_gbit.value * _GIGA, float(trace.start_s[0])
-    # What is not known was not sent, at worst for the next rest.
+    # Intervals of unknown size count as idle; the error lasts until the next idle period at most.
     bits = trace.wire * np.where(np.isfinite(trace.bits), trace.bits, 0.0)
     tokens = []
     for end, sent in zip(trace.end_s.tolist(), bits.tolist(), strict=True):

@@ -82,7 +82,7 @@ def round_trips(some: Sequence[Series]) -> Figure | None:
             name: np.where(one.course.sends, one.course.round_trip_ns[:, column] / 1e6, np.nan)
             for name, column in _QUANTILES.items()
         }
-        # They are told of the first direction alone.
+        # Round trips are drawn for the first direction only.
         if one.course is next(iter(one.measured.courses.values()))
         else {}
         for one in some
@@ -145,7 +145,7 @@ def _figure(
     *,
     log: bool = False,
 ) -> Figure | None:
-    """Draw lines of each series below each other, a panel a measurement; None: there is nothing.
+    """Draw the lines of each series, a panel for each measurement; None if there are no values.
 
     Bands go from the least to the most of what one point stands for, lines through the medians;
     what is shaded is a gap.
@@ -197,7 +197,7 @@ def _panels(some: Sequence[Series], lines: Sequence[_Lines]) -> list[_Panel]:
 def time_axis(end_s: float) -> dict[str, Any]:
     """Return the axis of time from 0 to an end."""
     size, unit = span_unit(end_s)
-    # What begins earlier than another would otherwise seem to last as long.
+    # Axes begin at 0, so that measurements of different lengths can be compared.
     return field(
         "x:Q",
         title=f"time [{unit}]",

@@ -105,7 +105,7 @@ def _records(one: Series) -> list[dict[str, Any]]:
         filled = np.flatnonzero(times.counts)
         shares = np.cumsum(times.counts[filled]) / n
         ends = np.minimum(EDGES_NS[filled + 1], times.max_ns)
-        # As many points as are seen, and none of the tail left out.
+        # Evenly spaced bins, the last one included.
         step = np.unique(np.linspace(0, len(filled) - 1, min(_MOST, len(filled))).astype(int))
         points = [(max(times.min_ns, 1), 0.0), *zip(ends[step], shares[step], strict=True)]
         records += [
