@@ -5,7 +5,7 @@ session (before, after); every session is put beside the next. A/A: how many are
 it, the same takes with a change made up in one metric at a time: how many are still accepted.
 Fails where more than 5 % of A/A comparisons are refused beyond what chance allows (99 % bound).
 
-    .venv/bin/python benchmarks/same_machine.py [--sessions 60] [--store takes.json]
+    .venv/bin/python benchmarks/same_machine.py [--sessions 60] [--short] [--store takes.json]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy import stats
 
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.difference import Rule, Take, differences, rule
+from tare.experiment.session.request import LONG_PROBING, SHORT_PROBING, Probing
 from tare.features.machine.fingerprint import brief
 
 #: Changes that are made up, relative.
@@ -29,25 +30,28 @@ CHANGES = (0.15, 0.3, 0.6)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=60)
+    parser.add_argument("--short", action="store_true", help="as run and compare probe")
     parser.add_argument("--store", type=Path, help="keep the takes, or use those that are there")
     options = parser.parse_args()
     if options.store and options.store.exists():
         kept = json.loads(options.store.read_text())
         takes, rules = kept["takes"], {m: Rule(**r) for m, r in kept["rules"].items()}
     else:
-        takes, rules = measure(2 * options.sessions)
+        takes, rules = measure(
+            2 * options.sessions, SHORT_PROBING if options.short else LONG_PROBING
+        )
         if options.store:
             plain = {m: {f: getattr(r, f) for f in r.__struct_fields__} for m, r in rules.items()}
             options.store.write_text(json.dumps({"takes": takes, "rules": plain}))
     sys.exit(show(takes, rules))
 
 
-def measure(count: int) -> tuple[list[Take], dict[str, Rule]]:
+def measure(count: int, probing: Probing) -> tuple[list[Take], dict[str, Rule]]:
     probes = catalogue().probes
     takes: list[Take] = []
     rules: dict[str, Rule] = {}
     for number in range(count):
-        found = brief.take().metrics
+        found = brief.take(probing.seconds, probes=probing.probes).metrics
         takes.append({m: list(f.values) for m, f in found.items()})
         rules |= {m: rule(m, f.unit, probes) for m, f in found.items()}
         print(f"\r  {number + 1} of {count} takes", end="", file=sys.stderr, flush=True)

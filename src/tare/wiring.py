@@ -16,15 +16,15 @@ from tare.registry import units_of
 if TYPE_CHECKING:
     from tare.cli.commands import Commands
     from tare.experiment.session import Progress
-    from tare.experiment.session.request import Weigh
+    from tare.experiment.session.request import Probing, Weigh
 
 
-def _probing(progress: Progress) -> Weigh:
+def _probing(progress: Progress, probing: Probing) -> Weigh:
     from tare.experiment.catalogue import catalogue
     from tare.features.machine.fingerprint.session_takes import SessionTakes
     from tare.render.words import text
 
-    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)))
+    return SessionTakes(catalogue().probes, lambda again: progress.stage(text(again)), probing)
 
 
 def _reading(

@@ -23,14 +23,27 @@ def tare(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def run(out: Path) -> tuple[str, ...]:
-    return ("run", "-n", "7", "--out", str(out))
+EXPERIMENT = """
+[experiment]
+name = "nap"
+question = "?"
+trials = {trials}
+fingerprint = {probes}
+[[workload]]
+command = ["sleep", "0.01"]
+"""
+
+
+def written(folder: Path, trials: int, probes: str) -> str:
+    file = folder / "nap.toml"
+    file.write_text(EXPERIMENT.format(trials=trials, probes=probes))
+    return str(file)
 
 
 @pytest.mark.slow  # probes the machine twice
 def test_a_machine_that_changed_between_sessions_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    tare(*run(out), "--", "sleep", "0.01")
+    tare("experiment", "run", written(tmp_path, 7, "true"), "--out", str(out))
     found = store.load(out)
     assert set(found.figures["moment"]) == {"before", "after"}
     assert {"clock.vdso", "syscall.getpid"} <= set(found.figures["metric"])
@@ -41,7 +54,7 @@ def test_a_machine_that_changed_between_sessions_is_told(tmp_path: Path) -> None
     assert set(found.takes["take"]) <= {1, 2, 3, 4}
 
     # A slower machine is planted, in a second session without probes of its own.
-    tare(*run(out), "--no-fingerprint", "--resume", "--", "sleep", "0.01")
+    tare("experiment", "run", written(tmp_path, 14, "false"), "--out", str(out), "--resume")
     first, second = (out / "journal" / f"{n}.ndjson" for n in (1, 2))
     probes = [json.loads(line) for line in first.open() if '"moment":"before"' in line]
     assert {line["record"] for line in probes} == {"take", "figure"}
@@ -65,18 +78,20 @@ def test_a_machine_that_changed_between_sessions_is_told(tmp_path: Path) -> None
     tare("experiment", "report", str(out))
 
 
-@pytest.mark.slow  # who is disturbed probes four times, before and after
-def test_a_session_beside_a_load_probes_as_often_as_it_may(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+@pytest.mark.slow  # an experiment that is disturbed probes four times, before and after
+def test_a_disturbed_experiment_probes_again_and_a_command_does_not(tmp_path: Path) -> None:
+    alone, whole = tmp_path / "run", tmp_path / "experiment"
     load = subprocess.Popen(["stress-ng", "--cpu", "2", "--quiet"])
     try:
-        tare(*run(out), "--", "sleep", "0.01")
+        tare("run", "-n", "7", "--out", str(alone), "--", "sleep", "0.01")
+        tare("experiment", "run", written(tmp_path, 7, "true"), "--out", str(whole))
     finally:
         load.terminate()
         load.wait()
-    takes = store.load(out).takes
-    assert (takes["other_cpus"] / takes["cpus"] > 0.1).all()
-    assert set(takes["take"]) == {1, 2, 3, 4}
+    for out, most in ((alone, 1), (whole, 4)):
+        takes = store.load(out).takes
+        assert (takes["other_cpus"] / takes["cpus"] > 0.1).all()
+        assert set(takes["take"]) == set(range(1, most + 1))
 
 
 def _plant(journal: Path, probes: list[dict[str, Any]], factor: float) -> None:

@@ -21,6 +21,7 @@ from tare.experiment import session as execute
 from tare.experiment.placement import Machine
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
+from tare.experiment.session.request import SHORT_PROBING
 from tare.experiment.session.resume_state import past
 from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
@@ -602,7 +603,7 @@ def test_probes_that_fail_end_no_session(tmp_path: Path) -> None:
         raise TareError(f"too busy {moment}")
 
     writer = journal.Writer(tmp_path / "journal")
-    request: Any = SimpleNamespace(weigh=fails, progress=Quiet())
+    request: Any = SimpleNamespace(weigh=fails, probing=SHORT_PROBING, progress=Quiet())
     weigh(request, writer, "after")
     writer.close()
     noted = message("execute.probes.failed", moment="after", why="too busy after")

@@ -27,9 +27,9 @@ from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.metrics import PRINTED, tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
+from tare.experiment.session.request import LONG_PROBING, Probing
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.roots import Roots
-from tare.experiment.session.session import TAKE_S
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.sweep import cache
 from tare.host import state
@@ -128,11 +128,13 @@ def execute(
     teardown: bool = False,
     spent_s: float = 0.0,
     supplies: Supplies | None = None,
+    probing: Probing = LONG_PROBING,
 ) -> str:
     """Measure one session into a folder.
 
     ``spent_s`` seconds of its budget are not for measuring. ``supplies`` has what
-    probes the machine before and after, where the experiment asks for that.
+    probes the machine before and after, where the experiment asks for that, as long as ``probing``
+    says.
 
     Returns
     -------
@@ -154,6 +156,7 @@ def execute(
         asked = request(
             prepared, made, past, folder, progress,
             as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
+            probing=probing,
         )  # fmt: skip
         _warn_once(made, asked.user, progress)
         return execution.conduct(asked)
@@ -182,6 +185,7 @@ def request(
     teardown: bool = False,
     spent_s: float = 0.0,
     supplies: Supplies | None = None,
+    probing: Probing = LONG_PROBING,
 ) -> execution.Request:
     """Return what one session is asked to do, for a folder that is held; see :func:`execute`."""
     return execution.Request(
@@ -197,7 +201,12 @@ def request(
         notes=prepared.notes,
         first_look=first_look(prepared.experiment),
         spent_s=spent_s,
-        weigh=supplies.probing(progress) if supplies and prepared.experiment.fingerprint else None,
+        weigh=(
+            supplies.probing(progress, probing)
+            if supplies and prepared.experiment.fingerprint
+            else None
+        ),
+        probing=probing,
         **({} if supplies is None else {"reading": supplies.reading}),
     )
 
@@ -213,7 +222,7 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
         If every trial failed.
     """
     cells, experiment = prepared.cells, prepared.experiment
-    probes_s = 2 * TAKE_S if experiment.fingerprint else 0.0
+    probes_s = 2 * LONG_PROBING.seconds if experiment.fingerprint else 0.0
     with contextlib.ExitStack() as stack:
         Roots(cells, folder, progress.stage, stack, calling_user())
     first = pilot.first_cells(experiment, cells)
@@ -254,7 +263,7 @@ def remaining(prepared: Prepared, folder: Path) -> pilot.Forecast | None:
         prepared.cells,
         prepared.machine,
         [(took, pilot.spent_s(took))],
-        2 * TAKE_S if prepared.experiment.fingerprint else 0.0,
+        2 * LONG_PROBING.seconds if prepared.experiment.fingerprint else 0.0,
         tuple(done.good.get(cell.cell, 0) for cell in prepared.cells),
     )
 

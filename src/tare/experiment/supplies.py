@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tare.experiment.findings.charts.chart import ChartUnit
     from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.session import Progress
-    from tare.experiment.session.request import Weigh
+    from tare.experiment.session.request import Probing, Weigh
 
 
 class OnFleet(Protocol):
@@ -43,7 +43,8 @@ class Supplies:
     charts : callable
         Every chart by name.
     probing : callable
-        Takes who is told of repeated probes to what probes the machine before and after trials.
+        Takes who is told of repeated probes, and how long they take, to what probes the machine
+        before and after trials.
     reading : callable
         Reads a number of what a program printed in a format of another tool.
     on_fleet : callable
@@ -52,6 +53,6 @@ class Supplies:
 
     findings: Callable[[], Mapping[str, FindingUnit]]
     charts: Callable[[], Mapping[str, ChartUnit]]
-    probing: Callable[[Progress], Weigh]
+    probing: Callable[[Progress, Probing], Weigh]
     reading: Reading
     on_fleet: OnFleet

@@ -56,6 +56,32 @@ class Progress(Protocol):
         """Tell that a trial is over."""
 
 
+@dataclass(frozen=True)
+class Probing:
+    """How the machine is probed before and after the trials of a session.
+
+    Attributes
+    ----------
+    seconds : float
+        Length of one take of its fingerprint.
+    repeats : int
+        How often a take is repeated at most, while others use the machine or where it differs.
+    probes : tuple of str
+        Which probes; none: all brief ones.
+    """
+
+    seconds: float
+    repeats: int
+    probes: tuple[str, ...] = ()
+
+
+#: For experiments.
+LONG_PROBING = Probing(5.0, 3)
+#: For commands that are to answer within seconds: both takes together are within 3 s, and each has
+#: the 7 rounds that show a change. With all brief probes it would have 5, which cannot.
+SHORT_PROBING = Probing(1.3, 0, ("clock", "loop", "memory.bandwidth", "memory.latency", "syscall"))
+
+
 @dataclass
 class Request:
     """A session to conduct.
@@ -95,5 +121,6 @@ class Request:
     notes: list[journal.Note] = field(default_factory=list)
     #: None: what the machine can do is not looked at.
     weigh: Weigh | None = None
+    probing: Probing = LONG_PROBING
     #: What reads the formats of other tools.
     reading: Reading = lambda *of: None

@@ -510,10 +510,6 @@ def network(
     return hosts
 
 
-#: That the probes take, as long as nobody else disturbs them.
-TAKE_S = 5.0
-
-
 def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> None:
     """Keep what probes find of the machine; that they fail loses no trial.
 
@@ -521,7 +517,9 @@ def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> N
     """
     if request.weigh is None:
         return
-    running = message("execute.probes.running", moment=moment, time=Duration(TAKE_S))
+    running = message(
+        "execute.probes.running", moment=moment, time=Duration(request.probing.seconds)
+    )
     request.progress.stage(text(running))
     try:
         writer.write(*request.weigh(moment))

@@ -210,5 +210,5 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
         return f"Next     {again('compare', changes, without)}"
     if page is not None:
         return f"Report   {page}"
-    keeping = again("compare", {"--out": "DIR"})
-    return f"Next     {keeping}   (keeps the trials, draws the page)"
+    drawing = again("compare", {"--report": "report.html"})
+    return f"Next     {drawing}   (draws the page)"

@@ -39,6 +39,7 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.journal import MachineFact, MachineFigure
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
+from tare.experiment.session.request import LONG_PROBING
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
@@ -184,7 +185,7 @@ def look(supplies: Supplies) -> bytes:
     """Return what this machine is and can do, while no other host on it measures."""
     try:
         with _alone():
-            found = tuple(supplies.probing(_Silent())("before"))
+            found = tuple(supplies.probing(_Silent(), LONG_PROBING)("before"))
     except TareError as error:
         return _sent(Refusal(error.message, error.hint))
     last = max((one.take for one in found), default=0)

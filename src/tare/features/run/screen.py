@@ -286,7 +286,9 @@ def summarize(folder: Path, ended: str, neighbours: float | None = None) -> Summ
         waited_for(TIME, serves=any(cell.workload.serves for cell in asked.cells)),
         neighbours=neighbours,
     )  # fmt: skip
-    if asked.experiment.fingerprint and summary.good:
+    # One session with a take before and one after its trials shows no change of the machine.
+    several = len({trial.session for trial in finished}) > 1
+    if asked.experiment.fingerprint and summary.good and several:
         from tare.experiment import pipeline
         from tare.experiment.findings.sessions import caveats
 

@@ -147,8 +147,8 @@ def run_table(
             instead = session.by_cpu_time(results, "run") if waiting else None
             if instead:
                 console.out.print(f"Next    {text(instead)}", style="dim", soft_wrap=True)
-            kept = again("run", {"--out": "DIR"})
-            told = f"Report  {page}" if page else f"Next    {kept}   (keeps the trials)"
+            drawing = again("run", {"--report": "report.html"})
+            told = f"Report  {page}" if page else f"Next    {drawing}   (draws the page)"
             console.out.print(told, style="dim", soft_wrap=True)
         if failure is not None:
             raise failure

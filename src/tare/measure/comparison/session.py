@@ -153,6 +153,7 @@ def conduct(
     """
     from tare.cli.standard_input import refuse_piped
     from tare.experiment import pipeline, plan
+    from tare.experiment.session.request import SHORT_PROBING
 
     try:
         with bar:
@@ -167,6 +168,7 @@ def conduct(
                 teardown=True,
                 spent_s=spent_s(),
                 supplies=execution.supplies,
+                probing=SHORT_PROBING,
             )
             if not any(workload.input for workload in prepared.experiment.workloads):
                 # Who writes to a pipe may have taken as long as the trials.

@@ -7,7 +7,7 @@ from tare.features.machine.fingerprint.measure import take as measured
 from tare.features.machine.fingerprint.request import Asked
 
 
-def take(deadline_s: float = 5.0, seed: int = 1) -> Fingerprint:
+def take(deadline_s: float = 5.0, seed: int = 1, probes: tuple[str, ...] = ()) -> Fingerprint:
     """Take a fingerprint of the core probes of the bare machine, within seconds.
 
     Parameters
@@ -16,6 +16,8 @@ def take(deadline_s: float = 5.0, seed: int = 1) -> Fingerprint:
         Seconds of rounds: as many are performed as fit, whatever they bring.
     seed : int
         Decides the order of the probes.
+    probes : tuple of str
+        Which of them; none: all.
 
     Returns
     -------
@@ -29,7 +31,7 @@ def take(deadline_s: float = 5.0, seed: int = 1) -> Fingerprint:
     KeyboardInterrupt
         If somebody interrupts it: what it brought so far is of no use.
     """
-    asked = Asked(effort="brief", budget_s=deadline_s, precision=None, seed=seed)
+    asked = Asked(words=probes, effort="brief", budget_s=deadline_s, precision=None, seed=seed)
     found, interrupted = measured(asked)
     if interrupted:
         raise KeyboardInterrupt

@@ -8,12 +8,10 @@ from tare.experiment.fingerprints.machine.activity import Watch, busy, share
 from tare.experiment.fingerprints.machine.difference import Take, differences, rule
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.experiment.journal import Activity, MachineFigure, MachineTake, Moment
+from tare.experiment.session.request import Probing
 from tare.features.machine.fingerprint import brief
 from tare.registry import Probe
 from tare.results.message import Amount, Message, message
-
-#: A take is repeated so often at most, before nothing is concluded from it.
-REPEATS = 3
 
 
 class SessionTakes:
@@ -28,11 +26,16 @@ class SessionTakes:
         What the agent's probes say of their metrics.
     tell : callable
         Told before a take is repeated.
+    probing : Probing
+        How long a take is, and how often it is repeated.
     """
 
-    def __init__(self, probes: Mapping[str, Probe], tell: Callable[[Message], None]) -> None:
+    def __init__(
+        self, probes: Mapping[str, Probe], tell: Callable[[Message], None], probing: Probing
+    ) -> None:
         self._probes = probes
         self._tell = tell
+        self._probing = probing
         #: Undisturbed takes so far.
         self._calm: list[Fingerprint] = []
 
@@ -53,9 +56,10 @@ class SessionTakes:
     def _takes(self) -> Iterator[tuple[Fingerprint, Activity]]:
         confirmed = not self._calm
         earlier = [_values(one) for one in self._calm]
-        for repeat in range(1, REPEATS + 2):
+        most = self._probing.repeats
+        for repeat in range(1, most + 2):
             watch = Watch()
-            found = brief.take()
+            found = brief.take(self._probing.seconds, probes=self._probing.probes)
             activity = watch.activity()
             yield found, activity
             why = message("fingerprint.again.busy", share=Amount(share(activity), "share"))
@@ -64,10 +68,8 @@ class SessionTakes:
                 if confirmed or not self._differs(earlier, found):
                     return
                 confirmed, why = True, message("fingerprint.again.differs")
-            if repeat <= REPEATS:
-                self._tell(
-                    message("fingerprint.again.probing", repeat=repeat, most=REPEATS, why=why)
-                )
+            if repeat <= most:
+                self._tell(message("fingerprint.again.probing", repeat=repeat, most=most, why=why))
 
     def _differs(self, earlier: list[Take], now: Fingerprint) -> bool:
         rules = {m: rule(m, figure.unit, self._probes) for m, figure in now.metrics.items()}
